@@ -11,6 +11,7 @@ from ffplan.catalog.named import part_of
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from ffplan.catalog.ownership import Effort
     from ffplan.catalog.store import Catalog
     from ffplan.design.training import PlanFields
     from ffplan.results.cost import CostStudy
@@ -27,6 +28,7 @@ def costs(
     plan: str | Path | None = None,
     search: bool = False,
     years: float | None = None,
+    effort: Effort | None = None,
     draws: int = 10_000,
     seed: int = 0,
 ) -> CostStudy:
@@ -41,6 +43,7 @@ def costs(
         plan: file with a training plan; the fastest is searched if omitted.
         search: search the fastest plan with `plan` too.
         years: life of the hardware in place of the ownership profile's [year].
+        effort: how well the run is tuned, in place of the design's own.
         draws: draws of the uncertain inputs [1]; 0 for none.
         seed: seed of the draws.
 
@@ -49,19 +52,21 @@ def costs(
         UsageError: for options that exclude each other, or a job that cannot run.
     """
     from ffplan.design.plan_file import read_plan
+    from ffplan.design.resolved import with_effort
     from ffplan.studies.cost.cost import study_cost
     from ffplan.studies.cost.request import CostRequest
 
     if (model is None) != (tokens is None):
         raise UsageError("costs: model and tokens go together")
     loaded = load(design)
-    parts = loaded.catalog
+    parts, resolved = loaded.catalog, loaded.resolved
+    resolved = resolved if effort is None else with_effort(resolved, effort)
     timed = None
     if model is not None and tokens is not None:
         fields = {"batch": batch} if batch is not None else {}
         settings = read_plan(None if plan is None else str(plan), fields)
         timed = _timed(loaded, parts, model, float(tokens), (gpus, settings), searching=search or plan is None)
-    return study_cost(loaded.resolved, parts, CostRequest(draws=draws, seed=seed, years=years), timed)
+    return study_cost(resolved, parts, CostRequest(draws=draws, seed=seed, years=years), timed)
 
 
 def _timed(

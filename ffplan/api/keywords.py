@@ -9,6 +9,7 @@ from ffplan.base.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
+    from ffplan.catalog.ownership import Effort
     from ffplan.catalog.stacks import Dispatcher, Routing
     from ffplan.design.presets import Preset
     from ffplan.design.schema import CorePolicy
@@ -77,6 +78,7 @@ class LimitKeywords(TypedDict, total=False):
     racks: float | None
     floor: float | None
     rack_area: float | None
+    effort: Effort | None
     allowed: str | Iterable[str]
     switches: str | Iterable[str]
     excluded: str | Iterable[str]

@@ -204,7 +204,7 @@ def recommend(
             day].
         catalogs: one folder of your own parts or several, searched first.
         **limits: other fields of `ffplan.studies.choose.recommend_target.Target`: `aim`, `capex`, `tco`, `watts`,
-            `racks`, `floor`, `rack_area`, `allowed`, `switches`, `excluded`, `slack`, `chance`.
+            `racks`, `floor`, `rack_area`, `allowed`, `switches`, `excluded`, `slack`, `chance`, `effort`.
 
     Raises:
         UsageError: for a model, part or price book that the catalogue lacks, or an unknown limit.

@@ -14,7 +14,10 @@ if TYPE_CHECKING:
     from ffplan.catalog.store import Catalog
 
 P = TypeVar("P", bound="Part")
-_FILES = (".json", ".gguf", ".safetensors", ".bin", ".pt", ".pth")
+_FILES = (
+    *(".json", ".yaml", ".yml", ".toml", ".sh", ".slurm", ".sbatch", ".txt", ".log"),
+    *(".gguf", ".safetensors", ".bin", ".pt", ".pth"),
+)
 """Endings of files of models."""
 
 
@@ -24,7 +27,7 @@ def names_file(name: str) -> bool:
 
 
 def part_of(catalog: Catalog, kind: type[P], name: str, option: str) -> P:
-    """Return a part given on the command line, by its id or what stands for it; a model by its `config.json` as well.
+    """Return a part given on the command line, by its id or what stands for it; a model by a file as well.
 
     Args:
         catalog: catalogue to search; a model that lies outside is added to it.
@@ -36,9 +39,7 @@ def part_of(catalog: Catalog, kind: type[P], name: str, option: str) -> P:
     """
     name = str(name)
     if kind.kind_words == "model" and names_file(name):
-        from ffplan.catalog.configs.part import import_model
-
-        name = catalog.admitted(name) or catalog.admit(import_model(name).entry, name).part.id
+        name = catalog.admitted(name) or _admitted(catalog, name)
     elif catalog.locate(name) is None:
         known = catalog.ids_of_model(kind)
         name = id_of(name, known)
@@ -50,6 +51,22 @@ def part_of(catalog: Catalog, kind: type[P], name: str, option: str) -> P:
 
         raise UsageError(f"{option}: `{name}` is {article(part.kind_words)}, not {article(kind.kind_words)}")
     return part
+
+
+def _admitted(catalog: Catalog, file: str) -> str:
+    """Add the model in a file to a catalogue; return its id, or that of the model which the file names.
+
+    Raises:
+        InputError: if the file has neither.
+    """
+    from ffplan.catalog.configs.part import no_dimensions, read_import
+
+    found = read_import(file)
+    if found.model is not None:
+        return catalog.admit(found.model.entry, file).part.id
+    if found.launch is None or not found.launch.part:
+        raise no_dimensions(file)
+    return found.launch.part
 
 
 class CatalogNames:

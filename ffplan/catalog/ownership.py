@@ -305,6 +305,10 @@ class SideNetwork(Frozen):
     """Ports that a rack takes, for its power distribution."""
 
 
+Effort = Literal["tuned", "typical", "first-run"]
+"""How well a training run is tuned: as its fastest plan, as published runs were, or as a team's first of its size."""
+
+
 class OwnershipProfile(Part, OwnershipFields):
     """Defaults of ownership: a design names a profile, and overrides single fields."""
 
@@ -321,6 +325,8 @@ class OwnershipProfile(Part, OwnershipFields):
     """Storage network, if the fabric does not carry storage."""
     pue_by_cooling: dict[Cooling, PueEstimate] = Field(default_factory=dict)
     """Power usage effectiveness of a site by cooling, for designs that give `site.cooling` instead of a PUE [1]."""
+    effort: dict[Effort, PlainEstimate] = Field(default_factory=dict)
+    """Time of a training run over that of its fastest plan, failures counted apart, by how well it is tuned [1]."""
     in_band: SideNetwork | None = None
     """Management network that jobs and logins use."""
     out_of_band: SideNetwork | None = None

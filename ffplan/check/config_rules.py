@@ -1,11 +1,11 @@
-"""Rules that reading a model's `config.json` enforces: documented here, raised where the file is read."""
+"""Rules that reading a model's file, or a training script, enforces: documented here, raised where it is read."""
 
 from __future__ import annotations
 
 CONFIG_ROWS = (
     (
         "config-format",
-        "A file is not the `config.json` of a model",
+        "A file is neither the `config.json` of a model nor the arguments of a training program",
         "The dimensions of a model are read from no other file.",
         "ffplan serve --model ./adapter_config.json",
         "ffplan serve --model ./config.json",
@@ -13,7 +13,7 @@ CONFIG_ROWS = (
     ),
     (
         "config-field",
-        "A `config.json` lacks a field",
+        "A `config.json` or a training script lacks a field",
         "A dimension that the file leaves to no default would be a guess.",
         '{"model_type": "llama", "num_hidden_layers": 32}',
         '{"model_type": "llama", "num_hidden_layers": 32, "hidden_size": 4096}',
@@ -21,7 +21,7 @@ CONFIG_ROWS = (
     ),
     (
         "config-value",
-        "A field of a `config.json` has a value that no model has",
+        "A field of a `config.json` or an argument has a value that no model has, or two",
         "Such a model would have no parameters, or no step time.",
         '"num_attention_heads": "32"',
         '"num_attention_heads": 32',
@@ -29,7 +29,7 @@ CONFIG_ROWS = (
     ),
     (
         "config-unsupported",
-        "A `config.json` describes what the dimensions of a transformer do not",
+        "A `config.json` or a training script describes what the dimensions of a transformer do not",
         "State-space layers, linear or sparse attention taken for plain attention would cost the wrong time.",
         '"model_type": "mamba"',
         '"model_type": "llama"',

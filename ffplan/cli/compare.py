@@ -11,6 +11,7 @@ import typer  # noqa: TC002 - the parser of options reads annotations
 from ffplan.base.errors import InputError, UsageError
 from ffplan.base.record import record
 from ffplan.catalog.named import part_of
+from ffplan.catalog.ownership import Effort
 from ffplan.cli.compare_options import (
     BaselineOption,
     BatchOption,
@@ -25,7 +26,7 @@ from ffplan.cli.cost_options import DrawsOption, TokensOption, YearsOption, toke
 from ffplan.cli.formats import FormatOption, ReportFormat
 from ffplan.cli.loading import examined_design, resolved_design
 from ffplan.cli.models import model_part
-from ffplan.cli.options import CatalogOption, DesignsArgument, OutputOption, ProfileOption, SeedOption
+from ffplan.cli.options import CatalogOption, DesignsArgument, EffortOption, OutputOption, ProfileOption, SeedOption
 from ffplan.cli.output import emit
 from ffplan.cli.page import with_extras
 from ffplan.cli.progress import Progress
@@ -83,6 +84,8 @@ class JobOptions:
     money: CostRequest
     profile: str | None = None
     """Reliability profile in place of the designs' own."""
+    effort: Effort | None = None
+    """How well the run is tuned, in place of the designs' own."""
 
 
 def _training(
@@ -99,7 +102,7 @@ def _training(
         UsageError: if the batch is missing, or the model is unknown.
     """
     from ffplan.catalog.stacks import SoftwareStack
-    from ffplan.design.plan_file import read_plan
+    from ffplan.cli.plan_file import told_plan
     from ffplan.studies.basis.job_layout import most_gpus
     from ffplan.studies.basis.provenance import files_of
     from ffplan.studies.compare.compare import comparable
@@ -109,7 +112,7 @@ def _training(
 
     if job.batch is None and job.tokens is None:
         raise UsageError("ffplan compare: --model needs --batch, the sequences of a step")
-    resolved = [resolved_design(file, catalogs, job.profile) for file in files]
+    resolved = [resolved_design(file, catalogs, job.profile, job.effort) for file in files]
     fields: dict[str, Any] = {}
     if job.model is None:
         job, fields = _stated(job, [design for design, _ in resolved])
@@ -122,7 +125,7 @@ def _training(
         raise UsageError(f"ffplan compare: --gpus {job.gpus:,}: one job can span {most:,} on every design")
     gpus = job.gpus or most
     plan_fields = fields | {name: value for name, value in (("batch", job.batch), ("stack", job.stack)) if value}
-    plan = with_default_batch(read_plan(job.plan, plan_fields), part, gpus)
+    plan = with_default_batch(told_plan(job.plan, plan_fields, "compare")[1], part, gpus)
     assert plan.batch is not None
     if plan.stack is not None:
         part_of(resolved[0][1], SoftwareStack, plan.stack, f"ffplan compare: {'--stack' if job.stack else '--plan'}")
@@ -194,6 +197,7 @@ def compare(
     draws: DrawsOption = None,
     seed: SeedOption = 0,
     profile: ProfileOption = None,
+    effort: EffortOption = None,
     form: FormatOption = ReportFormat.TABLE,
     output: OutputOption = None,
     catalog: CatalogOption = None,
@@ -215,12 +219,11 @@ def compare(
         return
     designs = _each(files, lambda file: examined_design(file, catalog, profile))
     labels, base = study.labelled([design.design for design in designs], files, baseline)
-    if tokens is None and (years is not None or draws is not None or seed):
-        raise UsageError("ffplan compare: --years, --draws and --seed have an effect with --tokens only")
+    if tokens is None and (years is not None or draws is not None or seed or effort):
+        raise UsageError("ffplan compare: --years, --draws, --seed and --effort have an effect with --tokens only")
     _refuse_without_model(model, batch or gpus or plan or stack or search)
     training, money = None, None
     if model is not None or tokens is not None:
-        request = CostRequest(draws=DRAWS if draws is None else draws, seed=seed, years=years)
         job = JobOptions(
             model=model,
             batch=batch,
@@ -229,8 +232,9 @@ def compare(
             stack=stack,
             search=search or plan is None,
             tokens=None if tokens is None else tokens_of(tokens, "compare"),
-            money=request,
+            money=CostRequest(draws=DRAWS if draws is None else draws, seed=seed, years=years),
             profile=profile,
+            effort=effort,
         )
         training, money = _training(files, catalog, designs, labels, base, job)
     comparison = study.compare(designs, labels, base, training, money)

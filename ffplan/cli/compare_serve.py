@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from ffplan.studies.serve.answer import ServeQuestion
 
 _WHO = "ffplan compare"
-_TRAINING = ("batch", "gpus", "plan", "search", "stack", "tokens", "years", "draws", "seed")
+_TRAINING = ("batch", "gpus", "plan", "search", "stack", "tokens", "years", "draws", "seed", "effort")
 
 
 @record

@@ -12,7 +12,15 @@ from ffplan.cli.cost_options import DrawsOption, TokensOption, YearsOption, toke
 from ffplan.cli.formats import FormatOption, ReportFormat
 from ffplan.cli.loading import resolved_design
 from ffplan.cli.models import model_part
-from ffplan.cli.options import CatalogOption, DesignArgument, OutputOption, ProfileOption, SeedOption, complete_part
+from ffplan.cli.options import (
+    CatalogOption,
+    DesignArgument,
+    EffortOption,
+    OutputOption,
+    ProfileOption,
+    SeedOption,
+    complete_part,
+)
 from ffplan.cli.output import emit
 from ffplan.cli.page import with_extras
 from ffplan.cli.progress import Progress
@@ -42,7 +50,7 @@ def _timed(
     Raises:
         UsageError: if the model is unknown, or the plan is invalid.
     """
-    from ffplan.design.plan_file import read_plan
+    from ffplan.cli.plan_file import told_plan
     from ffplan.studies.basis.job_layout import most_gpus
     from ffplan.studies.train.default_job import timed_on
 
@@ -52,7 +60,7 @@ def _timed(
     most = most_gpus(design)
     if gpus is not None and gpus > most:
         raise UsageError(f"ffplan cost: --gpus {gpus:,}: one job can span {most:,} of this design")
-    fields = read_plan(plan, options)
+    _, fields = told_plan(plan, options, "cost")
     searching = search or plan is None
     return _shown(lambda: timed_on(design, parts, part, fields, gpus, tokens, searching=searching), part.id)
 
@@ -153,6 +161,7 @@ def cost(
     draws: DrawsOption = None,
     seed: SeedOption = 0,
     profile: ProfileOption = None,
+    effort: EffortOption = None,
     form: FormatOption = ReportFormat.TABLE,
     output: OutputOption = None,
     catalog: CatalogOption = None,
@@ -169,7 +178,7 @@ def cost(
     from ffplan.studies.cost.cost import study_cost
     from ffplan.studies.cost.request import DRAWS, CostRequest
 
-    design, parts = resolved_design(file, catalog, profile)
+    design, parts = resolved_design(file, catalog, profile, effort)
     if rent is not None:
         design = _rented(design, parts, rent)
     if model is None or tokens is None:

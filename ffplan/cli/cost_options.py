@@ -52,6 +52,18 @@ def tokens_of(text: str, command: str) -> float:
     return parsed(lambda: parse_tokens(text), "--tokens", command)
 
 
+def book_of(parts: Catalog, name: str, command: str) -> PriceBook:
+    """Return the price book that --prices names.
+
+    Raises:
+        UsageError: if it is unknown.
+    """
+    from ffplan.catalog.named import part_of
+    from ffplan.catalog.prices import PriceBook
+
+    return part_of(parts, PriceBook, name, f"ffplan {command}: --prices")
+
+
 def money_of(text: str | None, book: PriceBook, option: str, command: str) -> float | None:
     """Parse an amount in the currency of a price book [currency]; None if not given.
 

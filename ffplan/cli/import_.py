@@ -15,6 +15,8 @@ from ffplan.cli.options import CatalogOption, OutputOption, complete_part
 from ffplan.cli.output import write
 
 if TYPE_CHECKING:
+    from ffplan.catalog.configs.part import Import
+    from ffplan.catalog.launch.read import Launch
     from ffplan.catalog.store import Catalog
     from ffplan.interop.topology.server_file import Basis
 
@@ -101,28 +103,81 @@ def import_nccl(
 
 @app.command("model")
 def import_model(
-    file: Annotated[str, typer.Argument(metavar="FILE", help="A config.json of Hugging Face, or the folder with it.")],
+    file: Annotated[
+        str,
+        typer.Argument(
+            metavar="FILE",
+            help="A config.json of Hugging Face or its folder; arguments of Megatron-LM or NeMo (shell, YAML); "
+            "TOML of torchtitan; JSON of DeepSpeed.",
+        ),
+    ],
     name: Annotated[
         str | None, typer.Option("--id", metavar="ID", help="Id of the model; made of its name if omitted.")
     ] = None,
+    save: Annotated[
+        str | None, typer.Option("--save", metavar="FILE", help="Write the training plan into this file, for --plan.")
+    ] = None,
     output: OutputOption = None,
 ) -> None:
-    """Turn a config.json of Hugging Face into a model file; say what was assumed and what is left out."""
-    from ffplan.catalog.configs.part import import_model as read
-    from ffplan.catalog.models import Model
-    from ffplan.training.model_flops import parameters
+    """Turn what another program trains into a model file and a training plan; say what was assumed and is left out.
+
+    A file without dimensions gives its plan alone.
+    """
+    from ffplan.catalog.configs.part import read_import
 
     who = "ffplan fabric import model"
     if name is not None:
         _refuse_id(name, who)
-    model = read(file, name)
-    part = model.entry.part
-    assert isinstance(part, Model)
-    assert part.transformer is not None
-    write(model.text, output)
-    print(f"{who}: {parameters(part.transformer) / 1e9:,.4g} bn parameters by its dimensions", file=sys.stderr)
-    for remark in model.remarks:
+    found = read_import(file, name)
+    launch = found.launch
+    if save is not None and launch is None:
+        raise UsageError(f"{who}: --save: {file} has a model, and no training plan")
+    if launch is not None:
+        _refuse_plan(launch)
+    text, remarks = _model_text(found)
+    if launch is not None and (text is None or save is not None):
+        target, option = (output, "--output") if save is None else (save, "--save")
+        write(launch.text, target, option=option)
+        remarks += [f"plan: {remark}" for remark in launch.of_plan]
+    elif launch is not None:
+        remarks.append(f"it has a training plan of {launch.program} too: `--save FILE` writes it")
+    if text is not None:
+        write(text, output)
+    for remark in remarks:
         print(f"{who}: {remark}", file=sys.stderr)
+
+
+def _refuse_plan(launch: Launch) -> None:
+    """Refuse a plan that no plan file may hold.
+
+    Raises:
+        InputError: if a field is wrong, or fields contradict each other.
+    """
+    from ffplan.design.training import PlanFile
+    from ffplan.inputs.validate import validate
+
+    validate(PlanFile, launch.document())
+
+
+def _model_text(found: Import) -> tuple[str | None, list[str]]:
+    """Return the file of a model, and what is to be said of it; None if there is none."""
+    from ffplan.catalog.models import Model
+    from ffplan.catalog.store import Catalog
+    from ffplan.training.model_flops import parameters
+
+    if found.model is None:
+        place = Catalog().locate(found.launch.part) if found.launch is not None and found.launch.part else None
+        return (
+            (None, []) if place is None else (place[0].read_text(), [f"the model is {place[0].stem} of the catalogue"])
+        )
+    part = found.model.entry.part
+    assert isinstance(part, Model)
+    size = (
+        []
+        if part.transformer is None
+        else [f"{parameters(part.transformer) / 1e9:,.4g} bn parameters by its dimensions"]
+    )
+    return found.model.text, [*size, *found.model.remarks]
 
 
 @app.command("ibnetdiscover")

@@ -90,8 +90,8 @@ def _row(built: Built, file: str | None, wishes: Wishes, catalog: Catalog) -> Fi
         nodes=assessment.nodes["compute"],
         switches=assessment.fabric.switches.total,
         currency=built.study.currency,
-        cost=built.cost,
-        cost_per_accelerator=built.cost / assessment.accelerators,
+        cost=built.purchase,
+        cost_per_accelerator=built.purchase / assessment.accelerators,
         facility_peak_kw=built.study.power.facility_peak_kw,
         allreduce_gbyte_s=timed[0].algbw_gbyte_s if timed else None,
         tokens_s=tokens_s,
@@ -218,16 +218,15 @@ def _wishes(
     """Return the wishes of the command line, with every name resolved."""
     from ffplan.catalog.named import part_of
     from ffplan.catalog.parts import Accelerator, Switch
-    from ffplan.catalog.prices import PriceBook
     from ffplan.catalog.store import Catalog
-    from ffplan.cli.cost_options import money_of, transformer_of
+    from ffplan.cli.cost_options import book_of, money_of, transformer_of
     from ffplan.inputs.dimensions import POWER
     from ffplan.inputs.quantities import parse_quantity
     from ffplan.studies.choose.candidates import Wishes
 
     parts = Catalog(catalogs or ())
     accelerator = part_of(parts, Accelerator, accelerator, "ffplan init: --accelerator").id
-    book = part_of(parts, PriceBook, prices, "ffplan init: --prices")
+    book = book_of(parts, prices, "init")
     if model is not None:
         model = transformer_of(parts, model, "init").id
     return Wishes(

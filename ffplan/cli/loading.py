@@ -15,6 +15,7 @@ from ffplan.inputs.design_files import find_design
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from ffplan.catalog.ownership import Effort
     from ffplan.catalog.store import Catalog
     from ffplan.design.resolved import ResolvedDesign
     from ffplan.results.design import Assessment
@@ -119,7 +120,7 @@ def large_output(file: str, held: int, most: int) -> Iterator[str | LargeText]:
 
 
 def resolved_design(
-    name: str, catalogs: list[str] | None, profile: str | None = None
+    name: str, catalogs: list[str] | None, profile: str | None = None, effort: Effort | None = None
 ) -> tuple[ResolvedDesign, Catalog]:
     """Return a design given by path or name, with its catalogue.
 
@@ -127,17 +128,20 @@ def resolved_design(
         name: path or name.
         catalogs: folders of parts.
         profile: reliability profile in place of the design's own, if given.
+        effort: how well training runs are tuned, in place of the design's own, if given.
 
     Raises:
         UsageError: if the profile is unknown.
     """
     from ffplan.catalog.store import Catalog
     from ffplan.design.resolve import resolve
+    from ffplan.design.resolved import with_effort
     from ffplan.inputs.document import read_document
 
     path, file = find_design(name)
     catalog = Catalog(catalogs or ())
-    return with_profile(resolve(read_document(path, file), catalog), catalog, profile), catalog
+    design = with_profile(resolve(read_document(path, file), catalog), catalog, profile)
+    return (design if effort is None else with_effort(design, effort)), catalog
 
 
 def with_profile(design: ResolvedDesign, catalog: Catalog, profile: str | None) -> ResolvedDesign:

@@ -27,6 +27,6 @@ def model_part(parts: Catalog, name: str, command: str) -> Model:
     name = str(name)
     first = names_file(name) and parts.admitted(name) is None
     part = part_of(parts, Model, name, f"ffplan {command}: --model")
-    if first:
+    if first and part.note:
         print(f"ffplan {command}: `{part.id}`: {part.note}", file=sys.stderr)
     return part

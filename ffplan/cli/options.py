@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -65,6 +65,15 @@ ProfileOption = Annotated[
         metavar="ID",
         help="Reliability profile in place of the design's own: failures of another fleet.",
         autocompletion=complete_part("reliability"),
+    ),
+]
+
+EffortOption = Annotated[
+    Literal["tuned", "typical", "first-run"] | None,
+    typer.Option(
+        "--effort",
+        help="Time of a run: of its `tuned` fastest plan, as `typical` published runs took (the default), or as a "
+        "team's `first-run` of its size took.",
     ),
 ]
 

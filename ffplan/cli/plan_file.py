@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import sys
+from typing import TYPE_CHECKING, Any
 
 from ffplan.base.errors import UsageError
 from ffplan.training.axes import AXES
 
 if TYPE_CHECKING:
     from ffplan.design.training import PlanFields
+    from ffplan.inputs.document import Document
     from ffplan.results.plan import PlanRow
 
 
@@ -28,6 +30,26 @@ def overlap_names(text: str | None) -> tuple[str, ...] | None:
     if "none" in names and len(names) > 1:
         raise UsageError("ffplan train: --overlap: `none` stands alone")
     return tuple(name for name in names if name not in ("", "none"))
+
+
+def told_plan(file: str | None, options: dict[str, Any], command: str) -> tuple[Document | None, PlanFields]:
+    """Return the plan that options override, and its file; say what was assumed of another program's arguments.
+
+    Args:
+        file: a plan file, a shipped plan, or arguments of another program; the default plan if omitted.
+        options: fields given by options.
+        command: for messages.
+
+    Raises:
+        InputError: if the file is wrong, or contradicts the options.
+        UsageError: if the options contradict each other.
+    """
+    from ffplan.design.plan_file import plan_document, plan_of
+
+    document, remarks = plan_document(file)
+    for remark in remarks:
+        print(f"ffplan {command}: plan: {remark}", file=sys.stderr)
+    return document, plan_of(document, options)
 
 
 def plan_text(base: PlanFields, plan: PlanRow) -> str:

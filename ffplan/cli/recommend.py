@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -11,7 +10,7 @@ import typer
 from ffplan.base.errors import EXIT_FINDINGS, EXIT_STOPPED, UsageError
 from ffplan.cli.formats import FormatOption, ReportFormat
 from ffplan.cli.loading import parsed
-from ffplan.cli.options import CatalogOption, OutputOption, PricesOption
+from ffplan.cli.options import CatalogOption, EffortOption, OutputOption, PricesOption
 from ffplan.cli.output import emit
 from ffplan.cli.page import with_extras
 from ffplan.cli.progress import Progress
@@ -218,6 +217,7 @@ def recommend(
     later: LaterOption = None,
     slack: SlackOption = 0.1,
     chance: ChanceOption = 0.85,
+    effort: EffortOption = None,
     pue: PueOption = 1.25,
     best: BestOption = 5,
     folder: FolderOption = None,
@@ -230,16 +230,14 @@ def recommend(
     For training: accelerators, size, NICs, fabric, plan. With --serve or --within: accelerators, copies, spares.
     Exit code 1 if no design meets the target within the limits.
     """
-    from ffplan.catalog.named import part_of
-    from ffplan.catalog.prices import PriceBook
     from ffplan.catalog.store import Catalog
-    from ffplan.cli.cost_options import money_of
+    from ffplan.cli.cost_options import book_of, money_of
     from ffplan.report.choose import recommendation_document
 
     refuse_others(context, serve, within)
     require_folder(folder)
     parts = Catalog(catalog or ())
-    book = part_of(parts, PriceBook, prices, "ffplan recommend: --prices")
+    book = book_of(parts, prices, "recommend")
     most = {"capex": money_of(capex, book, "--capex", "recommend"), **limit_of(within, book)}
     space = {**_space(power, racks, floor, area_per_rack), **most}
     chosen = _parts(parts, accelerator, switch, exclude)
@@ -248,8 +246,8 @@ def recommend(
         asked = ServedLoad((serve, peak), ServedModel((isl, osl), (ttft, tpot, at), (engine, precision, kv)))
         recommend_fleet(parts, model, asked, shared, Output(best, folder, form, output, catalog=catalog))
         return
-    target = _training_target(parts, model, (tokens, days, sustained), later, shared)
-    target = replace(target, tco=money_of(tco, book, "--tco", "recommend"))
+    run_only = {"tco": money_of(tco, book, "--tco", "recommend"), "effort": effort}
+    target = _training_target(parts, model, (tokens, days, sustained), later, {**shared, **run_only})
     report, stopped, refused = _found(parts, target, book.currency, best, folder)
     emit(with_extras(recommendation_document(report), form, [], catalog, "recommendation"), form, output)
     _leave(report, stopped, refused)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from ffplan.studies.fleet.target import FleetTarget
 
 WHO = "ffplan recommend"
-TRAINING = ("tokens", "days", "sustained", "tco", "later", "slack")
+TRAINING = ("tokens", "days", "sustained", "tco", "later", "slack", "effort")
 """Options that size a cluster for training."""
 _MOST_PEAK = 100.0
 _RACKS = re.compile(r"(\d{1,6}) ?racks?")

@@ -8,7 +8,7 @@ from tempfile import TemporaryFile
 from typing import TYPE_CHECKING
 
 from ffplan.base.errors import UsageError
-from ffplan.base.files import is_folder, read_regular
+from ffplan.base.files import read_regular
 from ffplan.cli.output import write
 
 if TYPE_CHECKING:
@@ -19,18 +19,21 @@ MOST_FILE = 2**20
 
 
 def require_folder(folder: str | None) -> None:
-    """Refuse an unwritable folder before sizing.
+    """Make the folder before sizing.
 
     Args:
         folder: the folder, if any.
 
     Raises:
-        UsageError: if there is none, or it cannot be written.
+        UsageError: if it cannot be made or written.
     """
     if folder is None:
         return
-    if not is_folder(folder):
-        raise UsageError(f"ffplan recommend: --folder: there is no folder {folder}")
+    try:
+        Path(folder).mkdir(parents=True, exist_ok=True)
+    except (OSError, ValueError) as error:
+        why = error.strerror if isinstance(error, OSError) else str(error)
+        raise UsageError(f"ffplan recommend: --folder: {folder} cannot be made: {why}") from None
     try:
         TemporaryFile(dir=folder).close()
     except OSError as error:

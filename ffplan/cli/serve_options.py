@@ -25,7 +25,7 @@ ModelOption = Annotated[
         "--model",
         "-m",
         metavar="ID",
-        help="Model of the catalogue, or a config.json of Hugging Face; the design's own if omitted.",
+        help="Model of the catalogue, or its file, such as config.json; the design's own if omitted.",
         autocompletion=complete_part("model"),
     ),
 ]

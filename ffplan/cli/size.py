@@ -93,8 +93,8 @@ def size(
     Exit code 1 if no family fits.
     """
     from ffplan.catalog.parts import Switch
-    from ffplan.catalog.prices import PriceBook
     from ffplan.catalog.store import Catalog
+    from ffplan.cli.cost_options import book_of
     from ffplan.inputs.quantities import parse_ratio
     from ffplan.report.fabric import no_family, size_document
     from ffplan.studies.choose import size as study
@@ -113,7 +113,7 @@ def size(
         rails=rails,
         oversubscription=ratio,
         core_policy=core_policy,
-        prices=part_of(parts, PriceBook, prices, "ffplan fabric size: --prices") if prices else None,
+        prices=book_of(parts, prices, "fabric size") if prices else None,
         endpoint_link=endpoint_link,
         link=link,
     )

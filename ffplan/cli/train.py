@@ -14,10 +14,10 @@ from ffplan.cli.cost_options import TokensOption, tokens_of
 from ffplan.cli.formats import FormatOption, ReportFormat
 from ffplan.cli.loading import parsed, resolved_design
 from ffplan.cli.models import model_part
-from ffplan.cli.options import CatalogOption, DesignArgument, OutputOption
+from ffplan.cli.options import CatalogOption, DesignArgument, EffortOption, OutputOption
 from ffplan.cli.output import emit, refuse_target, write
 from ffplan.cli.page import with_extras
-from ffplan.cli.plan_file import overlap_names, plan_text
+from ffplan.cli.plan_file import overlap_names, plan_text, told_plan
 from ffplan.cli.series import series
 from ffplan.cli.train_options import (
     MOST_ROWS,
@@ -271,6 +271,7 @@ def train(
     memory: MemoryOption = None,
     save: SaveOption = None,
     tokens: TokensOption = None,
+    effort: EffortOption = None,
     chart: ChartOption = False,
     form: FormatOption = ReportFormat.TABLE,
     output: OutputOption = None,
@@ -280,10 +281,8 @@ def train(
     """Time training on a design: seconds per step and their parts, memory, limiting resource; or search plans.
 
     With --tokens, batch and plan default to a usual batch and the fastest plan, as in `ffplan cost`.
-
     Exit code 1 if a plan does not fit the machine, or runs on only some of the numbers of accelerators.
     """
-    from ffplan.design.plan_file import plan_document, plan_of
     from ffplan.inputs.dimensions import DATA
     from ffplan.inputs.quantities import parse_quantity
     from ffplan.report.train import train_document
@@ -297,9 +296,9 @@ def train(
         "overlap": overlap_names(overlap),
     }
     fields = {name: value for name, value in options.items() if value is not None}
-    plan_fields = plan_of(document := plan_document(plan), fields)
+    document, plan_fields = told_plan(plan, fields, "train")
     limit = parsed(lambda: parse_quantity(memory, DATA), "--memory") if memory else None
-    read = resolved_design(file, catalog)
+    read = resolved_design(file, catalog, effort=effort)
     wished = None if tokens is None else tokens_of(tokens, "train")
     job = JobRequest(model=model or "", plan=plan_fields, gpus=gpus or None, tokens=wished, search=search)
     job = _as_cost(*read, document, job) if model else _own_job(*read, document, job)

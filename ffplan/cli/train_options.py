@@ -27,8 +27,8 @@ ModelOption = Annotated[
         "--model",
         "-m",
         metavar="ID",
-        help="A model's id, or its config.json of Hugging Face; without it, the job of the design's `workload`, "
-        "with its plan or the fastest.",
+        help="A model's id, or its file: config.json of Hugging Face, arguments of Megatron-LM; without it, the job of "
+        "the design's `workload`, with its plan or the fastest.",
         autocompletion=complete_part("model"),
     ),
 ]
@@ -37,7 +37,8 @@ PlanOption = Annotated[
     typer.Option(
         "--plan",
         metavar="FILE",
-        help="File with a training plan, or the name of a shipped one; options take precedence over it.",
+        help="File with a training plan, arguments of Megatron-LM, NeMo, torchtitan or DeepSpeed, or the name of a "
+        "shipped plan; options take precedence over it.",
     ),
 ]
 GpusOption = Annotated[

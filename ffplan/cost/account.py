@@ -218,6 +218,28 @@ def _housing_year(account: Account, v: Values, building: Number) -> dict[str, Nu
     return {}
 
 
+def _building(account: Account, v: Values) -> Number:
+    """Return the price of an own building [currency]; 0 without one."""
+    return v["building"] * account.rated_w if account.facility == "own" else 0.0
+
+
+def whole_purchase(account: Account, v: Values) -> Number:
+    """Return the purchase with an own building [currency].
+
+    Args:
+        v: inputs by name; those of `buys` are enough.
+    """
+    return sum(purchase(account, v).values()) + _building(account, v)
+
+
+def buys(name: str) -> bool:
+    """Return whether a purchase takes an input."""
+    return name.startswith("price.") or name in _BUYS
+
+
+_BUYS = {"discount", "freight", "installation", "cabling_labour", "rack", "rack_pdu", "liquid_cooling", "building"}
+
+
 def account_year(account: Account, v: Values) -> YearAccount:
     """Return the purchase and the yearly cost of a cluster.
 
@@ -242,8 +264,7 @@ def account_year(account: Account, v: Values) -> YearAccount:
     bought = {} if account.rented else purchase(account, v)
     capex: Number = sum(bought.values())
     used_hours = account.accelerators * HOURS_PER_YEAR * use
-    own_building = not account.rented and account.facility == "own"
-    building: Number = v["building"] * account.rated_w if own_building else 0.0
+    building: Number = 0.0 if account.rented else _building(account, v)
     if account.rented:
         yearly = _rented_year(account, v, used_hours)
     else:
@@ -299,7 +320,8 @@ def account_run(account: Account, job: RunJob, year: YearAccount, v: Values) -> 
         Amounts in the shape of the inputs.
     """
     speed = v.get("speed", 1.0) * v.get("speed_own", 1.0)
-    seconds = run_seconds(job.tokens, job.tokens_s * speed, v["effective"])
+    effort = v.get("effort", 1.0)
+    seconds = run_seconds(job.tokens, job.tokens_s * speed, v["effective"], effort)
     hours = accelerator_hours(job.gpus, seconds)
     # a run never idles
     training, _ = mean_power(account, v)
@@ -311,7 +333,7 @@ def account_run(account: Account, job: RunJob, year: YearAccount, v: Values) -> 
     embodied = embodied_carbon(embodied_kg(account, v) / account.accelerators, hours, life_hours)
     cost = run_cost(hours, year.hour)
     # petaFLOP/s of progress: what restarts repeat does not count
-    useful = job.tflops_gpu * speed * v["effective"] / 1e3
+    useful = job.tflops_gpu * speed * v["effective"] / effort / 1e3
     return RunOutcome(
         days=seconds / DAY,
         hours=hours,

@@ -14,24 +14,25 @@ PETAFLOP_DAY = 1e15 * DAY
 """Operations of a petaFLOP/s kept up for a day [1]."""
 
 
-def run_seconds(tokens: Any, tokens_s: Any, effective: Any) -> Number:
+def run_seconds(tokens: Any, tokens_s: Any, effective: Any, effort: Any = 1.0) -> Number:
     """Return the time of a training run.
 
     Args:
         tokens: tokens to train on [1].
         tokens_s: tokens a second at the model's step time [1/s].
         effective: progress over time, after restarts and checkpoints [1].
+        effort: time over that of the plan as modelled: what a real run takes beside failures [1].
 
     Returns:
         Time [s], broadcast shape.
 
     Equation:
-        tokens / (tokens_s * effective)
+        tokens / (tokens_s * effective) * effort
 
     Source:
         Definition. DeepSeek-V3: 180,000 H800 hours a trillion tokens on 2,048 are 3.7 days (arXiv 2412.19437).
     """
-    seconds: Number = tokens / (tokens_s * effective)
+    seconds: Number = tokens / (tokens_s * effective) * effort
     return seconds
 
 

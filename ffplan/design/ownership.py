@@ -218,6 +218,15 @@ class _Resolver:
                 self.fault(("ownership", field), fault, f"write at least {LEAST[name]:g}", "number-range")
         return inputs
 
+    def effort(self, inputs: dict[str, Assumed], rates: dict[str, float], profile: OwnershipProfile) -> None:
+        """Add the time of a run over that of its fastest plan; a profile that has none takes the fastest plan's."""
+        known = profile.effort.get(self.owned.effort)
+        if known is not None:
+            inputs["effort"] = assumed(known, rates, profile.sources)
+        elif "effort" in self.owned.model_fields_set:
+            remedy = did_you_mean(self.owned.effort, profile.effort, what=f"effort of `{profile.id}`")
+            self.fault(("ownership", "effort"), f"`{profile.id}` has no such effort", remedy, "reference-unknown")
+
     def site(self, inputs: dict[str, Assumed], rates: dict[str, float], profile: OwnershipProfile) -> None:
         """Apply the site's PUE and electricity price; the profile gives the PUE's relative range."""
         site, ownership = self.spec.site, self.owned
@@ -390,6 +399,7 @@ def resolve_ownership(design: ResolvedDesign, catalog: Catalog, *, offers: bool 
     currency = report_currency(design) or profile.currency
     rates = resolver.rates(currency)
     inputs = resolver.inputs(profile, rates)
+    resolver.effort(inputs, rates, profile)
     resolver.site(inputs, rates, profile)
     if design.prices is not None and design.prices.currency not in rates:
         resolver.fault(("cost", "price_book"), *no_rate(design.prices.currency, currency))

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from ffplan.catalog.ownership import OwnershipFields, PerHourEstimate, PerMonth, ShareEstimate
+from ffplan.catalog.ownership import Effort, OwnershipFields, PerHourEstimate, PerMonth, ShareEstimate
 from ffplan.catalog.prices import Term
 from ffplan.inputs.model import Frozen, Identifier
 from ffplan.inputs.part_ids import OwnershipId, RentBookId
@@ -24,6 +24,9 @@ class Ownership(OwnershipFields):
     """Share of the servers' heat removed by liquid, if missing in their files [1]."""
     rents: RentBookId = "rents-2026"
     """Catalogue id of the rent book to compare ownership with."""
+    effort: Effort = "typical"
+    """How well training runs are tuned: `tuned` takes the time of the fastest plan, `typical` what published runs took,
+    `first-run` what a team's first run of its size took."""
     delay: PerMonth | None = None
     """Cost of a month without the cluster; the rent of a replacement if omitted [currency per month]."""
 

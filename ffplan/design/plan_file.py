@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 from ffplan.base.errors import UsageError
@@ -11,6 +12,9 @@ if TYPE_CHECKING:
 
     from ffplan.design.training import PlanFields
     from ffplan.inputs.document import Document
+
+
+_KIND = re.compile(rb"(?m)^kind:[ \t]*[\"']?training-plan\b")
 
 
 class PlanFieldsError(Exception):
@@ -26,17 +30,28 @@ class PlanFieldsError(Exception):
         self.field, self.fault = field, fault
 
 
-def plan_document(file: str | None) -> Document | None:
-    """Return the document of a plan by path or shipped name, if given; a pipe is read once."""
-    from ffplan.inputs.design_files import find_plan
-    from ffplan.inputs.document import read_document
+def plan_document(file: str | None) -> tuple[Document | None, tuple[str, ...]]:
+    """Return the document of a plan by path or shipped name, if given; a pipe is read once.
 
-    return None if file is None else read_document(*find_plan(file))
+    Returns:
+        The document, and what was assumed and left out of another program's arguments, which are read as
+        `ffplan fabric import model` reads them.
+    """
+    from ffplan.catalog.launch.read import read_launch
+    from ffplan.inputs.design_files import find_plan
+    from ffplan.inputs.document import parse_document, read_bytes
+
+    if file is None:
+        return None, ()
+    path, label = find_plan(file)
+    raw = read_bytes(path, label)
+    launch = None if _KIND.search(raw) else read_launch(raw, label)
+    return (parse_document(raw, label), ()) if launch is None else (launch.document(), launch.of_plan)
 
 
 def read_plan(file: str | None, options: dict[str, Any]) -> PlanFields:
     """Return the plan in a file, or the default plan, as `plan_of` does."""
-    return plan_of(plan_document(file), options)
+    return plan_of(plan_document(file)[0], options)
 
 
 def plan_of(document: Document | None, options: dict[str, Any]) -> PlanFields:

@@ -19,6 +19,7 @@ from ffplan.design.schema import Design, NodeGroup, OtherNetwork
 from ffplan.inputs.document import Document
 
 if TYPE_CHECKING:  # a design without these sections loads none of their schemas
+    from ffplan.catalog.ownership import Effort
     from ffplan.design.ownership_schema import Ownership, Rent  # noqa: TC004
     from ffplan.design.reliability_schema import Reliability  # noqa: TC004
     from ffplan.design.serving_schema import Serving  # noqa: TC004
@@ -277,6 +278,14 @@ class ResolvedDesign:
         """Accelerators of the compute nodes."""
         compute = [group for group in self.groups if group.group.role == "compute"]
         return sum(group.accelerators_per_node * group.group.count for group in compute)
+
+
+def with_effort(design: ResolvedDesign, effort: Effort) -> ResolvedDesign:
+    """Return a design whose training runs are tuned so well."""
+    from ffplan.design.ownership_schema import Ownership
+
+    section = design.ownership or Ownership.model_construct()
+    return replace(design, ownership=section.model_copy(update={"effort": effort}))
 
 
 def profiled(design: ResolvedDesign, profile: str, **changes: Any) -> ResolvedDesign:

@@ -238,7 +238,7 @@ class Cost(Frozen):
 
 
 LIMITED: dict[str, str] = {
-    "capex": "site.purchase",
+    "capex": "site.purchase_p50",
     "cost_per_accelerator": "site.per_accelerator",
     "it_power": "site.it_training_kw",
     "facility_peak": "site.facility_peak_kw",

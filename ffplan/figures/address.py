@@ -82,6 +82,7 @@ PRICED: dict[str, str] = {
     "first_job_after": "tco.waiting.months",
     "cost_of_wait": "tco.waiting.value",
     "effective": "run.effective",
+    "effort": "run.effort",
     "run_days": "run.days",
     "run_cost": "run.cost",
     "cost_per_million_tokens": "run.cost_per_million_tokens",

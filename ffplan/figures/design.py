@@ -98,7 +98,8 @@ DESIGN: Table = {
         "per_node_component_sum_w": Figure(label="component sum", unit="W", better=-1),
     },
     SiteSummary: {
-        "purchase": _price("purchase", "cost"),
+        "purchase": _price("purchase at likely prices", "cost"),
+        "purchase_p50": _price("purchase", "cost"),
         **dict.fromkeys(("purchase_p10", "purchase_p90"), _PRICE),
         "per_accelerator": _price("purchase per accelerator", "cost"),
         "it_training_kw": _site_power("IT power of the site"),

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from ffplan.figures.figure import Table
 
 RUN_PLACE = "ffplan.cost.run"
-SPEED = ("effective", "speed", "speed_own")
+SPEED = ("effective", "effort", "speed", "speed_own")
 """Inputs of the time of a run."""
 _PRICE = ("tco.per_accelerator_hour", "hour")
 """Price of an accelerator-hour, of a study and in a comparison."""
@@ -25,7 +25,7 @@ RUN: Table = {
             better=-1,
             threshold="time",
             place=f"{RUN_PLACE}:run_seconds",
-            of=("tokens", "tokens_s", "effective"),
+            of=("tokens", "tokens_s", "effective", "effort"),
             inputs=SPEED,
         ),
         "accelerator_hours": Figure(place=f"{RUN_PLACE}:accelerator_hours", of=("gpus", "days"), inputs=SPEED),
@@ -47,8 +47,8 @@ RUN: Table = {
             inputs=(*SPEED, *HOUR),
         ),
         "cost_per_petaflop_day": Figure(
-            how="accelerator-hour in use * 24 / (model PFLOP/s of an accelerator * effective training time)",
-            of=("mfu", "effective", *_PRICE),
+            how="accelerator-hour in use * 24 / (model PFLOP/s of an accelerator * effective training time / effort)",
+            of=("mfu", "effective", "effort", *_PRICE),
             inputs=(*SPEED, *HOUR),
         ),
         "energy_mwh": Figure(
@@ -79,6 +79,12 @@ RUN: Table = {
             better=1,
             how="effective training time: the job's goodput, unless the design states one",
             inputs=("effective",),
+        ),
+        "effort": Figure(
+            label="time over the fastest plan's",
+            better=-1,
+            how="accelerator-hours of published runs over those of their fastest plan, by `ownership.effort`",
+            inputs=("effort",),
         ),
         "operations": Figure(how="FLOP of the model a token * tokens", of=("petaflop_days", "tokens")),
         "petaflop_days": Figure(how="operations / (a petaFLOP/s * a day)", of=("operations",)),

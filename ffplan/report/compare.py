@@ -12,6 +12,7 @@ from ffplan.report.compare_rows import comparison_rows
 from ffplan.report.document import Body, Document, Grid, Matrix, Remarks
 from ffplan.report.first.compare import compare_screen
 from ffplan.report.plans import plan_words
+from ffplan.results.design import purchase_words
 from ffplan.results.run import band_words
 
 if TYPE_CHECKING:
@@ -189,7 +190,7 @@ def _groups(c: Comparison) -> tuple[tuple[str, tuple[Row, ...]], ...]:
         _counted(c, "power.it_kw", kilowatts, _partial_power),
         _valued(c, "site.facility_peak_kw", kilowatts),
         _counted(c, "site.energy_mwh_year"),
-        _valued(c, "site.purchase", amount, _currency),
+        _valued(c, "site.purchase_p50", amount, _currency),
         _worded(c, "currency", lambda a: a.cost.currency if a.cost else None),
         _priced(c, "cost.network", _NETWORK),
         _priced(c, "cost.servers", ("servers",)),
@@ -277,7 +278,7 @@ def _money(c: Comparison, money: MoneyComparison) -> list[Matrix | Grid]:
         return [getattr(run, field) if run else None for run in runs]
 
     rows: list[Row] = [
-        ("purchase", tuple("-" if side.capex is None else amount(side.capex) for side in money.sides)),
+        ("purchase", tuple("-" if a.site is None else purchase_words(a.site) for a in c.designs)),
         _banded("accelerator-hour", [side.hour for side in money.sides]),
         ("goodput", tuple("-" if run is None else f"{100 * run.effective:.1f} %" for run in runs)),
         _banded("days of the run", of("days")),

@@ -54,6 +54,7 @@ def _run_blocks(run: RunReport) -> list[Block]:
             *([("memory", f"at the edge: {run.memory_words}")] if run.memory_words else []),
             *([("sure plan", sure_words(run.sure))] if run.sure else []),
             ("step", f"{step}; effective training time {percent(run.effective)}"),
+            ("effort", f"{number(run.effort)} times the fastest plan's time, failures apart"),
             ("operations", model),
         ),
     )

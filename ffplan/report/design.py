@@ -379,11 +379,11 @@ def design_words(a: Assessment) -> tuple[str, ...]:
         )
         bare = f"; no root-port limit of {ids_listed(first.bound.lacks)} is known" if first.bound.lacks else ""
         said.append(f"What binds it: {bound}{bare}.")
-    if a.site is not None and a.site.purchase is not None:
+    if a.site is not None and a.site.headline is not None:
         share = amount(a.site.per_accelerator or 0.0)
         without = f", without {listed(a.site.left_out)}" if a.site.left_out else ""
         said.append(
-            f"The purchase comes to {amount(a.site.purchase)} {a.site.currency}, {share} an accelerator{without}."
+            f"The purchase comes to {amount(a.site.headline)} {a.site.currency}, {share} an accelerator{without}."
         )
     return tuple(said)
 

@@ -184,13 +184,15 @@ class SiteSummary:
     currency: str
     """Currency of every amount."""
     purchase: float | None
-    """Purchase: the whole bill of materials [currency]; null if the cluster is rented or has no prices."""
+    """Purchase: the whole bill of materials at likely prices [currency]; null if it is rented or has no prices."""
+    purchase_p50: float | None
+    """Its median over the draws of `ffplan cost` [currency]; null without draws."""
     purchase_p10: float | None
     """Its tenth percentile over the draws of `ffplan cost` [currency]; null without draws."""
     purchase_p90: float | None
     """Its ninetieth percentile [currency]."""
     per_accelerator: float | None
-    """The same over accelerators [currency]."""
+    """The median of the purchase, or without draws the purchase, over accelerators [currency]."""
     planned: float | None
     """Of it parts that the design plans, at list prices [currency]."""
     stood_in: float | None
@@ -219,18 +221,24 @@ class SiteSummary:
     missing: tuple[MissingFigure, ...]
     """Powers that the sums lack."""
 
+    @property
+    def headline(self) -> float | None:
+        """The purchase that is printed and limited [currency]: the median, or the bill without draws."""
+        return self.purchase if self.purchase_p50 is None else self.purchase_p50
+
 
 def purchase_words(site: SiteSummary, unit: str = "", share: float = 1.0) -> str:
-    """Return the purchase with its range, such as `42.7 mn USD (36.8 to 49.8)`; a dash without one.
+    """Return the median of the purchase with its range, such as `42.7 mn USD (36.8 to 49.8)`; a dash without one.
 
     Args:
         share: what it is divided by, such as accelerators.
     """
-    if site.purchase is None:
+    middle = site.headline
+    if middle is None:
         return "-"
-    ends = (site.purchase if end is None else end for end in (site.purchase_p10, site.purchase_p90))
+    ends = (middle if end is None else end for end in (site.purchase_p10, site.purchase_p90))
     low, high = (end / share for end in ends)
-    return ranged(site.purchase / share, low, high, unit)
+    return ranged(middle / share, low, high, unit)
 
 
 @record

@@ -47,7 +47,7 @@ class FleetDesign:
     chance: float
     """Chance that the targets hold at the peak [1]."""
     capex: float
-    """Purchase [currency]."""
+    """Median of the purchase over the draws of `ffplan cost` [currency]."""
     capex_p10: float
     """Tenth percentile of it over the draws of `ffplan cost` [currency]."""
     capex_p90: float

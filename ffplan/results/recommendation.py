@@ -75,7 +75,7 @@ class RecommendedDesign:
     memory_words: str | None
     """Why its memory is at the edge; null if it fits."""
     capex: float
-    """Bill of materials [currency]."""
+    """Median of the purchase over the draws of `ffplan cost` [currency]."""
     capex_low: float
     """At the low end of the known prices [currency]."""
     capex_high: float

@@ -26,6 +26,14 @@ def band_words(band: Band, unit: str = "") -> str:
     return ranged(band.likely, band.p10, band.p90, unit)
 
 
+def median_words(band: Band, unit: str = "") -> str:
+    """Return a purchase as every sentence and table shows it: the median with P10 to P90.
+
+    A price is often known from one side alone, so that the sum of likely prices may lie outside of its own range.
+    """
+    return ranged(band.p50, band.p10, band.p90, unit)
+
+
 @record
 class RunReport:
     """A training run on the cluster."""
@@ -60,6 +68,8 @@ class RunReport:
     """Model FLOP/s over the dense peak [1]."""
     effective: float
     """Progress over time: the job's goodput, unless the design states its effective training time [1]."""
+    effort: float
+    """Likely time of the run over that of its fastest plan, failures counted apart [1]."""
     days: Band
     """Days of the run."""
     accelerator_hours: Band

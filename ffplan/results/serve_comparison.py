@@ -49,7 +49,7 @@ class ServedSide:
     facility_peak_kw: float
     """Facility power with everything at its maximum [kW]."""
     capex: float | None
-    """Purchase [currency]; null without prices."""
+    """Median of the purchase over the draws of `ffplan cost` [currency]; null without prices."""
     recalled_share: float | None
     """Part of the purchase whose prices are recalled [1]; null without prices."""
     cost: ServeCost | None

@@ -8,7 +8,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from ffplan.catalog.store import Catalog
-from tests.fuzz import files
+from tests.fuzz import files, forms
 from tests.support import DESIGNS
 
 if TYPE_CHECKING:
@@ -48,6 +48,7 @@ VALUES: dict[str, tuple[str, ...]] = {
     "--hidden": ("4096", "7168"),
     "--serve": ("1e9", "x", "10M requests a day", "5/s"),
     "--peak": ("3x", "x", "0.5"),
+    "--effort": ("tuned", "typical", "first-run", "x"),
     "--profile": ("fire-flyer", "rsc-1", "x"),
     "--rent": ("aws-p5-h100-3-year", "market-h100-3-year", "x"),
     "--gpu-bus": ("0000:01:00.0", "01:00.0,x", ","),
@@ -271,6 +272,9 @@ def _argument(command: str, option: Any, chance: Random, folder: Path) -> list[s
     if command == "fabric import nccl":
         return [_file(folder, "in.xml", files.nccl(chance))]
     if command == "fabric import model":
+        if chance.random() < 0.5:
+            text = forms.pasted(chance.choice(forms.LAUNCHES), chance, forms.LAUNCHES)
+            return [_file(folder, "pretrain", text.encode())]
         return [_file(folder, "config.json", files.model_config(chance))]
     if command == "fabric import slurm":
         return [_file(folder, "topology.conf", files.slurm(chance))]
@@ -331,6 +335,9 @@ def _option(option: Any, chance: Random, folder: Path) -> list[str]:
     name = key(option)
     if getattr(option, "is_flag", False):
         return [chance.choice([*option.opts, *option.secondary_opts])]
+    if name == "--plan" and chance.random() < 0.2:
+        text = forms.pasted(chance.choice(forms.LAUNCHES), chance, forms.LAUNCHES)
+        return [name, _file(folder, "pretrain.sh", text.encode())]
     if name == "--plan":
         return [name, _file(folder, "plan.yaml", files.text(files.tree("training-plan", chance, mild=True), chance))]
     if name == "--cases":

@@ -86,6 +86,27 @@ REQUESTS = (
     "TIMESTAMP,ContextTokens,GeneratedTokens\n2023-11-16 18:15:46.6805900,374,44\n2023-11-16 18:16:50.9,396,109\n",
 )
 """Requests to a served model."""
+LAUNCHES = (
+    "export TP=2 NODES=${NODES:-2}\nWORLD=$((8*$NODES))  # GPUs\nARGS=(\n  --num-layers 24 --hidden-size 1024 \\\n"
+    '  --num-attention-heads 16 --seq-length 1024 --max-position-embeddings 1024\n)\nDATA="--merge-file m.txt"\n'
+    "torchrun --nproc_per_node 8 --nnodes $NODES x.py ${ARGS[@]} --tensor-model-parallel-size $TP --micro-batch-size 4 "
+    "--bf16 --global-batch-size $(( WORLD * 8 )) --num-experts 8 --moe-layer-freq '([0]*2+[1]*22)'\n",
+    "trainer: {devices: 8, num_nodes: 2, precision: bf16}\nmodel:\n"
+    "  micro_batch_size: 1\n  tensor_model_parallel_size: 2\n"
+    "  encoder_seq_length: 4096\n  max_position_embeddings: ${.encoder_seq_length}\n  num_layers: 32\n"
+    "  hidden_size: 4096\n"
+    "  ffn_hidden_size: ${multiply:4, 4096}\n  num_attention_heads: 32\n  override_vocab_size: 32000\n",
+    '[model]\nname = "llama3"\nflavor = "8B"\n[training]\nlocal_batch_size = 2\nseq_len = 8192\n[parallelism]\n'
+    'data_parallel_shard_degree = -1\npipeline_parallel_degree = 2\n[activation_checkpoint]\nmode = "selective"\n',
+    '{"train_batch_size": 256, "gradient_accumulation_steps": "auto", "bf16": {"enabled": true}, '
+    '"zero_optimization": {"stage": 3, "offload_optimizer": {"device": "cpu"}}}',
+    "".join(
+        f"  {name} {'.' * 20} {value}\n"
+        for name, value in {"num_layers": 2, "hidden_size": 64, "num_attention_heads": 4, "seq_length": 128}.items()
+    )
+    + "  padded_vocab_size ....... 512\n  position_embedding_type ....... rope\n  fp16 ....... False\n",
+)
+"""Arguments and settings of each program that trains."""
 JOBS = "arrival_s,gpus,run_s\n0,8,3600\n10.5,16,1e4\n20,1,7\n"
 MAP = "found,designed\nnode01 mlx5_0,compute-001/nic0\n~rack([0-9]+)-leaf,leaf-\\1\n# done\n"
 NUMBERS = ("0", "-1", "1e999", "9" * 30, "9" * 5000, "²", "١", "1_0", "nan", "inf", "FFFFFFFF", "0x", "1e308")
@@ -93,14 +114,18 @@ NUMBERS = ("0", "-1", "1e999", "9" * 30, "9" * 5000, "²", "١", "1_0", "nan", "
 
 
 _IN_FRONT = (
-    *("0: ", "  12: ", "head01: ", "> ", "[1,0]<stdout>:", "2026-11-02T10:00:00.123Z ", "[pod/a-0/main] ", "7:"),
+    *("0: ", "  12: ", "head01: ", "> ", "+ ", "[1,0]<stdout>:", "2026-11-02T10:00:00.123Z ", "[pod/a-0/main] ", "7:"),
     *("     3\t", "\x1b[32m", "worker-0  | ", "INFO: ", "    "),
 )
 """What programs and people put in front of every line."""
 
 
-def pasted(text: str, chance: Random) -> str:
-    """Return a text behind prefixes, in a block of Markdown, with mixed line ends, cut, or twice; half as it is."""
+def pasted(text: str, chance: Random, others: tuple[str, ...] = ()) -> str:
+    """Return a text behind prefixes, in a block of Markdown, with mixed line ends, cut, or before another; half as is.
+
+    Args:
+        others: texts that may follow; the text itself if there are none.
+    """
     if chance.random() < 0.5:
         return text
     for _ in range(chance.choice((0, 1, 1, 2))):
@@ -112,7 +137,7 @@ def pasted(text: str, chance: Random) -> str:
         text = "".join(line + chance.choice(("\n", "\r\n", "\r", "\n\n")) for line in text.splitlines())
     if chance.random() < 0.3:
         text = text[chance.choice((0, chance.randrange(len(text) + 1))) : chance.randrange(len(text) + 1)]
-    return text + text if chance.random() < 0.2 else text
+    return f"{text}\n{chance.choice(others or (text,))}" if chance.random() < 0.2 else text
 
 
 def damaged(text: str, chance: Random) -> str:

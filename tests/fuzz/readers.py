@@ -158,6 +158,22 @@ def _slurm(chance: Random) -> Any:
     return read_slurm(text.encode("utf-8", "surrogateescape"), NAME)
 
 
+def _launch(chance: Random) -> Any:
+    """Read arguments of a training program; the plan that comes of them can be read."""
+    from ffplan.catalog.launch.read import read_launch
+    from ffplan.design.training import PlanFile
+    from ffplan.inputs.document import parse_document
+    from ffplan.inputs.validate import validate
+
+    text = forms.damaged(forms.pasted(chance.choice(forms.LAUNCHES), chance, forms.LAUNCHES), chance)
+    launch = read_launch(text.encode("utf-8", "surrogateescape"), NAME)
+    if launch is None:
+        return None
+    read = validate(PlanFile, launch.document())
+    assert read == validate(PlanFile, parse_document(launch.text.encode(), NAME))
+    return read
+
+
 def _logs(chance: Random) -> Any:
     from ffplan.interop.logs.read import read_log
 
@@ -243,6 +259,7 @@ READERS: dict[str, Callable[[Random], Any]] = {
     "waivers": _waivers,
     "fabrics": _fabrics,
     "slurm": _slurm,
+    "launch": _launch,
     "logs": _logs,
     "served": _served,
     "requests": _requests,

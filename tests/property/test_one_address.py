@@ -198,7 +198,7 @@ def test_every_address_in_use_is_one_of_a_figure_with_a_sense(table: dict[str, s
 def test_older_names_are_addresses_still() -> None:
     assert address_of("run_days") == address_of("run.days.likely") == "run.days"
     assert address_of("training.step_s") == address_of("step") == "train.step_s"
-    assert address_of("capex") == "site.purchase"
+    assert address_of("capex") == "site.purchase_p50"
     assert path_of("run_days") == "run.days.likely"
     assert path_of("run.days.p90") == "run.days.p90"
     assert path_of("no.such") == address_of("no.such") == "no.such"

@@ -107,6 +107,7 @@ def test_one_purchase_and_one_power_whatever_the_command(name: str) -> None:
     """`design`, `cost`, `compare` and the limits that `check` holds; the lines of the bill add up to it by scope."""
     site = reported(name, "design")["site"]
     study = reported(name, "cost", "--draws", "0")
+    assert site["purchase_p50"] == reported(name, "cost")["tco"]["purchase"]["p50"]
     lines, tco = study["bom"]["lines"], study["tco"]
     assert site["purchase"] == study["bom"]["total"] == pytest.approx(tco["capex"], abs=0.5)
     assert tco["purchase"]["likely"] == pytest.approx(tco["capex"])
@@ -135,8 +136,8 @@ def test_limits_hold_what_reports_print(text: str, factor: float) -> None:
     }
     lines = [f"{name}: {value * factor:.12g} kW" for name, value in limits.items()]
     names = set(limits)
-    if site.purchase and not site.missing:
-        lines.append(f"capex: {site.purchase * factor:.12g} USD")
+    if site.headline and not site.missing:
+        lines.append(f"capex: {site.headline * factor:.12g} USD")
         names.add("capex")
     catalog = Catalog()
     held = examine(resolve(support.document(f"{text}limits: {{{', '.join(lines)}}}\n"), catalog), catalog)

@@ -51,7 +51,7 @@ def test_deepseek_v3_on_its_own_cluster(tmp_path: Path) -> None:
     plan = tmp_path / "plan.yaml"
     plan.write_text("kind: training-plan\nprecision: fp8\npreset: deepseek\n")
     job = f"--model deepseek-v3 --tokens 14.8T --batch 15360 --plan {plan} --search"
-    run = study(f"deepseek-v3-2048 {job} --draws 0")["run"]
+    run = study(f"deepseek-v3-2048 {job} --draws 0 --effort tuned")["run"]
     assert isinstance(run, dict)
     assert run["days"]["likely"] == pytest.approx(54.2, rel=0.1)
     assert run["accelerator_hours"]["likely"] == pytest.approx(2664e3, rel=0.1)

@@ -67,23 +67,21 @@ def shown(value: object, *, quotes: bool = False) -> str:
     return text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}…"
 
 
-def read_config(name: str) -> ConfigFile:
-    """Read a `config.json`, or that of a folder.
+def refuse_other(file: str, raw: bytes) -> None:
+    """Refuse weights and other formats that are known by their first bytes.
 
     Raises:
-        InputError: if there is none, or the file is another.
+        InputError: if the file is one.
     """
-    file, raw = _content(name)
     start = next((what for magic, what in refusals().magic.items() if raw.startswith(magic)), None)
     if start is None and _SAFETENSORS.match(raw):
         start = "weights in the format safetensors"
     if start is not None:
         message = f"this is {start}, which ffplan does not read"
         raise located("config-format", file, (1, 1), message, f"name the {CONFIG} of the model")
-    return _parsed(file, raw)
 
 
-def _content(name: str) -> tuple[str, bytes]:
+def content(name: str) -> tuple[str, bytes]:
     """Return the name of a file, that of a folder's config in place of a folder, and its content.
 
     Raises:
@@ -114,8 +112,8 @@ def _content(name: str) -> tuple[str, bytes]:
     raise located("config-format", file, (1, 1), message, f"a {CONFIG} is a few kilobytes; check that this is the file")
 
 
-def _parsed(file: str, raw: bytes) -> ConfigFile:
-    """Return the content of a JSON file.
+def parse_config(file: str, raw: bytes) -> ConfigFile:
+    """Return the fields of a JSON file.
 
     Raises:
         InputError: if it is no JSON object.

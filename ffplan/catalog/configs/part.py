@@ -1,16 +1,17 @@
-"""A model of the catalogue from a `config.json`: its file as `ffplan import model` writes it, and the part."""
+"""A model of the catalogue from a file of another program, and that file as `ffplan fabric import model` writes it."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import replace
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from ffplan.base.errors import InputError
+from ffplan.base.errors import InputError, located
 from ffplan.base.record import record
-from ffplan.catalog.configs.config_file import read_config, text_fields
+from ffplan.catalog.configs.config_file import content, parse_config, refuse_other, text_fields
 from ffplan.catalog.configs.dimensions import model_of_config
+from ffplan.catalog.launch.read import Launch, read_launch
 from ffplan.catalog.read import Entry, read_part
 from ffplan.inputs.document import parse_document
 from ffplan.inputs.emit import flow, quoted, scalar
@@ -19,23 +20,37 @@ from ffplan.inputs.model import LONGEST_ID
 if TYPE_CHECKING:
     from ffplan.catalog.configs.config_file import ConfigFile
     from ffplan.catalog.configs.dimensions import ConfigModel
+    from ffplan.inputs.document import Document
 
 _HUB = re.compile(r"[\w.-]+/[\w.-]+")
 """Owner and name of a model on the hub."""
+_KIND = re.compile(rb"(?m)^kind:[ \t]*[\"']?model\b")
+_TEXT = re.compile(rb"(?:\xef\xbb\xbf)?\s*(?:[^\s{\x80-\xff]|\Z)")
+"""Begins a text that is no JSON object."""
 _MOST_NOTE = 1900
 """Most letters of a note, below the limit of a text [1]."""
 
 
 @record
 class ImportedModel:
-    """A model read from a `config.json`."""
+    """A model read from a file."""
 
     text: str
     """Its catalogue file."""
     entry: Entry
-    """The part; its document has the name and the hash of the `config.json`."""
+    """The part; its document has the name and the hash of the file."""
     remarks: tuple[str, ...]
     """What was assumed, and what is left out."""
+
+
+@record
+class Import:
+    """What a file holds."""
+
+    model: ImportedModel | None
+    """None if it has no dimensions."""
+    launch: Launch | None
+    """Its training plan; None of a file with a model alone."""
 
 
 def _named(config: ConfigFile, model: ConfigModel) -> tuple[str, str]:
@@ -55,25 +70,44 @@ def _id(name: str) -> str:
     return letters[:LONGEST_ID] or "imported-model"
 
 
-def _lines(config: ConfigFile, model: ConfigModel, name: str | None) -> list[str]:
-    """Return the lines of the catalogue file."""
-    vendor, title = _named(config, model)
-    note = "; ".join((f"Read from {PurePosixPath(config.file).name} ({model.model_type})", *model.remarks))
-    rows = [f"  {key}: {flow(value)}" for key, value in model.dimensions.items()]
-    return [
+def _text(name: str, vendor: str, title: str, note: tuple[str, ...], dimensions: dict[str, Any]) -> str:
+    """Return the catalogue file of a model."""
+    lines = [
         "kind: model",
-        f"id: {scalar(name or _id(title))}",
+        f"id: {scalar(name)}",
         f"name: {quoted(title[:200])}",
         f"vendor: {scalar(vendor)}",
         "sources: {}",
-        f"note: {quoted(note[:_MOST_NOTE])}",
+        f"note: {quoted('; '.join(note)[:_MOST_NOTE])}",
         "transformer:",
-        *rows,
+        *(f"  {key}: {flow(value)}" for key, value in dimensions.items()),
     ]
+    return "\n".join(lines) + "\n"
 
 
 def import_model(file: str, name: str | None = None) -> ImportedModel:
-    """Read a model from a `config.json`, or from the folder that holds one.
+    """Read a model as `read_import` does.
+
+    Raises:
+        InputError: if the file has no dimensions of one.
+    """
+    model = read_import(file, name).model
+    if model is None:
+        raise no_dimensions(file)
+    return model
+
+
+def no_dimensions(file: str) -> InputError:
+    """Return the fault of a file with a training plan alone."""
+    message = "the file has a training plan, and no dimensions of a model"
+    return located("config-field", file, (1, 1), message, "name a file that has them, or a model's id")
+
+
+def read_import(file: str, name: str | None = None) -> Import:
+    """Read a model and a training plan from a file.
+
+    A model stands in a `config.json`, in the folder that holds one, in a catalogue file, or in the arguments of a
+    training program, with its plan.
 
     Args:
         file: path as the user wrote it.
@@ -82,11 +116,48 @@ def import_model(file: str, name: str | None = None) -> ImportedModel:
     Raises:
         InputError: if the file is another, or describes what a model of the catalogue cannot.
     """
-    config = read_config(file)
+    path, raw = content(file)
+    refuse_other(path, raw)
+    if _KIND.search(raw) is not None:
+        return Import(_part(parse_document(raw, path), raw.decode("utf-8-sig")), None)
+    launch = read_launch(raw, path)
+    if launch is None and not path.lower().endswith(".json") and _TEXT.match(raw):
+        message = "no `config.json`, and no settings of Megatron-LM, NeMo, torchtitan or DeepSpeed"
+        raise located("config-format", path, (1, 1), message, "name the file that has them")
+    if launch is None:
+        return Import(_of_config(parse_config(path, raw), name), None)
+    if launch.dimensions is not None:
+        return Import(_of_launch(launch, launch.dimensions, name), launch)
+    return Import(None, launch)
+
+
+def _part(document: Document, text: str) -> ImportedModel:
+    """Return a model that is a catalogue file already."""
+    return ImportedModel(text, read_part(document), ())
+
+
+def _of_launch(launch: Launch, dimensions: dict[str, Any], name: str | None) -> ImportedModel:
+    """Return the model in the arguments of a training program."""
+    title = PurePosixPath(launch.file.replace("\\", "/")).stem or "imported-model"
+    read = f"Read from {PurePosixPath(launch.file).name} ({launch.program})"
+    text = _text(name or _id(title), "unknown", title, (read, *launch.of_model), dimensions)
+    document = parse_document(text.encode(), launch.file)
+    try:
+        entry = read_part(document)
+    except InputError as error:
+        found = (replace(finding, line=1, column=1, remedy="correct it in the file") for finding in error.findings)
+        raise InputError(*found) from None
+    return ImportedModel(text, replace(entry, document=replace(document, sha256=launch.sha256)), launch.of_model)
+
+
+def _of_config(config: ConfigFile, name: str | None) -> ImportedModel:
+    """Return the model in a `config.json`."""
     model, fields = model_of_config(config, text_fields(config))
     if model is None:
         raise InputError(*fields.faults)
-    text = "\n".join(_lines(config, model, name)) + "\n"
+    vendor, title = _named(config, model)
+    read = f"Read from {PurePosixPath(config.file).name} ({model.model_type})"
+    text = _text(name or _id(title), vendor, title, (read, *model.remarks), model.dimensions)
     document = parse_document(text.encode(), config.file)
     try:
         entry = read_part(document)

@@ -28,7 +28,7 @@ def _unpriced(cost: CostReport | None) -> str:
 
 
 def _purchase(limit: DesignLimit, examined: Examined) -> tuple[float | None, str]:
-    """Return the whole bill of materials in the currency of a limit, or why it is unknown.
+    """Return the purchase that reports print in the currency of a limit, or why it is unknown.
 
     Nothing is added to the parts that a design without accelerators plans.
     """
@@ -38,11 +38,11 @@ def _purchase(limit: DesignLimit, examined: Examined) -> tuple[float | None, str
     site, unknown = examined.site
     if unknown:
         return None, unknown
-    if site is None or site.purchase is None:
+    if site is None or site.headline is None:
         return cost.total, ""
     if site.currency == currency:
-        return site.purchase, ""
-    return site.purchase / examined.design.spec.site.exchange[currency].amount, ""
+        return site.headline, ""
+    return site.headline / examined.design.spec.site.exchange[currency].amount, ""
 
 
 def _capex(limit: DesignLimit, examined: Examined) -> Iterator[Breach]:
@@ -205,7 +205,7 @@ LIMITS: tuple[DesignLimit, ...] = (
         title="The purchase costs more than `limits.capex`",
         why="The design declares the most that it may cost to buy: the whole bill of `ffplan cost`, with storage, side "
         "networks, spares, racks and building.",
-        example="limits: {capex: 11000 paper-unit}  # fire-flyer-2 costs 12,437",
+        example="limits: {capex: 11000 paper-unit}  # fire-flyer-2 costs 11,989",
         good="limits: {capex: 13000 paper-unit}",
         fix="Change the design, or the limit. A limit without a price book, or with a price missing, cannot be checked "
         "and is reported too.",
@@ -217,7 +217,7 @@ LIMITS: tuple[DesignLimit, ...] = (
         remedy="spend less, or raise the limit",
         title="An accelerator costs more than `limits.cost_per_accelerator`",
         why="The design declares the most that an accelerator may cost, servers and network included.",
-        example="limits: {cost_per_accelerator: 1 paper-unit}  # fire-flyer-2 costs 1.2437",
+        example="limits: {cost_per_accelerator: 1 paper-unit}  # fire-flyer-2 costs 1.1989",
         good="limits: {cost_per_accelerator: 2 paper-unit}",
         fix="Change the design, or the limit.",
     ),

@@ -8,7 +8,7 @@ from ffplan.base.formatting import amount, kilowatts, listed, number, percent, p
 from ffplan.base.input_values import input_value
 from ffplan.report.document import FirstScreen
 from ffplan.results.cost import benchmark, cheaper_index, owning_gap, recalled_drivers
-from ffplan.results.run import band_words
+from ffplan.results.run import band_words, median_words
 
 if TYPE_CHECKING:
     from ffplan.results.cost import CostStudy, Tco
@@ -81,7 +81,7 @@ def _owned(tco: Tco) -> list[tuple[str, str, str]]:
     rows = []
     if tco.facility != "rented":
         cash = f"{_money(tco.total, tco.currency)} over {number(tco.years)} years"
-        rows.append(("to commit", band_words(tco.purchase, tco.currency), cash))
+        rows.append(("to commit", median_words(tco.purchase, tco.currency), cash))
     rent = benchmark(tco.rents)
     against = f"{rent.term} rent {rent.hour:,.2f}" if rent else f"at {percent(tco.utilisation)} utilisation"
     rows.append(("GPU-hour in use", hour, against))
@@ -95,8 +95,8 @@ def _owned(tco: Tco) -> list[tuple[str, str, str]]:
 def _run(run: RunReport) -> list[tuple[str, str, str]]:
     """Return the run: days, money, and a million tokens."""
     tokens = f"{number(run.tokens / 1e12, 3)} T" if run.tokens >= 1e12 else f"{number(run.tokens / 1e9, 3)} bn"
-    label = f"{run.model}, {tokens}"
-    rows = [(label, band_words(run.days, "days"), f"on {run.gpus:,} GPUs, MFU {percent(run.mfu)}")]
+    label, kept = f"{run.model}, {tokens}", percent(run.mfu * run.effective / run.effort)
+    rows = [(label, band_words(run.days, "days"), f"on {run.gpus:,} GPUs, MFU {kept} kept up")]
     if run.cost is not None and run.cost_per_million_tokens is not None:
         rows.append(("the run", band_words(run.cost, run.currency), band_words(run.carbon_t, "t CO2e")))
         energy = band_words(run.energy_mwh, "MWh") + (", partial" if run.missing_power else "")

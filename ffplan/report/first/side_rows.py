@@ -104,11 +104,11 @@ def _purchase_row(c: Comparison, pairs: Sequence[tuple[Assessment, int]], each: 
     shared = currencies.pop() if len(currencies) == 1 else ""
     cells: list[tuple[str, float | None]] = []
     for a, share in pairs:
-        if a.site is None or a.site.purchase is None:
+        if a.site is None or a.site.headline is None:
             cells.append(("-", None))
             continue
         text = purchase_words(a.site, "" if shared else a.site.currency, share)
-        cells.append((text, None if c.incomparable else a.site.purchase / share))
+        cells.append((text, None if c.incomparable else a.site.headline / share))
     return _row(f"purchase{each}{f', {shared}' if shared else ''}", cells)
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from ffplan.base.errors import InputError
 from ffplan.base.record import record
+from ffplan.catalog.ownership import Effort
 from ffplan.cost.account import account_year
 from ffplan.cost.sensitivity import likely
 from ffplan.design.resolve import resolve
@@ -18,6 +19,7 @@ from ffplan.studies.cost.cost import ledger_for, study_cost
 from ffplan.studies.cost.ledger import Ledger
 from ffplan.studies.cost.parts import bom_report, power_report
 from ffplan.studies.cost.request import CostRequest
+from ffplan.studies.cost.site import purchase_band
 from ffplan.studies.design.design import study_design
 
 if TYPE_CHECKING:
@@ -48,6 +50,8 @@ class Wishes:
     """Servers, switches and links that are not bought."""
     switches: tuple[str, ...] = ()
     """Switches to choose from; all with a price if empty."""
+    effort: Effort | None = None
+    """How well runs are tuned; as the ownership profile has it if None."""
     rack_area: float | None = None
     """Floor of a rack with its share of aisles; the ownership profile's if None [m2]."""
     tokens: float | None = None
@@ -146,7 +150,12 @@ class Draft:
     """The design file."""
     ledger: Ledger
     cost: float
-    """Its bill of materials [currency]."""
+    """Its bill of materials at likely prices [currency]."""
+
+    @property
+    def purchase(self) -> float:
+        """Median of its purchase, which reports print and limits hold [currency]; 0 without prices."""
+        return purchase_band(self.ledger, CostRequest()).p50 if self.cost else 0.0
 
     @property
     def design(self) -> ResolvedDesign:
@@ -173,11 +182,8 @@ class Built:
     design: ResolvedDesign
     assessment: Assessment
     study: CostStudy
-
-    @property
-    def cost(self) -> float:
-        """Its bill of materials [currency]."""
-        return self.study.bom.total if self.study.bom else 0.0
+    purchase: float
+    """Median of its purchase, which reports print and limits hold [currency]; 0 without prices."""
 
     @property
     def watts(self) -> float:
@@ -220,6 +226,7 @@ def built_from(text: str, idea: Idea, catalog: Catalog, timed: TimedJob | None =
         design, used = _resolved(text, idea, catalog)
         assessment = study_design(design, used, all_scales=False, without=frozenset({"site"})).assessment
         study = study_cost(design, used, NO_DRAWS, timed)
+        purchase = purchase_band(ledger_for(design, used, NO_DRAWS), CostRequest()).p50 if study.bom else 0.0
     except InputError:
         return None
-    return Built(idea=idea, text=text, design=design, assessment=assessment, study=study)
+    return Built(idea=idea, text=text, design=design, assessment=assessment, study=study, purchase=purchase)

@@ -79,6 +79,7 @@ class ClusterSearch:
             excluded=target.excluded,
             switches=target.switches,
             rack_area=target.rack_area,
+            effort=target.effort,
         )
         self.builder = Builder(wishes, catalog, f"{target.model}-{accelerator}")
         self.server, self.step = self.builder.server, self.builder.step

@@ -220,8 +220,12 @@ def _text(idea: Idea, parts: _Parts, nodes: int, tiers: int, site: _Site) -> str
     lines += ["", "communication:", "  libraries: [nccl]", f"  message_size: {_MESSAGE}", ""]
     lines += ["site:", f"  pue: {wishes.pue:g}  # facility over IT power"]
     lines += ["", "cost:", f"  price_book: {wishes.book}"]
+    if wishes.rack_area is not None or wishes.effort is not None:
+        lines += ["", "ownership:"]
     if wishes.rack_area is not None:
-        lines += ["", f"ownership: {{rack_area: {wishes.rack_area:g} m2}}  # a rack with its share of aisles"]
+        lines.append(f"  rack_area: {wishes.rack_area:g} m2  # a rack with its share of aisles")
+    if wishes.effort is not None:
+        lines.append(f"  effort: {wishes.effort}  # tuned as the fastest plan, typical, or a team's first-run")
     if wishes.model is not None:
         lines += ["", _workload(wishes)]
     lines += ["", "limits:", *limits] if limits else []
@@ -327,7 +331,7 @@ class Builder:
 
 def _used(draft: Draft, wishes: Wishes) -> float:
     """Return the part of budget or power that a design takes, the larger of the two [1]."""
-    parts = [draft.cost / max(wishes.budget, 1.0)] if wishes.budget is not None else []
+    parts = [draft.purchase / max(wishes.budget, 1.0)] if wishes.budget is not None else []
     parts += [draft.drawn(wishes.power_of) / max(wishes.watts, 1.0)] if wishes.watts is not None else []
     return max([*parts, _LEAST_USED])
 
@@ -339,8 +343,8 @@ def why_not(built: Draft | Built, wishes: Wishes) -> str:
         wishes: what is wanted.
     """
     reasons = []
-    if wishes.budget is not None and built.cost > wishes.budget:
-        reasons.append(f"costs {built.cost / 1e6:,.2f} of {wishes.budget / 1e6:,.2f} million")
+    if wishes.budget is not None and built.purchase > wishes.budget:
+        reasons.append(f"costs {built.purchase / 1e6:,.2f} of {wishes.budget / 1e6:,.2f} million")
     drawn = built.drawn(wishes.power_of)
     if wishes.watts is not None and drawn > wishes.watts:
         reasons.append(f"draws {drawn / 1e6:,.2f} of {wishes.watts / 1e6:,.2f} MW {POWERS[wishes.power_of]}")
@@ -353,7 +357,7 @@ def _surplus(built: Built, first: Built) -> str:
     if built.idea.other:
         same = built.design.parts.switch.fabric == first.design.parts.switch.fabric
         return "no other protocol is priced" if same else ""
-    if mine.accelerators <= two.accelerators and built.cost >= first.cost * (1 - _LEAST_SAVING):
+    if mine.accelerators <= two.accelerators and built.purchase >= first.purchase * (1 - _LEAST_SAVING):
         return f"it saves nothing over {two.design.name} at this size"
     return ""
 

@@ -97,8 +97,8 @@ class _Sized(Protocol):
         """Its assessment."""
 
     @property
-    def cost(self) -> float:
-        """Its bill of materials [currency]."""
+    def purchase(self) -> float:
+        """Median of its purchase [currency]."""
 
 
 _AnySized = TypeVar("_AnySized", bound=_Sized)
@@ -143,9 +143,9 @@ def rounder_design(
         (rate, design) for design in tried if design is not None and (rate := _tokens_s(design, catalog)) is not None
     ]
     fastest = max((rate for rate, _ in rates), default=0.0)
-    least = next((_GAIN * rate / design.cost for rate, design in rates if design is most), 0.0)
-    better = [design for rate, design in rates if rate >= _AS_FAST * fastest and rate / design.cost >= least]
-    chosen = min(better, key=lambda candidate: candidate.cost, default=most)
+    least = next((_GAIN * rate / design.purchase for rate, design in rates if design is most), 0.0)
+    better = [design for rate, design in rates if rate >= _AS_FAST * fastest and rate / design.purchase >= least]
+    chosen = min(better, key=lambda candidate: candidate.purchase, default=most)
     if chosen is most:
         return most, ""
     on_all = next((f"{rate:,.0f}" for rate, design in rates if design is most), "none")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from ffplan.base.array_math import round_up
 from ffplan.base.errors import UsageError
+from ffplan.base.formatting import percent
 from ffplan.base.interrupts import heard
 from ffplan.base.record import record
 from ffplan.catalog.prices import PriceBook
@@ -71,7 +72,7 @@ def _sized(cluster: SizedCluster, search: ClusterSearch, target: Target) -> list
             nodes, days = sizes[-1].nodes, sizes[-1].days
         alone = search.draft(cluster.built.idea, nodes)
         sizes.append(
-            Grown(stage=stage, nodes=nodes, days=days, alone=alone.cost if alone is not None else cluster.capex)
+            Grown(stage=stage, nodes=nodes, days=days, alone=alone.purchase if alone is not None else cluster.capex)
         )
     return sizes
 
@@ -226,7 +227,7 @@ class _Pool:
         for name in sorted(self.begun, key=lambda name: (self._expected(self.begun[name].trial), name)):
             now = self.begun[name]
             if now.trial is not None and self._dear(now.trial):
-                self.left_out[name] = "the one size tried lies over a third above the best"
+                self.left_out[name] = f"the one size tried lies over {percent(_NEAR - 1)} above the {_RIVALS} best"
             else:
                 self._size(name, now)
             del self.begun[name]
@@ -252,11 +253,11 @@ class _Pool:
             self.left_out[name] = f"`{target.model}` cannot run on it, or no switch and link hold it"
 
     def _dear(self, trial: SizedCluster) -> bool:
-        """Return whether an accelerator lies far above all that may be reported."""
+        """Return whether an accelerator lies above the best ones by more than sizing may change."""
         target = self.target
         rivals = [item for item in self.found if trusted(item, target) == trusted(trial, target)]
         aims = sorted(aim_of(item, target) for item in rivals if not broken(item, target))
-        return len(aims) >= _RIVALS and self._expected(trial) > aims[_RIVALS - 1] * (1 + WORTH)
+        return len(aims) >= _RIVALS and self._expected(trial) > aims[_RIVALS - 1] * _NEAR
 
     def lean(self) -> None:
         """Try leaner ways to build the best clusters, accelerator by accelerator, clusters in time first."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ffplan.base.array_math import real
 from ffplan.base.errors import UsageError
 from ffplan.base.record import record
+from ffplan.catalog.ownership import Effort
 from ffplan.figures.address import figure_at_address
 from ffplan.results.recommendation import MOST_RECALLED
 from ffplan.studies.choose.candidates import Built
@@ -33,7 +34,7 @@ USUAL_DAYS = 30.0
 
 BOUNDS: dict[str, str | None] = {
     "days": "run.days",
-    "capex": "site.purchase",
+    "capex": "site.purchase_p50",
     "tco": "tco.total",
     "power": "site.facility_peak_kw",
     "racks": "site.racks",
@@ -111,6 +112,8 @@ class Target:
     """Most racks that it may fill [1]."""
     floor: float | None = None
     """Most floor that its racks may take, aisles included [m2]."""
+    effort: Effort | None = None
+    """How well runs are tuned; as the ownership profile has it if None."""
     rack_area: float | None = None
     """Floor of a rack with its share of aisles; the ownership profile's if None [m2]."""
     allowed: tuple[str, ...] = ()
@@ -180,8 +183,8 @@ class SizedCluster:
 
     @property
     def capex(self) -> float:
-        """Its bill of materials [currency]."""
-        return self.built.cost
+        """Median of its purchase [currency]."""
+        return self.built.purchase
 
     @property
     def tco(self) -> float:

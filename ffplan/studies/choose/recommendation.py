@@ -240,7 +240,7 @@ def _row(
         recalled_share=candidate.recalled_share,
         tco=candidate.tco,
         cost_per_million_tokens=candidate.token_cost,
-        sustained_pflops=candidate.timed.job.tflops_gpu * candidate.timed.job.gpus * run.effective / 1e3,
+        sustained_pflops=candidate.timed.job.tflops_gpu * candidate.timed.job.gpus * run.effective / run.effort / 1e3,
         facility_peak_kw=study.power.facility_peak_kw,
         breaks=broken(candidate, target),
         best_share=chance.best if best is not None else None,

@@ -119,7 +119,7 @@ class RelaxedSearch:
             accelerators=assessment.accelerators,
             nodes=nodes,
             currency=self.currency,
-            cost=built.cost,
+            cost=built.purchase,
             node_kw=compute / nodes,
             compute_kw=compute,
             storage_kw=storage,
@@ -138,7 +138,7 @@ class RelaxedSearch:
         free, _, _ = first_designs(replace(sized, budget=None, watts=None), self.catalog, self.prefix)
         if not free:
             return []
-        cost = max(built.cost for built in free)
+        cost = max(built.purchase for built in free)
         options: list[str] = []
         if sized.budget is not None and cost > sized.budget:
             budget = _rounded_up(cost)

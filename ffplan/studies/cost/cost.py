@@ -211,6 +211,7 @@ _NO_MONEY = (
     "speed",
     "speed_own",
     "effective",
+    "effort",
     "lead_time",
     "commissioning",
 )
@@ -276,6 +277,7 @@ def run_report(ledger: Ledger, timed: TimedJob | None, account: _Accounted) -> R
         tokens_s=row.tokens_s,
         mfu=row.mfu,
         effective=float(account.v["effective"]),
+        effort=float(account.v.get("effort", 1.0)),
         days=of("days"),
         accelerator_hours=of("hours"),
         currency=ledger.owned.currency,

@@ -5,15 +5,32 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ffplan.base.errors import InputError
+from ffplan.cost.account import account_year, buys, whole_purchase
 from ffplan.cost.bill import BUILDING, PLANNED, STOOD_IN
+from ffplan.cost.draws import sample
+from ffplan.cost.sensitivity import likely
 from ffplan.results.design import SiteSummary
-from ffplan.studies.cost.cost import accounted, band, ledger_for
+from ffplan.studies.cost.cost import band, ledger_for
 from ffplan.studies.cost.parts import bom_report, power_report
 from ffplan.studies.cost.request import DRAWS, CostRequest
 
 if TYPE_CHECKING:
     from ffplan.catalog.store import Catalog
     from ffplan.design.resolved import ResolvedDesign
+    from ffplan.results.run import Band
+    from ffplan.studies.cost.ledger import Ledger
+
+
+def purchase_band(ledger: Ledger, request: CostRequest) -> Band:
+    """Return the purchase with its quantiles [currency], as `study_cost` has it.
+
+    Args:
+        ledger: a design with prices.
+        request: draws and seed.
+    """
+    taken, account = [entry for entry in ledger.inputs if buys(entry.name)], ledger.account
+    drawn = sample(taken, request.draws, request.seed)
+    return band(whole_purchase(account, likely(taken)), whole_purchase(account, drawn))
 
 
 def known_site(design: ResolvedDesign, catalog: Catalog, draws: int = DRAWS) -> tuple[SiteSummary | None, str]:
@@ -44,21 +61,23 @@ def _site_summary(design: ResolvedDesign, catalog: Catalog, request: CostRequest
     if not design.accelerators:
         return None
     ledger = ledger_for(design, catalog, request)
-    account = accounted(ledger, ledger.inputs, None, request)
-    v, year, drawn = account.v, account.year, account.drawn_year
+    v = likely(ledger.inputs)
+    year = account_year(ledger.account, v)
     bom, power = bom_report(ledger), power_report(ledger, v, year)
     of = {
         scope: sum(line.total for line in bom.lines if line.scope == scope) if bom is not None else None
         for scope in (PLANNED, STOOD_IN, BUILDING)
     }
-    ranged = bom is not None and request.draws
-    purchase = band(year.capex + year.building, drawn.capex + drawn.building) if ranged else None
+    purchase = purchase_band(ledger, request) if bom is not None and request.draws else None
     return SiteSummary(
         currency=ledger.owned.currency,
         purchase=bom.total if bom is not None else None,
+        purchase_p50=purchase.p50 if purchase is not None else None,
         purchase_p10=purchase.p10 if purchase is not None else None,
         purchase_p90=purchase.p90 if purchase is not None else None,
-        per_accelerator=bom.per_accelerator if bom is not None else None,
+        per_accelerator=(purchase.p50 if purchase is not None else bom.total) / design.accelerators
+        if bom is not None
+        else None,
         planned=of[PLANNED],
         stood_in=of[STOOD_IN],
         building=of[BUILDING],

@@ -9,12 +9,13 @@ from ffplan.cost.inputs import SIZING
 from ffplan.cost.power import HOURS_PER_YEAR
 from ffplan.cost.site import rack_limit
 from ffplan.results.cost import benchmark, cheaper_index, owning_gap, recalled_drivers
-from ffplan.results.run import band_words
+from ffplan.results.run import band_words, median_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ffplan.catalog.ownership import OwnershipProfile
+    from ffplan.design.ownership import ResolvedOwnership
     from ffplan.results.cost import CostStudy, Tco, Uncertainty
     from ffplan.results.run import RunReport
     from ffplan.studies.cost.ledger import Ledger
@@ -46,15 +47,23 @@ def run_words(run: RunReport) -> str:
     """Return a run in a sentence."""
     parts = listed(f"`{part}`" for part in run.missing_power)
     without = f", without the power of {parts}, which is unknown" if parts else ""
-    costs = ""
+    costs = f", {number(run.effort)} times the time of its fastest plan," if run.effort != 1 else ""
     if run.cost is not None and run.cost_per_million_tokens is not None:
         per_million = band_words(run.cost_per_million_tokens, run.currency)
-        costs = f", costs {band_words(run.cost, run.currency)}, {per_million} for a million tokens,"
+        costs = f"{costs or ','} costs {band_words(run.cost, run.currency)}, {per_million} for a million tokens,"
     return (
         f"{run.model} on {_tokens_words(run.tokens)} with {run.gpus:,} accelerators takes "
         f"{band_words(run.days, 'days')}{costs} and uses "
         f"{band_words(run.energy_mwh, 'MWh')} and {band_words(run.carbon_t, 't CO2e')}{without}."
     )
+
+
+def _effort_words(owned: ResolvedOwnership) -> str:
+    """Say how far a run is tuned."""
+    effort = owned.inputs.get("effort")
+    if effort is None or effort.likely == 1.0:
+        return "It runs its fastest plan from the first step on."
+    return f"It takes {number(effort.likely)} times that, as published runs did; `--effort tuned` leaves that out."
 
 
 def _driver_words(uncertainty: Uncertainty) -> str:
@@ -169,7 +178,7 @@ def headline(study: CostStudy) -> tuple[str, ...]:
         base = f"The rented fleet costs {hour} for an accelerator-hour in use, {money(tco.year, currency)} a year."
     else:
         base = (
-            f"The cluster costs {band_words(tco.purchase, currency)} to buy and {hour} for an accelerator-hour "
+            f"The cluster costs {median_words(tco.purchase, currency)} to buy and {hour} for an accelerator-hour "
             f"in use, {money(tco.year, currency)} a year over {number(tco.years)} years."
         )
     drivers = _driver_words(study.uncertainty) if study.uncertainty else ""
@@ -275,7 +284,7 @@ def cost_assumptions(ledger: Ledger, error: tuple[float, str] | None) -> tuple[s
         sentences.append(
             "A run pays for its accelerator-hours at the price of an hour in use; its time is tokens over tokens a "
             "second over the effective training time: the job's goodput (`ffplan operate goodput`), unless the design "
-            "states one."
+            f"states one. {_effort_words(owned)}"
         )
         sentences.append(
             f"The draws hold the model's error of the speed: {100 * error[0]:.0f} % in the mean over {error[1]}."

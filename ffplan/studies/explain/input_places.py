@@ -112,4 +112,6 @@ def account_at(entry: Input, design: ResolvedDesign, catalog: Catalog) -> InputP
         return InputPlace(stated_at(catalog.entry(entry.source.split("`")[-2]).document, "hazards"))
     profile = catalog.entry((design.ownership or Ownership.model_construct()).profile)
     cooling = design.spec.site.cooling
+    if name == "effort":
+        return _input_place(profile, name, (design.ownership or Ownership.model_construct()).effort)
     return _input_place(profile, *((name,) if name != "pue" or cooling is None else ("pue_by_cooling", cooling)))

@@ -79,7 +79,7 @@ def _side(
 ) -> ServedSide:
     """Return a design at its largest load within the targets."""
     row = report.rows[report.best]
-    costed = study_cost(design, catalog.fresh(), CostRequest(draws=0))
+    costed = study_cost(design, catalog.fresh(), CostRequest())
     under_way = row.concurrency * report.copies
     accelerator = design.compute.accelerator
     assert accelerator is not None
@@ -103,7 +103,7 @@ def _side(
         racks=costed.power.racks,
         users_rack=under_way / max(costed.power.racks, 1),
         facility_peak_kw=costed.power.facility_peak_kw,
-        capex=costed.bom.total if costed.bom is not None else None,
+        capex=costed.tco.purchase.p50 if costed.bom is not None and costed.tco is not None else None,
         recalled_share=costed.bom.recalled_share if costed.bom is not None else None,
         cost=row.cost,
         band=engine_speed(asked.engine, accelerator, report.plan.precision).band,

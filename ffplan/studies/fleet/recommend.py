@@ -85,7 +85,7 @@ def figures_of(built: Built) -> dict[str, float | None]:
     study = built.study
     assert study.tco is not None
     return {
-        "capex": built.cost,
+        "capex": built.purchase,
         "tco": study.tco.total,
         "power": study.power.facility_peak_kw,
         "accelerators": float(built.assessment.accelerators),
@@ -212,7 +212,7 @@ def _estimate(target: FleetTarget, probe: Draft, tokens_s: float) -> float:
         tokens_s: output tokens a second of an accelerator [1/s].
     """
     count = float(probe.design.accelerators)
-    each = {"accelerators": 1.0, "power": probe.drawn("facility-peak") / 1e3 / count, "capex": probe.cost / count}
+    each = {"accelerators": 1.0, "power": probe.drawn("facility-peak") / 1e3 / count, "capex": probe.purchase / count}
     if target.rate is None:
         most = min((limit / each[name] for name, limit in target.limits if name in each), default=float(_PROBE))
         return 1 / (most * tokens_s)

@@ -118,7 +118,7 @@ def _row(fleet: SizedFleet, target: FleetTarget, catalog: Catalog, files: dict[s
         output_tokens_s=peak_tokens,
         output_tokens_s_gpu=peak_tokens / assessment.accelerators,
         chance=Copy(setup, load, target.targets).chance(each, target.chance),
-        capex=built.cost,
+        capex=purchase.p50,
         capex_p10=purchase.p10,
         capex_p90=purchase.p90,
         tco=study.tco.total,

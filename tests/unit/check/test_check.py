@@ -24,8 +24,8 @@ LIMITS = "limits:\n"
 @pytest.mark.parametrize(
     ("limit", "rule", "words"),
     [
-        ("capex: 11000 paper-unit", "limit-capex", "is 12,437 paper-unit, above the limit of at most 11,000"),
-        ("cost_per_accelerator: 1 paper-unit", "limit-cost-per-accelerator", "1.2437 paper-unit, above"),
+        ("capex: 11000 paper-unit", "limit-capex", "is 11,989 paper-unit, above the limit of at most 11,000"),
+        ("cost_per_accelerator: 1 paper-unit", "limit-cost-per-accelerator", "1.1989 paper-unit, above"),
         ("it_power: 3 MW", "limit-it-power", "3,317 kW, above the limit of at most 3,000 kW"),
         ("facility_peak: 4 MW", "limit-facility-peak", "is 4,428 kW, above the limit of at most 4,000 kW"),
         ("facility_training: 4 MW", "limit-facility-training", "is 4,146 kW, above the limit of at most 4,000 kW"),

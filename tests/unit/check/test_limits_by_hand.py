@@ -415,7 +415,7 @@ def test_findings_name_the_policy_that_set_their_limit() -> None:
 
 SITE = SimpleNamespace(
     currency="USD",
-    purchase=1200.0,
+    headline=1200.0,
     it_training_kw=104.0,
     facility_training_kw=130.0,
     facility_peak_kw=180.0,

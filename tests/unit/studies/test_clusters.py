@@ -85,7 +85,7 @@ def test_a_draft_has_the_purchase_and_the_power_of_the_whole() -> None:
     draft, built = builder.drafts(IDEAS[0], 100)[0], builder.build(IDEAS[0], 100)
     assert built is not None
     assert draft.text == built.text
-    assert draft.cost == built.cost > 0
+    assert draft.purchase == built.purchase > 0
     assert draft.drawn("facility-peak") == built.drawn("facility-peak") > 0
     assert draft.drawn("it-training") == built.drawn("it-training") > 0
 

@@ -34,7 +34,7 @@ def test_figures_are_those_of_serve_and_the_verdict_follows() -> None:
     # the 90th percentile of a normal lies 1.2816 deviations up
     spread = sum((log1p(band) / 1.28155) ** 2 for band in bands) ** 0.5
     assert verdict["chance"] == pytest.approx(NormalDist().cdf(-log(verdict["ratio"]) / spread), rel=1e-4)
-    assert found["sides"][0]["capex"] == json.loads(ffplan("cost", PAIR[0], "-f", "json").out)["bom"]["total"]
+    assert found["sides"][0]["capex"] == json.loads(ffplan("cost", PAIR[0], "-f", "json").out)["tco"]["purchase"]["p50"]
 
 
 def test_the_screen_fits_and_names_the_winner() -> None:

@@ -83,14 +83,15 @@ def test_a_smaller_design_bounds_the_job_and_each_says_what_it_gives() -> None:
 
 
 def test_capital_is_the_purchase_where_none_has_gaps() -> None:
-    """The bill of `cost`, over accelerators, over tokens a second of each."""
+    """The purchase of `cost`, over accelerators, over tokens a second of each."""
     job_asked = "--model llama3-8b --batch 512 --gpus 64"
     found = json.loads(ffplan(f"compare superpod-h100-4su superpod-b200-4su {job_asked} -f json").out)
     job = found["training"]
     assert (job["capital_basis"], job["currency"]) == ("purchase", "USD")
-    for name, side in zip(found["labels"], job["sizes"][1]["sides"], strict=True):
-        bill = json.loads(ffplan(f"cost {name} --draws 0 -f json").out)["bom"]
-        assert side["capital_per_token_s"] == pytest.approx(bill["per_accelerator"] / side["tokens_s_gpu"])
+    sides = zip(found["labels"], job["sizes"][1]["sides"], found["designs"], strict=True)
+    for name, side, accelerators in ((name, side, design["accelerators"]) for name, side, design in sides):
+        bought = json.loads(ffplan(f"cost {name} -f json").out)["tco"]["purchase"]["p50"] / accelerators
+        assert side["capital_per_token_s"] == pytest.approx(bought / side["tokens_s_gpu"])
 
 
 def test_capital_in_two_currencies_names_them() -> None:

@@ -209,7 +209,7 @@ def test_a_regression_is_beyond_its_threshold() -> None:
     assert regressions(rows, {"cost": 0.04}) == ((rows[0], 0.04),)
     assert not regressions(rows, {"power": 0.0})
     assert not regressions((change(100.0, 50.0),), {"cost": 0.0})
-    assert not regressions(rows, {"cost": 0.01, "site.purchase": 0.05})  # its own threshold counts
+    assert not regressions(rows, {"cost": 0.01, "site.purchase_p50": 0.05})  # its own threshold counts
     assert regressions(rows, {"cost": 0.1, "capex": 0.04}) == ((rows[0], 0.04),)
 
 

@@ -126,7 +126,7 @@ def test_nothing_within_the_limits() -> None:
         ((*ASKED[1:], "--capex", "3 CNY"), "--capex is in CNY"),
         ((*ASKED[1:], "-a", "h101"), "h101"),
         ((*ASKED[1:], "--tokens", "many"), "tokens"),
-        ((*ASKED[1:], "-a", "h100-sxm-80gb", "--folder", "/nowhere"), "there is no folder /nowhere"),
+        ((*ASKED[1:], "-a", "h100-sxm-80gb", "--folder", "/dev/null/x"), "/dev/null/x cannot be made: Not a directory"),
         (("--model", "llama3-8b", "--days", "30"), "give --tokens and --days, or --sustained"),
         ((*ASKED[1:], "--sustained", "1 PFLOP/s"), "give --days or --sustained, not both"),
         (("--model", "llama3-8b", "--sustained", "1 MW"), "--sustained"),

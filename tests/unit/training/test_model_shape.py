@@ -44,20 +44,31 @@ def test_a_rank_holds_a_head_of_keys_and_values_at_least() -> None:
 
 
 NAMES = Catalog().ids_of("model")
-ROUNDED = {"megatron-1.7b": 0.03, "megatron-3.6b": 0.012, "nemotron4-15b": 0.045}
-"""Models whose published number is rounded to so much [1]."""
+APART = {
+    "gemma2-9b": 1e-4,  # two more norms a layer, which the dimensions leave out
+    "gemma3-1b": 1e-4,
+    "qwen2.5-7b": 1e-4,  # biases of queries, keys and values
+    "gpt-j-6b": 1e-4,  # attention without biases
+    "gpt3-350m": 0.017,  # the paper's own rounding of 355.9 mn
+    "llama3-405b": 0.003,  # names that round 405.9, 315.7 and 15.6 bn down
+    "grok1-314b": 0.006,
+    "nemotron4-15b": 0.045,
+}
+"""Models whose published number differs in its first four digits, and by how much [1]."""
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_parameters_are_those_published(name: str) -> None:
+    """They agree in as many digits as are published, up to four."""
     found = model(name)
-    if found.transformer is None:
-        total = sum(convolution_parameters(layer) for layer in found.convolutions)
-        assert total == pytest.approx(found.parameters.value, rel=2e-3)
-        return
+    published = found.parameters.value
     shape = found.transformer
-    assert parameters(shape) == pytest.approx(found.parameters.value, rel=ROUNDED.get(name, 0.006))
-    if found.active:
+    counted = float(parameters(shape) if shape else sum(convolution_parameters(layer) for layer in found.convolutions))
+    digits = min(4, len(str(int(published)).rstrip("0"))) - 1
+    same = f"{counted:.{digits}e}" == f"{published:.{digits}e}"
+    assert same != (name in APART), (counted, published)
+    assert same or counted == pytest.approx(published, rel=APART[name])
+    if shape and found.active:
         assert parameters(shape, active=True) == pytest.approx(found.active.value, rel=0.02)
 
 

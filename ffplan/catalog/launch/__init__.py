@@ -1,0 +1,1 @@
+"""Models and training plans from the arguments and settings that other programs are started with."""

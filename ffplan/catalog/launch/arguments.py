@@ -1,0 +1,191 @@
+"""Arguments `--name value` in shell scripts, command lines and logs, with the variables that a script sets.
+
+Every argument of the text counts, whichever array or branch it stands in: of two values neither is chosen.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from bisect import bisect_right
+from typing import TYPE_CHECKING
+
+from ffplan.base.record import record
+from ffplan.catalog.launch.settings import Setting
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+_VALUE = (
+    r"""(?P<value>"(?!\s*--)[^"\n]*"|'(?!\s*--)[^'\n]*'|"""
+    r"""\$\(\([^\n]{0,200}?\)\)|\$\{[^}\n]{0,200}\}(?=["'\s,)]|$)|(?!["']*--)\S+)"""
+)
+_FLAG = re.compile(rf"(?<![\w$-])--(?P<name>[A-Za-z][\w-]*)(?:(?:=|[\"',]*\s+(?:-\s+)?|[\"',]+){_VALUE})?")
+_OVERRIDE = re.compile(rf"(?<![\w.])\+{{0,2}}(?P<name>(?:model|trainer)(?:\.\w+)+)={_VALUE}")
+"""An override of Hydra, as NeMo takes."""
+_DUMPED = re.compile(r"(?m)(?<![\w.-])(?P<name>[a-z]\w*) \.{3,} (?P<value>\S[^\n]*)")
+"""A line of the arguments that Megatron-LM prints as it starts."""
+_ASSIGNED = re.compile(
+    r"""(?m)(?:^|(?<=[\s;&(]))(?P<name>[A-Za-z_]\w*)=(?!\()"""
+    r"""(?P<value>"[^"\n]*"|'[^'\n]*'|\$\(\([^\n]{0,200}?\)\)|\$\([^)\n]{0,200}\)|\$\{[^}\n]{0,200}\}|[^\s;"'()]*)"""
+)
+_DEFAULTED = re.compile(r"\$\{(?P<name>[A-Za-z_]\w*):?=(?P<value>[^}\n]{0,200})\}")
+_USE = re.compile(
+    r"\$\(\((?P<sum>[^\n]*?)\)\)|\$\{(?P<braced>\w+)(?::?[-=](?P<default>[^}\n]*))?\}|\$(?P<bare>\w+)|(?P<other>\$[({@*#])"
+)
+_COMMENT = re.compile(r"(?m)(?:^|(?<=\s))#(?!SBATCH\b|PBS\b|BSUB\b)[^\n]*")
+_MOST_LETTERS, _DEEPEST = 1000, 20
+"""Longest value, and most variables inside another, that are followed [1]."""
+_LEAST_DUMPED = 3
+"""Lines that make a list of printed arguments [1]."""
+
+
+@record
+class Argument:
+    """An argument as written."""
+
+    name: str
+    value: str | None
+    line: int
+
+
+class UnknownError(Exception):
+    """A value that the file does not give."""
+
+
+def _blank(match: re.Match[str]) -> str:
+    return " " * len(match[0])
+
+
+def plain_lines(text: str) -> str:
+    """Return a script without comments and line continuations, each line where it was."""
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    return re.sub(r"\\(?=[ \t]*\n)", " ", _COMMENT.sub(_blank, text))
+
+
+def _bare(value: str | None) -> str | None:
+    """Return a value without the quotes and brackets around it; None if nothing is left."""
+    if value is None:
+        return None
+    value = value.strip().strip(",;").strip("\"'").strip()
+    for left, right in ("()", "[]", "{}"):
+        while value.endswith(right) and value.count(right) > value.count(left):
+            value = value[:-1].rstrip("\"', ")
+    return value or None
+
+
+def _lines_of(text: str) -> list[int]:
+    return [0, *(match.end() for match in re.finditer("\n", text))]
+
+
+def printed_arguments(text: str) -> list[Argument]:
+    """Return the arguments that Megatron-LM has printed; empty if there is no such list."""
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    starts = _lines_of(text)
+    rows = [
+        Argument(row["name"], row["value"].rstrip(), bisect_right(starts, row.start()))
+        for row in _DUMPED.finditer(text)
+    ]
+    return rows if len(rows) >= _LEAST_DUMPED else []
+
+
+def arguments(plain: str) -> list[Argument]:
+    """Return the arguments and overrides of a text that `plain_lines` made."""
+    starts = _lines_of(plain)
+    matches = [*_FLAG.finditer(plain), *_OVERRIDE.finditer(plain)]
+    return [Argument(row["name"], _bare(row["value"]), bisect_right(starts, row.start())) for row in matches]
+
+
+class Variables:
+    """Variables of a script and their values."""
+
+    def __init__(self, plain: str) -> None:
+        """Collect the assignments of a text that `plain_lines` made."""
+        self.values: dict[str, list[str]] = {}
+        for row in [*_ASSIGNED.finditer(plain), *_DEFAULTED.finditer(plain)]:
+            self.values.setdefault(row["name"], []).append(_bare(row["value"]) or "")
+        self.known: dict[str, str] = {}
+        """Values that have been worked out."""
+
+    def expanded(self, text: str, inside: tuple[str, ...] = ()) -> str:
+        """Return a text with its variables replaced.
+
+        Args:
+            inside: variables whose values it is part of.
+
+        Raises:
+            UnknownError: if one is not set, is set to several values, or runs a command.
+        """
+        if len(text) > _MOST_LETTERS or len(inside) > _DEEPEST:
+            raise UnknownError("its variables do not end")
+        made = _USE.sub(lambda use: self._used(use, inside), text)
+        if len(made) > _MOST_LETTERS:
+            raise UnknownError("its variables do not end")
+        return made
+
+    def _used(self, use: re.Match[str], inside: tuple[str, ...]) -> str:
+        if use["sum"] is not None:
+            return str(self._sum(use["sum"], inside))
+        if use["other"] is not None:
+            raise UnknownError("the shell alone knows its value")
+        name, default = use["braced"] or use["bare"], use["default"]
+        if name in self.known:
+            return self.known[name]
+        values = self.values.get(name, []) if name not in inside else []
+        made = {self.expanded(value, (*inside, name)) for value in values}
+        made = made or ({self.expanded(default, inside)} if default is not None else set())
+        if not made:
+            raise UnknownError(f"`{name}` is not set in this file")
+        if len(made) > 1:
+            raise UnknownError(f"`{name}` is set to {' and to '.join(sorted(made)[:2])}")
+        if values:
+            self.known[name] = made.pop()
+            return self.known[name]
+        return made.pop()
+
+    def _sum(self, text: str, inside: tuple[str, ...]) -> int:
+        named = re.sub(r"(?<![\w${])([A-Za-z_]\w*)", r"$\1", text)
+        try:
+            return _value(ast.parse(self.expanded(named, inside).strip(), mode="eval").body)
+        except (SyntaxError, ValueError, TypeError, ArithmeticError, RecursionError, MemoryError):
+            raise UnknownError("its sum cannot be worked out") from None
+
+
+def _value(node: ast.expr) -> int:
+    """Return a sum of whole numbers as the shell does it."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, int):
+        return node.value
+    if isinstance(node, ast.BinOp):
+        left, right = _value(node.left), _value(node.right)
+        match node.op:
+            case ast.Add():
+                return left + right
+            case ast.Sub():
+                return left - right
+            case ast.Mult():
+                return left * right
+            case ast.Div() | ast.FloorDiv():
+                return left // right
+            case ast.Mod():
+                return left % right
+    raise ValueError(ast.dump(node)[:_MOST_LETTERS])
+
+
+def settings_of(rows: Iterable[Argument], variables: Variables) -> dict[str, Setting]:
+    """Return arguments by name, with their variables replaced; of a name with two values, both."""
+    found: dict[str, Setting] = {}
+    for row in rows:
+        name = row.name.replace("-", "_")
+        value: object = True if row.value is None else row.value
+        unknown = ""
+        if isinstance(value, str) and "$" in value:
+            try:
+                value = _bare(variables.expanded(value))
+            except UnknownError as error:
+                unknown = str(error)
+        first = found.get(name)
+        if first is None:
+            found[name] = Setting(value, row.line, unknown)
+        elif first.value != value and first.again is None:
+            found[name] = Setting(first.value, first.line, first.unknown, (value, row.line))
+    return found

@@ -1,0 +1,147 @@
+"""The training plan in a JSON file of DeepSpeed.
+
+Names and defaults are those of DeepSpeed's configuration (recalled).
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from ffplan.catalog.launch.settings import Setting, Settings
+
+if TYPE_CHECKING:
+    from ffplan.catalog.configs.config_file import ConfigFile
+
+KEYS = frozenset(
+    {
+        "zero_optimization",
+        "train_micro_batch_size_per_gpu",
+        "train_batch_size",
+        "gradient_accumulation_steps",
+        "zero_allow_untested_optimizer",
+        "activation_checkpointing",
+    }
+)
+"""Fields that a DeepSpeed file alone has."""
+_SHARD = ("zero_optimization.zero_hpz_partition_size", "zero_optimization.mics_shard_size")
+_DULL = re.compile(
+    r"optimizer\.params|scheduler|gradient_clipping|steps_per_print|wall_clock|bf16\.|fp16\.|bfloat16\."
+    r"|zero_optimization\.reduce_|zero_optimization\.allgather_|zero_optimization\.stage3_"
+    r"|zero_optimization\.contiguous|zero_optimization\.sub_group|zero_optimization\.round"
+    r"|zero_optimization\.offload_|zero_optimization\.ignore|zero_force|zero_allow|prescale|dump_state"
+    r"|tensorboard|wandb|csv_monitor|comms_logger|flops_profiler|checkpoint|data_types\."
+    r"|gradient_predivide|seed"
+)
+"""Beginnings of fields that a plan needs no field for."""
+
+
+def deepspeed_settings(config: ConfigFile) -> Settings:
+    """Return the fields of a file by their path."""
+    values: dict[str, Setting] = {}
+
+    def add(table: dict[str, Any], path: tuple[str, ...]) -> None:
+        for key, value in table.items():
+            steps = (*path, str(key))
+            if isinstance(value, dict):
+                add(value, steps)
+                continue
+            unknown = "the trainer fills it in" if value == "auto" else ""
+            values[".".join(steps)] = Setting(value, config.places.get(steps, (1, 1))[0], unknown)
+
+    add(config.data, ())
+    return Settings("DeepSpeed", config.file, values)
+
+
+def plan_of(settings: Settings) -> dict[str, Any]:
+    """Return the fields of a training plan."""
+    zero = settings.whole("zero_optimization.stage", least=0) or 0
+    if zero > 3:
+        message = f"`zero_optimization.stage` is {zero}"
+        settings.fault("config-value", "zero_optimization.stage", message, "write a stage from 0 to 3")
+    half = settings.flag("fp16.enabled")
+    brain = settings.flag("bf16.enabled", "bfloat16.enabled")
+    plan: dict[str, Any] = {"zero": zero, "precision": "bf16" if brain else "fp16" if half else "tf32"}
+    if not (half or brain):
+        settings.remark("neither bf16 nor fp16 is on, so 32 bits, which a plan has as tf32")
+    plan |= _batch(settings) | _gradients(settings, zero, brain=brain, half=half) | _offload(settings)
+    if zero == 3:
+        plan["weights_copy"] = half or brain
+    shard = settings.whole(*_SHARD, least=-1)
+    if shard is not None and shard > 1 and zero:
+        if settings.stated(_SHARD[0]) is not None:
+            settings.remark(
+                "zero_hpz_partition_size: only weights are gathered within so many ranks; a plan has no field"
+            )
+        else:
+            plan["shard"] = shard
+    context = settings.whole("sequence_parallel_size")
+    if context is not None and context > 1:
+        plan |= {"context": context, "context_exchange": "heads"}
+    tensor = settings.whole("tensor_parallel.autotp_size", "tensor_parallel.tp_size")
+    if tensor is not None:
+        plan["tensor"] = tensor
+    if any(name.startswith("activation_checkpointing") for name in settings.values):
+        settings.used.update(name for name in settings.values if name.startswith("activation_checkpointing"))
+        settings.remark(
+            "activation_checkpointing says how, not whether: give `--recompute full` where the model does it"
+        )
+    return plan
+
+
+def _batch(settings: Settings) -> dict[str, Any]:
+    """Return micro-batch and batch."""
+    micro = settings.whole("train_micro_batch_size_per_gpu")
+    steps = settings.whole("gradient_accumulation_steps")
+    batch = settings.whole("train_batch_size")
+    found: dict[str, Any] = {}
+    if micro is not None:
+        found["micro_batch"] = micro
+    elif "train_micro_batch_size_per_gpu" not in settings.values:
+        settings.remark(
+            "train_micro_batch_size_per_gpu is not stated: micro_batch is 1 unless `--micro-batch` says more"
+        )
+    if batch is not None:
+        return {**found, "batch": batch}
+    each = f"{micro * steps:,}" if micro and steps else "micro-batch times accumulation"
+    settings.remark(f"train_batch_size is not stated: give `--batch`, {each} times the data-parallel ranks")
+    return found
+
+
+def _gradients(settings: Settings, zero: int, *, brain: bool, half: bool) -> dict[str, Any]:
+    """Return the precision of gradients, and what is hidden: with ZeRO they have the model's 16 bits."""
+    kept = settings.word("data_types.grad_accum_dtype")
+    sent = settings.word("communication_data_type")
+    if not (brain or half):
+        return {"overlap": ("gradients",) if settings.flag("zero_optimization.overlap_comm") else ()}
+    wide = kept.startswith(("fp32", "float")) and "16" not in kept if kept else (brain and not zero)
+    found: dict[str, Any] = {"grad_dtype": "fp32" if wide else "bf16"}
+    if sent:
+        found["grad_reduce_dtype"] = "bf16" if "16" in sent else "fp32"
+    elif wide:
+        found["grad_reduce_dtype"] = "bf16"
+    hides = settings.flag("zero_optimization.overlap_comm") or (
+        zero == 3 and not settings.off("zero_optimization.overlap_comm")
+    )
+    hidden = ("gradients", "parameters") if zero == 3 else ("gradients",)
+    return {**found, "overlap": hidden if hides else ()}
+
+
+def _offload(settings: Settings) -> dict[str, Any]:
+    """Return what host memory or drives hold."""
+    states = settings.word("zero_optimization.offload_optimizer.device")
+    weights = settings.word("zero_optimization.offload_param.device")
+    if settings.flag("zero_optimization.cpu_offload"):
+        states = "cpu"
+    places = {place for place in (states, weights) if place not in ("", "none")}
+    if not places:
+        return {}
+    return {
+        "offload": "parameters" if weights not in ("", "none") else "optimizer",
+        **({"offload_to": "drives"} if "nvme" in places else {}),
+    }
+
+
+def without_field(settings: Settings) -> list[str]:
+    """Return fields that a plan has none for."""
+    return settings.unread(_DULL)

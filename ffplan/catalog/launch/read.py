@@ -1,0 +1,257 @@
+"""What a file of another training program says: whose it is, its model, and its plan."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from dataclasses import replace
+from hashlib import sha256
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, Any
+
+from ffplan.base.errors import InputError, located
+from ffplan.base.files import text_of
+from ffplan.base.record import record
+from ffplan.catalog.launch import deepspeed, megatron, megatron_plan, torchtitan
+from ffplan.catalog.launch.arguments import Variables, arguments, plain_lines, printed_arguments, settings_of
+from ffplan.catalog.launch.branches import Branches, without_branches
+from ffplan.catalog.launch.settings import Setting, Settings
+from ffplan.catalog.launch.tables import RENAMED, name_of, table_settings
+from ffplan.inputs.composer import Node
+from ffplan.inputs.document import Document, parse_document
+from ffplan.inputs.emit import comment, flow
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from ffplan.catalog.configs.config_file import ConfigFile
+
+_KNOWN = (
+    "num[-_]layers|hidden[-_]size|num[-_]attention[-_]heads|(?:tensor[-_])?model[-_]parallel[-_]size|"
+    "pipeline[-_]model[-_]parallel[-_]size|micro[-_]batch[-_]size|global[-_]batch[-_]size|use[-_]distributed[-_]optimizer|"
+    "context[-_]parallel[-_]size|expert[-_]model[-_]parallel[-_]size|recompute[-_]granularity|zero[-_]stage"
+)
+"""Settings by which a file of Megatron-LM or NeMo is known."""
+_ARGUMENT = re.compile(rf"(?<![\w$-])--(?:{_KNOWN})(?![\w-])(?!\s*:)|(?<![\w.])(?:model|trainer)\.\w[\w.]*=")
+_NAME = re.compile(_KNOWN)
+_ROW = re.compile(rf"(?m)^[ \t]*[\"']?(?:--)?(?:{_KNOWN})[\"']?[ \t]*:(?:\s|$)")
+_SECTION = re.compile(
+    r"(?m)^[ \t]*\[(?:model|training|parallelism|activation_checkpoint|experimental|job|lr_scheduler|float8)\]"
+    r"[ \t]*(?:#.*)?\r?$"
+)
+_TITLE = re.compile(r"^[ \t]*\[([\w.]+)\]")
+_ROW_OF_TOML = re.compile(r"^[ \t]*([\w-]+)[ \t]*=")
+_NEMO = frozenset(
+    ["encoder_seq_length", "activations_checkpoint_granularity", "num_nodes", "share_embeddings_and_output_weights"]
+)
+"""Names that NeMo alone has."""
+_MOST_BYTES = 4 * 2**20
+"""Largest file of arguments [byte]."""
+_LEAST = 2
+"""Settings that make a YAML file one of a training program [1]."""
+
+
+@record
+class Launch:
+    """A model and a training plan as another program takes them."""
+
+    program: str
+    file: str
+    sha256: str
+    """Of the file's bytes."""
+    dimensions: dict[str, Any] | None
+    """Of the model; None if the file has none."""
+    part: str
+    """Id of the catalogue of the model that the file names; empty if it names none."""
+    plan: dict[str, Any]
+    """Fields of a training plan."""
+    lines: dict[str, int]
+    """Line of each of them that the file states."""
+    of_model: tuple[str, ...]
+    """What was assumed of the model, and what is left out."""
+    of_plan: tuple[str, ...]
+    """The same of the plan."""
+
+    @property
+    def text(self) -> str:
+        """The plan's file."""
+        head = [f"Read from {PurePosixPath(self.file).name} ({self.program})", *self.of_plan]
+        rows = [f"{name}: {flow(value)}" for name, value in self.plan.items()]
+        return "\n".join([*(f"# {comment(line)}" for line in head), "kind: training-plan", *rows]) + "\n"
+
+    def document(self) -> Document:
+        """Return the plan as read from a file of its own, with the places of this one."""
+        data = {"kind": "training-plan", **{key: flowed(value) for key, value in self.plan.items()}}
+        places = {name: (self.lines.get(name, 1), 1) for name in data}
+        children = {name: _node(value, *places[name]) for name, value in data.items()}
+        root = Node(1, 1, data, children, places, size=1 + len(data), height=1)
+        return Document(self.file, self.sha256, root)
+
+
+def flowed(value: object) -> object:
+    """Return a value as YAML reads it: a list in place of a tuple."""
+    return list(value) if isinstance(value, tuple) else value
+
+
+def _node(value: object, line: int, column: int) -> Node:
+    children = [Node(line, column, item) for item in value] if isinstance(value, list) else None
+    return Node(line, column, value, children)
+
+
+def read_launch(raw: bytes, file: str) -> Launch | None:
+    """Return what a file of a training program says; None if it is none's.
+
+    Raises:
+        InputError: if it is, but its settings are wrong, contradict each other, or hold neither model nor plan.
+    """
+    text = text_of(raw) if len(raw) <= _MOST_BYTES else None
+    if text is None or "\0" in text:
+        return None
+    start = text.lstrip("\ufeff \t\r\n")[:1]
+    if start == "{":
+        return _deepspeed(raw, file)
+    kinds: list[tuple[str, Callable[[], Launch]]] = []
+    if _SECTION.search(text):
+        kinds.append(("settings of torchtitan", lambda: _torchtitan(text, raw, file)))
+    if (table := len(_ROW.findall(text))) >= _LEAST:
+        kinds.append(("settings in YAML", lambda: _yaml(raw, file)))
+    if (printed := printed_arguments(text)) or _ARGUMENT.search(plain_lines(text)):
+        rows = printed or None
+        kinds.append(("arguments of Megatron-LM", lambda: _arguments(text, raw, file, printed=rows is not None)))
+    if not kinds and table:
+        kinds.append(("settings in YAML", lambda: _yaml(raw, file)))
+    if len(kinds) > 1:
+        both = " and ".join(name for name, _ in kinds)
+        raise located("config-format", file, (1, 1), f"the file holds {both}", "give a file of one program at a time")
+    return kinds[0][1]() if kinds else None
+
+
+def _deepspeed(raw: bytes, file: str) -> Launch | None:
+    from ffplan.catalog.configs.config_file import parse_config
+
+    config: ConfigFile = parse_config(file, raw)
+    if "model_type" in config.data or not deepspeed.KEYS & config.data.keys():
+        return None
+    settings = deepspeed.deepspeed_settings(config)
+    plan = deepspeed.plan_of(settings)
+    return _launch(settings, raw, plan, without=deepspeed.without_field(settings))
+
+
+def _torchtitan(text: str, raw: bytes, file: str) -> Launch:
+    try:
+        data = tomllib.loads(text.lstrip("\ufeff").replace("\r\n", "\n").replace("\r", "\n"))
+    except (tomllib.TOMLDecodeError, RecursionError, ValueError) as error:
+        fault = str(error) or "too deep"
+        place = re.search(r"\(at line (\d+), column (\d+)\)", fault)
+        at = (int(place[1]), int(place[2])) if place else (1, 1)
+        fault = fault.split(" (at ")[0]
+        message = f"this is no TOML: {fault[:1].lower()}{fault[1:200]}"
+        raise located("config-format", file, at, message, "correct it there") from None
+    settings = torchtitan.torchtitan_settings(data, file, _toml_lines(text))
+    if not torchtitan.is_job(settings):
+        raise _nothing(settings, "`[parallelism]` or `[training]` with its settings")
+    part, plan = torchtitan.flavour(settings), torchtitan.plan_of(settings)
+    return _launch(settings, raw, plan, without=torchtitan.without_field(settings), part=part)
+
+
+def _toml_lines(text: str) -> dict[str, int]:
+    """Return the line of each setting by its section and name."""
+    section = ""
+    found: dict[str, int] = {}
+    for number, line in enumerate(text.splitlines(), 1):
+        if (title := _TITLE.match(line)) is not None:
+            section = f"{title[1]}."
+        elif (row := _ROW_OF_TOML.match(line)) is not None:
+            found.setdefault(section + row[1], number)
+    return found
+
+
+def _yaml(raw: bytes, file: str) -> Launch:
+    document = parse_document(raw, file)
+    values = table_settings(document)
+    program = "NeMo" if _names_nemo(raw) else "Megatron-LM"
+    return _megatron(Settings(program, file, values), raw)
+
+
+def _names_nemo(raw: bytes) -> bool:
+    return any(name.encode() in raw for name in _NEMO)
+
+
+def _arguments(text: str, raw: bytes, file: str, *, printed: bool) -> Launch:
+    script = Branches(text, frozenset()) if printed else without_branches(plain_lines(text))
+    rows = printed_arguments(text) if printed else arguments(script.text)
+    values: dict[str, Setting] = {}
+    for name, setting in settings_of(rows, Variables("" if printed else script.text)).items():
+        steps = tuple(name.split("."))
+        values.setdefault(name_of(steps) if len(steps) > 1 else RENAMED.get(name, name), setting)
+    nemo = any("." in row.name for row in rows)
+    settings = Settings("NeMo" if nemo else "Megatron-LM", file, values, "" if printed or nemo else "--")
+    notes = []
+    maybe = [f"--{row.name}" for row in rows if row.line in script.open and megatron_plan.matters(row.name)]
+    if maybe:
+        notes.append(f"taken, though in a branch of the script: {', '.join(dict.fromkeys(maybe))}"[:1000])
+    if script.text.rstrip(" \t\n").endswith("\\"):
+        notes.append("the file ends inside a command: it may be cut")
+    if '"zero_optimization"' in text:
+        notes.append("the configuration of DeepSpeed inside is not read: give it as a file of its own")
+    return _megatron(settings, raw, notes)
+
+
+def _nothing(settings: Settings, what: str) -> InputError:
+    message = f"nothing of {settings.program} that ffplan reads stands in the file"
+    return located("config-format", settings.file, (1, 1), message, f"add {what}")
+
+
+def _megatron(settings: Settings, raw: bytes, notes: Iterable[str] = ()) -> Launch:
+    if not any(_NAME.fullmatch(name) for name in settings.values):
+        raise _nothing(settings, f"`{settings.label('num_layers')}` or `{settings.label('micro_batch_size')}`")
+    dimensions = megatron.dimensions(settings) if megatron.has_architecture(settings) else None
+    of_model = list(settings.remarks)
+    assumed = list(settings.assumed)
+    settings.remarks, settings.assumed = list(notes), []
+    layers = (dimensions or {}).get("layers")
+    plan = megatron_plan.plan_of(settings, layers, experts="num_experts" in settings.values)
+    if assumed:
+        of_model.append(f"not stated, so by the defaults of {settings.program}: {', '.join(assumed)}")
+    without = [settings.label(name) for name in settings.unread(megatron_plan.IGNORED)]
+    launch = _launch(settings, raw, plan, without=without, dimensions=dimensions)
+    lines = {
+        field: settings.line(*names)
+        for field, names in megatron_plan.SIZES.items()
+        if field in plan and any(name in settings.values for name in names)
+    }
+    return replace(launch, of_model=tuple(of_model), lines=lines)
+
+
+def _launch(
+    settings: Settings,
+    raw: bytes,
+    plan: dict[str, Any],
+    *,
+    without: list[str],
+    dimensions: dict[str, Any] | None = None,
+    part: str = "",
+) -> Launch:
+    """Return what was read.
+
+    Raises:
+        InputError: if settings are wrong.
+    """
+    if settings.faults:
+        raise InputError(*settings.faults)
+    remarks = list(settings.remarks)
+    if settings.assumed:
+        remarks.append(f"not stated, so by the defaults of {settings.program}: {', '.join(settings.assumed)}")
+    if without:
+        remarks.append(f"without a field in a plan: {', '.join(without)}"[:1000])
+    return Launch(
+        program=settings.program,
+        file=settings.file,
+        sha256=sha256(raw).hexdigest(),
+        dimensions=dimensions,
+        part=part,
+        plan=plan,
+        lines={},
+        of_model=(),
+        of_plan=tuple(remarks),
+    )

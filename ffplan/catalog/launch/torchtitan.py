@@ -1,0 +1,197 @@
+"""The training plan in a TOML file of torchtitan, and the model that it names.
+
+Names and defaults are those of torchtitan's `job_config.py` (recalled); the flavours, of its `torchtitan/models`.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from ffplan.catalog.launch.settings import Setting, Settings
+
+FLAVOURS = {
+    ("llama3", "8b"): "llama3.1-8b",
+    ("llama3", "70b"): "llama3.1-70b",
+    ("llama3", "405b"): "llama3.1-405b",
+    ("llama4", "17bx16e"): "llama4-scout",
+    ("llama4", "17bx128e"): "llama4-maverick",
+    ("deepseek_v3", "16b"): "deepseek-v2-lite",
+    ("deepseek_v3", "236b"): "deepseek-v2",
+    ("deepseek_v3", "671b"): "deepseek-v3",
+    ("qwen3", "0.6b"): "qwen3-0.6b",
+    ("qwen3", "1.7b"): "qwen3-1.7b",
+    ("qwen3", "4b"): "qwen3-4b",
+    ("qwen3", "8b"): "qwen3-8b",
+    ("qwen3", "14b"): "qwen3-14b",
+    ("qwen3", "32b"): "qwen3-32b",
+    ("qwen3", "30b-a3b"): "qwen3-30b-a3b",
+    ("qwen3", "235b-a22b"): "qwen3-235b-a22b",
+    ("gpt_oss", "20b"): "gpt-oss-20b",
+    ("gpt_oss", "120b"): "gpt-oss-120b",
+}
+"""Ids of the catalogue by name and flavour."""
+_SIZES = {
+    "tensor": ("parallelism.tensor_parallel_degree", "training.tensor_parallel_degree"),
+    "pipeline": ("parallelism.pipeline_parallel_degree", "experimental.pipeline_parallel_degree"),
+    "context": ("parallelism.context_parallel_degree", "experimental.context_parallel_degree"),
+    "expert": ("parallelism.expert_parallel_degree",),
+    "expert_tensor": ("parallelism.expert_tensor_parallel_degree",),
+    "sequence": ("training.seq_len",),
+}
+_SCHEDULES = {
+    "1f1b": "1f1b",
+    "interleaved1f1b": "1f1b",
+    "zbvzerobubble": "zb-v",
+    "interleavedzerobubble": "zb-h1",
+    "dualpipev": "dualpipe",
+}
+_READ = (
+    "job.",
+    "model.",
+    "training.",
+    "parallelism.",
+    "experimental.",
+    "activation_checkpoint.",
+    "float8.",
+    "quantize.",
+)
+"""Sections with settings of a plan."""
+_DULL = re.compile(r"model\.|job\.|training\.(?:steps|dataset|seed|max_norm|gc|deterministic)")
+_CHUNKS = 2
+"""Chunks of a stage that torchtitan makes for schedules of several stages a rank, unless told otherwise."""
+
+
+def torchtitan_settings(data: dict[str, Any], file: str, lines: dict[str, int]) -> Settings:
+    """Return the settings of a TOML file, named after their sections.
+
+    Args:
+        data: its content.
+        lines: line of each setting.
+    """
+    values: dict[str, Setting] = {}
+
+    def add(table: dict[str, Any], path: str) -> None:
+        for key, value in table.items():
+            name = f"{path}{key}"
+            if isinstance(value, dict):
+                add(value, f"{name}.")
+            else:
+                values[name] = Setting(value, lines.get(name, 1))
+
+    add(data, "")
+    return Settings("torchtitan", file, values)
+
+
+def is_job(settings: Settings) -> bool:
+    """Return whether a setting that is read here is stated."""
+    stated = {name for names in _SIZES.values() for name in names}
+    stated |= {"model.flavor", "training.local_batch_size", "training.batch_size", "activation_checkpoint.mode"}
+    return any(name in stated or name.startswith("parallelism.") for name in settings.values)
+
+
+def flavour(settings: Settings) -> str:
+    """Return the id of the catalogue of the model that is named; empty, with a remark, if it has none."""
+    name, kind = settings.word("model.name"), settings.word("model.flavor")
+    found = FLAVOURS.get((name, kind), "")
+    if not found and (name or kind):
+        settings.remark(f"the catalogue has no model for `{name[:40]}` in flavour `{kind[:40]}`: give `--model`")
+    elif not found:
+        settings.remark("the file names no model: give `--model`")
+    return found
+
+
+def plan_of(settings: Settings) -> dict[str, Any]:
+    """Return the fields of a training plan."""
+    plan: dict[str, Any] = {field: settings.whole(*names) for field, names in _SIZES.items()}
+    plan = {field: size for field, size in plan.items() if size is not None}
+    local = settings.whole("training.local_batch_size", "training.batch_size")
+    if local is None:
+        settings.remark("training.local_batch_size is not stated: micro_batch is 1")
+    stages = plan.get("pipeline", 1)
+    plan["micro_batch"] = local or 1
+    if stages > 1:
+        plan |= _pipeline(settings, stages, local or 1)
+    batch = settings.whole("training.global_batch_size", least=-1)
+    if batch is not None and batch > 0:
+        plan["batch"] = batch
+    else:
+        settings.remark(f"the batch is {local or 1} on each data-parallel rank: give `--batch`, that times the ranks")
+    plan |= _sharding(settings, stages) | _recompute(settings)
+    overlap = ["gradients", "parameters"]
+    if settings.flag("parallelism.enable_async_tensor_parallel", "experimental.enable_async_tensor_parallel"):
+        overlap.append("tensor")
+    return plan | {"overlap": tuple(overlap)}
+
+
+def _pipeline(settings: Settings, stages: int, local: int) -> dict[str, Any]:
+    """Return the schedule, its chunks and the micro-batch."""
+    name = settings.word("parallelism.pipeline_parallel_schedule", "experimental.pipeline_parallel_schedule") or "1f1b"
+    found: dict[str, Any] = {"schedule": _SCHEDULES.get(name, "1f1b")}
+    if name not in _SCHEDULES:
+        settings.remark(f"the schedule `{name[:40]}` has no equivalent: 1f1b stands in its place")
+    if name == "interleaved1f1b":
+        found["chunks"] = _CHUNKS
+        settings.remark(f"chunks {_CHUNKS} by torchtitan's default for Interleaved1F1B")
+    micro = settings.whole("parallelism.pipeline_parallel_microbatch_size")
+    several = settings.whole(
+        "experimental.pipeline_parallel_microbatches", "parallelism.pipeline_parallel_microbatches"
+    )
+    if micro is not None:
+        found["micro_batch"] = micro
+    elif several is not None and local % several == 0:
+        found["micro_batch"] = local // several
+    elif name and "parallelism.pipeline_parallel_degree" in settings.values:
+        found["micro_batch"] = 1
+        settings.remark("parallelism.pipeline_parallel_microbatch_size is not stated: 1 by default")
+    else:
+        found["micro_batch"] = max(1, local // stages)
+        settings.remark(f"micro-batches are as many as the stages, {stages}, by the default of older releases")
+    return found
+
+
+def _sharding(settings: Settings, stages: int) -> dict[str, Any]:
+    """Return precision and sharding: FSDP2, which keeps parameters after the forward pass where there are stages."""
+    shard = settings.stated("parallelism.data_parallel_shard_degree", "training.data_parallel_shard_degree")
+    copies = settings.whole("parallelism.data_parallel_replicate_degree", "training.data_parallel_replicate_degree")
+    reshard = settings.word("parallelism.fsdp_reshard_after_forward") or "default"
+    sharded = str(shard) != "1"
+    keeps = reshard == "never" or (reshard == "default" and stages > 1)
+    found: dict[str, Any] = {"zero": 0 if not sharded else 2 if keeps else 3}
+    number = shard if isinstance(shard, int) and shard > 1 else None
+    if number is not None and found["zero"]:
+        found["shard"] = number
+    elif sharded and copies is not None and copies > 1:
+        settings.remark(f"data_parallel_replicate_degree {copies}: give `shard`, the data-parallel ranks over {copies}")
+    converted = f"{settings.stated('model.converters')} {settings.word('float8.enable_float8_linear')}".lower()
+    eight = "float8" in converted or "true" in converted
+    stored = settings.word("training.mixed_precision_param") or "bfloat16"
+    if not sharded:
+        settings.remark("without FSDP parameters stay in 32 bits unless training.dtype says otherwise: a plan has bf16")
+    found["precision"] = "fp8" if eight else "tf32" if stored == "float32" else "bf16"
+    reduced = settings.word("training.mixed_precision_reduce") or "float32"
+    return found | {"grad_dtype": "fp32", "grad_reduce_dtype": "fp32" if reduced == "float32" else "bf16"}
+
+
+def _recompute(settings: Settings) -> dict[str, Any]:
+    """Return what is computed again: every second product in the mode `op`."""
+    mode = settings.word("activation_checkpoint.mode") or "selective"
+    option = settings.word("activation_checkpoint.selective_ac_option") or "op"
+    if mode in ("full", "none"):
+        return {"recompute": mode}
+    if mode != "selective":
+        settings.remark(f"activation_checkpoint.mode `{mode[:40]}` has no equivalent: nothing is recomputed")
+        return {"recompute": "none"}
+    if option == "op":
+        return {"recompute": "every-second"}
+    if option == "1":
+        return {"recompute": "full"}
+    settings.remark(
+        f"selective_ac_option {option[:40]}, whole layers at times, has no field in a plan: every layer is kept"
+    )
+    return {"recompute": "none"}
+
+
+def without_field(settings: Settings) -> list[str]:
+    """Return settings of the sections read that a plan has no field for."""
+    return [name for name in settings.unread(_DULL) if name.startswith(_READ)]
