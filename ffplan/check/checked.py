@@ -28,6 +28,8 @@ class Checked:
     """Findings that the baseline has [1]."""
     fixed: int = 0
     """Entries of the baseline that match no finding any more [1]."""
+    shipped: frozenset[str] = frozenset()
+    """Files that ship with ffplan, which no checkout has."""
 
     @property
     def worst_first(self) -> tuple[Finding, ...]:

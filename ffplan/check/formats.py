@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+import re
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ffplan.base.control_characters import inert, visible
 from ffplan.base.errors import Severity
+from ffplan.base.files import read_regular
 from ffplan.base.formatting import plural
 from ffplan.check.checked import fingerprints, in_one_line, path_of, uri_of
+from ffplan.inputs.limits import MAX_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,6 +30,8 @@ _ANNOTATIONS = 10
 """Annotations of a kind that GitHub shows for a step; the rest is in the log alone."""
 _GITHUB = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "notice"}
 _GITLAB = {Severity.ERROR: "critical", Severity.WARNING: "minor", Severity.INFO: "info"}
+_SHIPPED = "FFPLAN"
+"""Base of the files that ship with ffplan, in SARIF."""
 _SARIF = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "note"}
 
 
@@ -89,19 +95,23 @@ def _github(checked: Checked) -> str:
     for severity in reversed(Severity):
         findings = [finding for finding in checked.worst_first if finding.severity is severity]
         if len(findings) <= _ANNOTATIONS:
-            lines += [_github_command(finding) for finding in findings]
+            lines += [_github_command(finding, checked) for finding in findings]
             continue
-        lines += [_github_command(finding) for finding in findings[: _ANNOTATIONS - 1]]
+        lines += [_github_command(finding, checked) for finding in findings[: _ANNOTATIONS - 1]]
         more = len(findings) - _ANNOTATIONS + 1
         lines.append(f"::{_GITHUB[severity]} title=ffplan check::{more:,} more of this kind stand in the log\n")
         lines += [f"{inert(visible(str(finding)))}\n" for finding in findings[_ANNOTATIONS - 1 :]]
     return "".join(lines) + f"{checked.summary}\n"
 
 
-def _github_command(finding: Finding) -> str:
-    place = f"file={_github_property(path_of(finding.file))},line={finding.line},col={finding.column}"
-    title = _github_property(finding.rule)
-    return f"::{_GITHUB[finding.severity]} {place},title={title}::{_github_data(in_one_line(finding))}\n"
+def _github_command(finding: Finding, checked: Checked) -> str:
+    """Return an annotation at its line; of a file that ships with ffplan, one of the run as a whole."""
+    place, text = f"line={finding.line},col={finding.column}", in_one_line(finding)
+    if finding.file in checked.shipped:
+        place, text = "", f"{finding.file}:{finding.line}:{finding.column}: {text}"
+    else:
+        place = f"file={_github_property(path_of(finding.file))},{place},"
+    return f"::{_GITHUB[finding.severity]} {place}title={_github_property(finding.rule)}::{_github_data(text)}\n"
 
 
 def _github_data(text: str) -> str:
@@ -190,17 +200,23 @@ def _sarif(checked: Checked) -> str:
     broken = {finding.rule for finding in findings}
     rules = [rule for rule in every_rule() if rule.id in broken]
     position = {rule.id: index for index, rule in enumerate(rules)}
+    lines = {file: _lines(file) for file in {finding.file for finding in findings} - checked.shipped}
     driver = {"name": "ffplan", "semanticVersion": __version__, "rules": [_sarif_rule(rule) for rule in rules]}
     run = {
         "tool": {"driver": driver},
         "columnKind": "unicodeCodePoints",
+        "originalUriBaseIds": {_SHIPPED: {"description": {"text": "the files that ship with ffplan"}}},
         "results": [
-            _sarif_result(finding, fingerprint, position)
+            _sarif_result(finding, fingerprint, position, lines.get(finding.file))
             for finding, fingerprint in zip(findings, fingerprints(findings), strict=True)
         ],
     }
     log = {"$schema": "https://json.schemastore.org/sarif-2.1.0.json", "version": "2.1.0", "runs": [run]}
     return json.dumps(log, indent=2, ensure_ascii=False) + "\n"
+
+
+def _lines(file: str) -> list[str]:
+    return re.split("\r\n|\r|\n", (read_regular(Path(file), MAX_BYTES) or b"").decode("utf-8-sig", "replace"))
 
 
 def _sarif_rule(rule: Rule) -> dict[str, Any]:
@@ -215,11 +231,20 @@ def _sarif_rule(rule: Rule) -> dict[str, Any]:
     }
 
 
-def _sarif_result(finding: Finding, fingerprint: str, position: dict[str, int]) -> dict[str, Any]:
-    place = {
-        "artifactLocation": {"uri": uri_of(finding.file), "uriBaseId": "%SRCROOT%"},
-        "region": {"startLine": max(finding.line, 1), "startColumn": max(finding.column, 1)},
-    }
+def _sarif_result(
+    finding: Finding, fingerprint: str, position: dict[str, int], lines: list[str] | None
+) -> dict[str, Any]:
+    """Return a result.
+
+    Args:
+        position: place of each rule in the list of rules.
+        lines: the file's lines; None if it ships with ffplan.
+    """
+    region: dict[str, Any] = {"startLine": max(finding.line, 1), "startColumn": max(finding.column, 1)}
+    if lines and 0 < finding.line <= len(lines):
+        region["snippet"] = {"text": lines[finding.line - 1]}
+    base = _SHIPPED if lines is None else "%SRCROOT%"
+    place = {"artifactLocation": {"uri": uri_of(finding.file), "uriBaseId": base}, "region": region}
     index = {"ruleIndex": position[finding.rule]} if finding.rule in position else {}
     return {
         "ruleId": finding.rule,

@@ -179,6 +179,7 @@ def _report(files: list[str], results: list[CheckedFile], findings: list[Finding
         words=tuple(result.word for result in results),
         findings=tuple(sorted(set(findings), key=lambda finding: finding.sort_key)),
         waived=sum(result.waived for result in results),
+        shipped=frozenset(result.file for result in results) - frozenset(files),
     )
 
 

@@ -33,6 +33,10 @@ class Target(StrEnum):
     HOSTS = "hosts"
     SVG = "svg"
     CABLES = "cables"
+    LABELS = "labels"
+    PORTS = "ports"
+    RACKS = "racks"
+    STEPS = "steps"
     NCCL = "nccl"
     SLURM_BLOCK = "slurm-block"
     SLURM_YAML = "slurm-yaml"
@@ -102,6 +106,38 @@ def _cables(wired: WiredDesign, plane: int | None, zone: int | None) -> Iterator
     return flat_lines(cable_list(wired))
 
 
+def _labels(wired: WiredDesign, plane: int | None, zone: int | None) -> Iterator[str]:
+    from ffplan.interop.delivery import labels
+    from ffplan.studies.fabric.cabling import cable_list
+
+    _whole(plane, zone, "labels are of every network")
+    return labels(cable_list(wired))
+
+
+def _ports(wired: WiredDesign, plane: int | None, zone: int | None) -> Iterator[str]:
+    from ffplan.interop.delivery import port_map
+    from ffplan.studies.fabric.cabling import cable_list
+
+    _whole(plane, zone, "the map has the switches of every network")
+    return port_map(_every_network(wired), cable_list(wired))
+
+
+def _racks(wired: WiredDesign, plane: int | None, zone: int | None) -> Iterator[str]:
+    from ffplan.interop.delivery import elevations
+    from ffplan.studies.fabric.cabling import floor_places
+
+    _whole(plane, zone, "racks hold the whole fabric")
+    return elevations(_every_network(wired), floor_places(wired))
+
+
+def _steps(wired: WiredDesign, plane: int | None, zone: int | None) -> Iterator[str]:
+    from ffplan.interop.delivery import installation
+    from ffplan.studies.fabric.cabling import cabling, floor_places
+
+    _whole(plane, zone, "steps are of every network")
+    return installation(_every_network(wired), floor_places(wired), cabling(wired).cables)
+
+
 def _nccl(wired: WiredDesign, plane: int | None, zone: int | None) -> str:
     from ffplan.catalog.parts import Server
     from ffplan.interop.topology.writing import Inside, topology_xml
@@ -113,12 +149,13 @@ def _nccl(wired: WiredDesign, plane: int | None, zone: int | None) -> str:
     return topology_xml(Inside(group.server, group.accelerator, nics, cpus))
 
 
-def _beside(wired: WiredDesign) -> tuple[Exported, ...]:
-    """Return the side networks."""
+def _every_network(wired: WiredDesign) -> Exported:
+    """Return a design with its side networks."""
     from ffplan.interop.exported import Exported
     from ffplan.studies.fabric.wired import wired_networks
 
-    return tuple(Exported(network.design, network.fabric, network.names) for network in wired_networks(wired))
+    beside = tuple(Exported(network.design, network.fabric, network.names) for network in wired_networks(wired))
+    return Exported(wired.design, wired.fabric, wired.names, beside)
 
 
 _OF_SUBNET = {
@@ -145,6 +182,10 @@ _OTHERS: dict[Target, Callable[[WiredDesign, int | None, int | None], str | Iter
     Target.HOSTS: _hosts,
     Target.SVG: _svg,
     Target.CABLES: _cables,
+    Target.LABELS: _labels,
+    Target.PORTS: _ports,
+    Target.RACKS: _racks,
+    Target.STEPS: _steps,
     Target.NCCL: _nccl,
 }
 
@@ -166,8 +207,7 @@ def _whole_fabric(target: Target, table: Table | None, wired: WiredDesign) -> st
     if table is not None:
         from ffplan.interop.inventory import inventory_table
 
-        every = Exported(wired.design, wired.fabric, wired.names, _beside(wired))
-        return inventory_table(every, target.value, table.value)
+        return inventory_table(_every_network(wired), target.value, table.value)
     module, function, options = _OF_WHOLE[target]
     whole = Exported(wired.design, wired.fabric, wired.names)
     text: str | Iterator[str] = _interop(module, function)(whole, **options)
@@ -211,11 +251,13 @@ def export(
 ) -> None:
     """Export the wired fabric to another program.
 
-    ibsim: netlist in the format of ibnetdiscover. opensm-qos, opensm-conf: lanes for job and storage. slurm, slurm-
-    block, slurm-yaml: its topology files. graphml, dot: graphs. hosts: compute hosts in the order of ranks. svg:
-    drawing. cables: list from port to port of every network, with lengths where the design has a floor. nccl: topology
-    XML of the compute server. kubernetes: labels of nodes. netbox, nautobot: CSV of every network, by --table.
-    containerlab, ptm: labs and link checks. astra-sim, simai, infragraph: simulators. docs/interop.md has a table.
+    ibsim: netlist in the format of ibnetdiscover. opensm-qos, opensm-conf: lanes for job and storage. slurm,
+    slurm-block, slurm-yaml: its topology files. graphml, dot: graphs. hosts: compute hosts in the order of ranks.
+    svg: drawing. cables: list from port to port of every network, with lengths where the design has a floor.
+    labels: what to print on both ends of every cable. ports: a page to print for every switch. racks: what stands
+    in which units. steps: order of installation. nccl: topology XML of the compute server. kubernetes: labels of
+    nodes. netbox, nautobot: CSV of every network, by --table. containerlab, ptm: labs and link checks. astra-sim,
+    simai, infragraph: simulators. docs/interop.md has a table.
     """
     if share is not None and target is not Target.OPENSM_CONF:
         raise UsageError(f"ffplan fabric export: --share goes with --to {Target.OPENSM_CONF.value}")

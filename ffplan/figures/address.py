@@ -107,6 +107,8 @@ class Place:
     """Name below the field, if the field maps names to numbers; else empty."""
     ranged: bool
     """Whether it has quantiles."""
+    counts: bool
+    """Whether it is a whole number."""
 
 
 def _options(annotation: Any) -> tuple[Any, ...]:
@@ -114,6 +116,10 @@ def _options(annotation: Any) -> tuple[Any, ...]:
     if get_origin(annotation) in (Union, UnionType):
         return get_args(annotation)
     return (annotation,)
+
+
+def _counts(annotation: Any) -> bool:
+    return int in _options(annotation) and float not in _options(annotation)
 
 
 @cache
@@ -154,9 +160,10 @@ def place_of(address: str) -> Place | None:
         if annotation is None:
             return None
         if owner is not None and owner is not Band:
-            place = Place(owner=owner, field=str(step), key="", ranged=Band in _options(annotation))
+            ranged = Band in _options(annotation)
+            place = Place(owner=owner, field=str(step), key="", ranged=ranged, counts=_counts(annotation))
         elif owner is None and place is not None and isinstance(step, str):
-            place = Place(owner=place.owner, field=place.field, key=step, ranged=False)
+            place = Place(owner=place.owner, field=place.field, key=step, ranged=False, counts=_counts(annotation))
     return place
 
 

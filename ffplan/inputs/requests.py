@@ -95,14 +95,18 @@ def _column(row: dict[str, Any], known: tuple[str, ...]) -> str | None:
 
 
 def _csv_rows(text: str, name: str) -> Iterator[tuple[int, dict[str, Any]]]:
-    reader = csv.reader(StringIO(text))
-    header = [cell.strip().lower() for cell in next(reader, [])]
-    for cells in reader:
+    reader = csv.reader(StringIO(text, newline=""))
+    try:
+        rows = [(reader.line_num, cells) for cells in reader]
+    except csv.Error as error:
+        raise _fault(name, max(1, reader.line_num), f"not valid CSV: {error}", "a line for each request") from None
+    header = [cell.strip().lower() for cell in rows[0][1]] if rows else []
+    for line, cells in rows[1:]:
         if not any(cell.strip() for cell in cells):
             continue
         if len(cells) != len(header):
-            raise _fault(name, reader.line_num, f"{len(cells)} cells under {len(header)} columns", "complete the line")
-        yield reader.line_num, dict(zip(header, cells, strict=True))
+            raise _fault(name, line, f"{len(cells)} cells under {len(header)} columns", "complete the line")
+        yield line, dict(zip(header, cells, strict=True))
 
 
 def _json_rows(text: str, name: str) -> Iterator[tuple[int, dict[str, Any]]]:

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import re
 import subprocess
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from ffplan.base.errors import UsageError
 from ffplan.inputs import limits
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 _RANGE = re.compile(r"(?P<one>[^:]*?)(?P<dots>\.\.\.?)(?P<two>[^:]*)")
 SECONDS = 30
@@ -79,8 +76,17 @@ def _commit(folder: Path, revision: str) -> str:
     return output.decode().strip()
 
 
+def _former(folder: Path, commit: str, path: Path) -> str | None:
+    """Return the name that a file had at a commit, from the top; None if git finds no renamed file in it."""
+    top = Path(_git(folder, "rev-parse", "--show-toplevel").decode().rstrip("\n"))
+    words = _git(folder, *["diff", "--name-status", "-z", "--find-renames", "--diff-filter=R"], commit, "--")
+    names = words.decode("utf-8", "surrogateescape").split("\0")[:-1]
+    pairs = zip(names[1::3], names[2::3], strict=True)  # each row has a score, the name there and the name here
+    return next((there for there, here in pairs if (top / here).resolve() == path), None)
+
+
 def at_revision(path: Path, revision: str) -> tuple[bytes, str]:
-    """Return a file at a revision, and its name in messages.
+    """Return a file at a revision, and its name in messages; of a renamed file, what git takes for it there.
 
     Args:
         path: the file; it may be deleted by now.
@@ -92,14 +98,19 @@ def at_revision(path: Path, revision: str) -> tuple[bytes, str]:
     """
     real = path.resolve()  # git keeps a link as its target's name
     folder = real.parent
-    blob = f"{_commit(folder, revision)}:./{real.name}"
+    commit = _commit(folder, revision)
+    blob, name = f"{commit}:./{real.name}", str(path)
     try:
         size = int(_git(folder, "cat-file", "-s", blob))
     except _RefusedError:
-        raise NoFileError(f"ffplan: {path}: the revision `{revision}` has no such file") from None
+        former = _former(folder, commit, real)
+        if former is None:
+            raise NoFileError(f"ffplan: {path}: the revision `{revision}` has no such file") from None
+        blob, name = f"{commit}:{former}", former
+        size = int(_git(folder, "cat-file", "-s", blob))
     if size > limits.MAX_BYTES:
         raise UsageError(f"ffplan: {path}: larger than {limits.MAX_BYTES // 1024} KiB in `{revision}`")
-    return _git(folder, "cat-file", "blob", blob), f"{path}@{revision}"
+    return _git(folder, "cat-file", "blob", blob), f"{name}@{revision}"
 
 
 def known_revision(path: Path, revision: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from math import cos, pi, sin
 from typing import TYPE_CHECKING
 from xml.sax.saxutils import quoteattr
 
@@ -86,16 +87,25 @@ def dot(network: Network, names: Names, inside: Bools) -> str:
     group, titles = _grouped(network, names, shown)
     hosts = np.bincount(group[k.b[kept & (k.a >= first)]], minlength=len(titles))
     between = kept & (k.a < first)
-    s = network.switches
-    flat = bool((s.role[k.a[between]] == s.role[k.b[between]]).any())
+    flat = any(role == "router" for _, role in titles)
+    ends = np.column_stack([group[k.a[between]], group[k.b[between]]])
+    within = np.bincount(ends[ends[:, 0] == ends[:, 1], 0], minlength=len(titles))  # a loop would cover its neighbours
     lines = ["graph fabric {", f"  {_layout(titles, flat=flat)}", "  node [shape=box];"]
+    radius = len(titles) * (0.7 + 0.1 * max((len(title) for title, _ in titles), default=0)) / (2 * pi)  # inches
     for number, (title, role) in enumerate(titles):
+        turn = 2 * pi * number / len(titles)
         note = f"\\n{hosts[number]} endpoints" if hosts[number] else ""
-        lines.append(f'  "{title}" [label="{title}{note}"{"" if flat else f" group={role}"}];')
-    ends = np.sort(np.column_stack([group[k.a[between]], group[k.b[between]]]), axis=1)
-    pairs = ends[:, 0].astype(np.int64) * len(titles) + ends[:, 1]
+        note += f"\\n{within[number]} links inside" if within[number] else ""
+        place = f'pos="{radius * sin(turn):.2f},{radius * cos(turn):.2f}!"' if flat else f"group={role}"
+        lines.append(f'  "{title}" [label="{title}{note}" {place}];')
+    tier = np.array([ROLES.index(role) for _, role in titles])
+    ends = ends[ends[:, 0] != ends[:, 1]]
+    ends.sort(axis=1)
+    down = tier[ends[:, 0]] > tier[ends[:, 1]]  # graphviz sets the first end of an edge below the second
+    ends[down] = ends[down, ::-1]
+    pairs = ends[:, 0] * len(titles) + ends[:, 1]
     edges = list(zip(*(column.tolist() for column in np.unique(pairs, return_counts=True)), strict=True))
-    usual = Counter(count for _, count in edges).most_common(1)[0][0] if len(edges) > _MOST_LABELS else 1
+    usual = Counter(count for _, count in edges).most_common(1)[0][0] if flat or len(edges) > _MOST_LABELS else 1
     if usual > 1:
         lines.append(f'  label="{usual} links between two switches, unless an edge says otherwise";')
     for pair, count in edges:
@@ -106,15 +116,15 @@ def dot(network: Network, names: Names, inside: Bools) -> str:
 
 
 def _layout(titles: list[tuple[str, str]], *, flat: bool) -> str:
-    """Return the attributes that let graphviz draw tiers above each other, or a fabric without tiers in a plane.
+    """Return the attributes that let graphviz draw tiers above each other, or a fabric without tiers in a circle.
 
     Args:
         titles: name and role of every box.
-        flat: whether links join switches of one role, as in a Dragonfly: `dot` would set 50 of them in a row, and take
-            more than a minute.
+        flat: whether links join switches of one role, as in a Dragonfly: `dot` would set 50 of them in a row, and both
+            it and `circo` take minutes, so that every box has its place.
     """
     if flat:
-        return "layout=neato; overlap=false; splines=line;"
+        return 'layout=neato; outputorder=edgesfirst; node [style=filled fillcolor=white]; edge [color="#00000040"];'
     widest = max(Counter(role for _, role in titles).values(), default=1)
     return f"rankdir=BT; nodesep=0.1; ranksep={max(0.5, widest / _ACROSS):.1f};"
 
@@ -136,6 +146,8 @@ def _grouped(network: Network, names: Names, shown: Ints) -> tuple[Ints, list[tu
     titles = []
     for (plane, zone, pod, role), count in zip(groups.tolist(), counts.tolist(), strict=True):
         place = f"p{plane + 1}-" * (names.planes > 1) + f"z{zone + 1}-" * (names.zones > 1 and zone >= 0)
-        place += f"pod-{pod + 1}-" * (pod >= 0 and int(s.pod[shown].max()) > 0)
+        place += f"{'group' if ROLES[role] == 'router' else 'pod'}-{pod + 1}-" * (
+            pod >= 0 and int(s.pod[shown].max()) > 0
+        )
         titles.append((f"{place}{ROLES[role]} x {count}", ROLES[role]))
     return group, titles

@@ -6,13 +6,17 @@ Lines keep their numbers: what is removed leaves an empty line, or the rest of i
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
+from ffplan.base.errors import InputError
 from ffplan.base.record import record
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+T = TypeVar("T")
 
 _COLOUR = re.compile("\x1b(?:\\[[0-9;?]{0,20}[A-Za-z]|\\][^\x07\x1b]{0,200}(?:\x07|\x1b\\\\))")
 """Codes for colours, cursors and titles, which a recorded terminal holds."""
@@ -63,6 +67,8 @@ _KINDS = (
     _Kind(r"(?:>|&gt;)", _HALF),
     # ranks: [0], [rank0]:, and srun -l; a port of a listing is followed by a name in quotes or a number in brackets
     _Kind(r"\[(?:rank ?|default|node|host)?[0-9]{1,7}\]:?(?!\s*[\"(\[=]|\s*$)", _HALF),
+    # grep -n and cat -n in front of it, whose lines may begin with blanks of their own
+    _Kind(r" {0,9}[0-9]{1,7}[\t:]", _MOST),
     _Kind(r" {0,7}[0-9]{1,7}:(?= |$)", _HALF),
     # Ray
     _Kind(r"\([\w .:-]{0,80}\bpid=[0-9]{1,9}[^)\n]{0,80}\)", _HALF),
@@ -71,7 +77,6 @@ _KINDS = (
     _Kind(r"(?:- )?\[?(?:INFO|DEBUG|WARNING|ERROR)\]?(?:[: ]-| ?:[\w.]{0,60}:| ?:)?(?= |$)", _MOST),
     # hosts: pdsh, clush; files: grep
     _Kind(r":(?= |$)", _MOST, r"[A-Za-z_][\w.-]{0,63}"),
-    _Kind(r" {0,9}[0-9]{1,7}[\t:]", _MOST),
 )
 
 
@@ -169,6 +174,25 @@ def unfenced(text: str) -> tuple[str, int]:
     kept = {number for start, end in inside for number in range(start + 1, end)}
     around = sum(bool(line.strip()) for number, line in enumerate(lines) if number not in kept) - len(marks)
     return "\n".join(line if number in kept else "" for number, line in enumerate(lines)), around
+
+
+def read_pasted(read: Callable[[str], T], text: str) -> tuple[T, int]:
+    """Return what a reader makes of a text; if it refuses that, of it without what surrounds the lines.
+
+    The lines around the blocks are counted [1].
+
+    Raises:
+        InputError: the reader's own, if it refuses both.
+    """
+    plain = text.removeprefix("\ufeff")
+    try:
+        return read(plain), 0
+    except InputError:
+        bare, around = unfenced(unprefixed(cleaned(plain)))
+        with suppress(InputError):
+            if bare != plain:
+                return read(bare), around
+        raise
 
 
 def as_pasted(text: str) -> str:

@@ -176,12 +176,10 @@ def infragraph(wired: Exported) -> Iterator[str]:
     for number, group in enumerate(groups):
         nics = len(group.fabric_nics) * wired.design.stripes
         yield f"- name: {names.roles[number]}-{number}\n  components:\n"
-        if group.accelerator is not None:
-            yield f"  - {{name: xpu, choice: xpu, count: {group.accelerators_per_node}}}\n"
-        yield f"  - {{name: nic, choice: nic, count: {nics}}}\n"
-        if group.accelerator is not None:
-            yield "  links:\n  - {name: pcie}\n  edges:\n"
-            yield "  - {scheme: many2many, link: pcie, ep1: {component: xpu}, ep2: {component: nic}}\n"
+        part, count = ("xpu", group.accelerators_per_node) if group.accelerator else ("cpu", len(group.server.sockets))
+        yield f"  - {{name: {part}, choice: {part}, count: {max(1, count)}}}\n"  # it refuses devices without links
+        yield f"  - {{name: nic, choice: nic, count: {nics}}}\n  links:\n  - {{name: pcie}}\n  edges:\n"
+        yield f"  - {{scheme: many2many, link: pcie, ep1: {{component: {part}}}, ep2: {{component: nic}}}}\n"
     yield "- name: switch\n  components:\n  - {name: asic, choice: cpu, count: 1}\n"
     yield f"  - {{name: port, choice: port, count: {network.radix}}}\n  links:\n  - {{name: ic}}\n  edges:\n"
     yield "  - {scheme: many2many, link: ic, ep1: {component: asic}, ep2: {component: port}}\n"

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from ffplan.base.files import text_of
 from ffplan.base.formatting import plural
 from ffplan.inputs.document import parse_document
+from ffplan.interop.pasted import read_pasted
 from ffplan.interop.slurm_conf import Reader, topologies_of_conf
 from ffplan.interop.slurm_includes import Includes, fault
 from ffplan.results.design import SCHEMA_VERSION
@@ -32,7 +34,7 @@ _FORMS = ("tree", "block", "flat", "ring", "torus3d")
 
 
 def read_slurm(data: bytes, file: str) -> SlurmTopologyReport:
-    """Read a topology file of Slurm.
+    """Read a topology file of Slurm, as it is or as it was pasted.
 
     Raises:
         InputError: located, if the file is no topology, or its switches and blocks have no nodes.
@@ -40,6 +42,12 @@ def read_slurm(data: bytes, file: str) -> SlurmTopologyReport:
     text = text_of(data)
     if text is None:
         raise fault(file, 1, "this is no text")
+    report, around = read_pasted(lambda plain: _report(plain, file), text)
+    passed = (f"skipped {plural(around, 'line')} around the blocks of code",) * bool(around)
+    return replace(report, remarks=(*passed, *report.remarks))
+
+
+def _report(text: str, file: str) -> SlurmTopologyReport:
     reader = Reader(file)
     topologies = _topologies(reader, text, 1, Includes(file))
     if not any(topology.nodes for topology in topologies) and any(

@@ -273,7 +273,7 @@ def _argument(command: str, option: Any, chance: Random, folder: Path) -> list[s
         return [_file(folder, "in.xml", files.nccl(chance))]
     if command == "fabric import model":
         if chance.random() < 0.5:
-            text = forms.pasted(chance.choice(forms.LAUNCHES), forms.LAUNCHES, chance)
+            text = forms.pasted(chance.choice(forms.LAUNCHES), chance, forms.LAUNCHES)
             return [_file(folder, "pretrain", text.encode())]
         return [_file(folder, "config.json", files.model_config(chance))]
     if command == "fabric import slurm":
@@ -336,7 +336,7 @@ def _option(option: Any, chance: Random, folder: Path) -> list[str]:
     if getattr(option, "is_flag", False):
         return [chance.choice([*option.opts, *option.secondary_opts])]
     if name == "--plan" and chance.random() < 0.2:
-        text = forms.pasted(chance.choice(forms.LAUNCHES), forms.LAUNCHES, chance)
+        text = forms.pasted(chance.choice(forms.LAUNCHES), chance, forms.LAUNCHES)
         return [name, _file(folder, "pretrain.sh", text.encode())]
     if name == "--plan":
         return [name, _file(folder, "plan.yaml", files.text(files.tree("training-plan", chance, mild=True), chance))]

@@ -27,6 +27,18 @@ FABRICS = (
     '{"lldp": {"interface": [{"swp1": {"chassis": {"leaf-2": {"id": {"type": "mac", "value": "x"}}}, "port": {"id": '
     '{"type": "ifname", "value": "swp9"}}}}]}}',
     '{"lldpNeighbors": [{"port": "Ethernet1/1", "neighborDevice": "spine-1", "neighborPort": "Ethernet9/1"}]}',
+    "from_device,from_port,to_device,to_port,cable,label\nn1,nic0,leaf-1,1,hdr-dac,C0001\nleaf-1,2/1,spine-1,9,x,C0002\n",
+    "side_a_device,side_a_type,side_a_name,side_b_device,side_b_type,side_b_name\nleaf-1,dcim.interface,swp1,n1,"
+    "dcim.interface,eth0\n",
+    "id,device__name,name\na1,leaf-1,swp1\n",
+    "termination_a_id,termination_b_id,label\na1,a2,C1\n",
+    'name: lab\ntopology:\n  links:\n    - endpoints: ["leaf-1:eth1", "n1:eth1"]\n    - endpoints: [\'leaf-1:eth2\', '
+    "spine-1:eth9]\n",
+    '{"count": 1, "next": null, "results": [{"id": 1, "a_terminations": [{"object_type": "dcim.interface", "object": '
+    '{"name": "swp1", "device": {"name": "leaf-1"}}}], "b_terminations": [{"object": {"name": "eth0", "device": '
+    '{"display": "n1"}}}]}]}',
+    '[{"id": "u", "termination_a": {"name": "swp1", "device": {"name": "leaf-1"}}, "termination_b": {"name": "eth0", '
+    '"device": {"name": "n1"}}}]',
     '{"DEVICE_METADATA": {"localhost": {"hostname": "leaf-1"}}, "DEVICE_NEIGHBOR": {"Ethernet0": {"name": "n1", '
     '"port": '
     '"eth0"}}, "PORT": {"Ethernet0": {"lanes": "0,1", "speed": "400000", "alias": "etp1"}}}',
@@ -52,6 +64,7 @@ LOGS = (
     "</max_link_gen></pcie_gen><link_widths><current_link_width>16x</current_link_width></link_width"
     "s></pci_gpu_link_info>"
     "</pci></gpu></nvidia_smi_log>",
+    "check,host,size_bytes,gpus,target,measured\nallreduce,,1073741824,16,100,97.5\nhost_to_device,n1,,,50,49\n",
     FABRICS[0],
     FABRICS[1],
 )
@@ -66,6 +79,13 @@ SLURM = (
     "$ scontrol show topology\nSwitchName=l1 Level=0 LinkSpeed=1 Nodes=n[1-2],\n",
 )
 """Topologies of Slurm."""
+REQUESTS = (
+    "prompt,output,time\n1024,128,0\n2048,64,0.5\n",
+    '{"timestamp": 0, "input_length": 1024, "output_length": 128}\n{"timestamp": 500, "input_length": 8, '
+    '"output_length": 1}\n',
+    "TIMESTAMP,ContextTokens,GeneratedTokens\n2023-11-16 18:15:46.6805900,374,44\n2023-11-16 18:16:50.9,396,109\n",
+)
+"""Requests to a served model."""
 LAUNCHES = (
     "export TP=2 NODES=${NODES:-2}\nWORLD=$((8*$NODES))  # GPUs\nARGS=(\n  --num-layers 24 --hidden-size 1024 \\\n"
     '  --num-attention-heads 16 --seq-length 1024 --max-position-embeddings 1024\n)\nDATA="--merge-file m.txt"\n'
@@ -93,6 +113,33 @@ NUMBERS = ("0", "-1", "1e999", "9" * 30, "9" * 5000, "²", "١", "1_0", "nan", "
 """What stands in place of a number."""
 
 
+_IN_FRONT = (
+    *("0: ", "  12: ", "head01: ", "> ", "+ ", "[1,0]<stdout>:", "2026-11-02T10:00:00.123Z ", "[pod/a-0/main] ", "7:"),
+    *("     3\t", "\x1b[32m", "worker-0  | ", "INFO: ", "    "),
+)
+"""What programs and people put in front of every line."""
+
+
+def pasted(text: str, chance: Random, others: tuple[str, ...] = ()) -> str:
+    """Return a text behind prefixes, in a block of Markdown, with mixed line ends, cut, or before another; half as is.
+
+    Args:
+        others: texts that may follow; the text itself if there are none.
+    """
+    if chance.random() < 0.5:
+        return text
+    for _ in range(chance.choice((0, 1, 1, 2))):
+        front = chance.choice(_IN_FRONT)
+        text = "".join(front + line for line in text.splitlines(keepends=True))
+    if chance.random() < 0.3:
+        text = f"here it is:\n{chance.choice(('```', '~~~', '```yaml'))}\n{text}```\n"
+    if chance.random() < 0.3:
+        text = "".join(line + chance.choice(("\n", "\r\n", "\r", "\n\n")) for line in text.splitlines())
+    if chance.random() < 0.3:
+        text = text[chance.choice((0, chance.randrange(len(text) + 1))) : chance.randrange(len(text) + 1)]
+    return f"{text}\n{chance.choice(others or (text,))}" if chance.random() < 0.2 else text
+
+
 def damaged(text: str, chance: Random) -> str:
     """Return a text with some numbers replaced, some bytes changed, or a sign many times over; every third as it is."""
     if chance.random() < 0.3:
@@ -104,16 +151,3 @@ def damaged(text: str, chance: Random) -> str:
         place = chance.randrange(len(text) + 1)
         text = text[:place] + chance.choice(" [({\"'a.,\n") * chance.choice((3, 200, 5000)) + text[place:]
     return noise(text.encode(), chance).decode("utf-8", "replace") if chance.random() < 0.7 else text
-
-
-def pasted(text: str, others: tuple[str, ...], chance: Random) -> str:
-    """Return a text as people paste it: cut, behind prefixes, with mixed line ends, or with another behind it."""
-    how = chance.randrange(6)
-    lines = text.split("\n")
-    if how == 0:
-        return text[: chance.randrange(len(text) + 1)]
-    if how == 1:
-        return "\n".join(chance.choice(("[0]: ", "node1: ", "> ", "+ ")) + line for line in lines)
-    if how == 2:
-        return "".join(line + chance.choice(("\n", "\r\n", "\r")) for line in lines)
-    return f"{text}\n{chance.choice(others)}" if how == 3 else text

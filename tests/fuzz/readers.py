@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -54,7 +55,8 @@ def _nccl(chance: Random) -> Any:
     from ffplan.interop.topology.reading import read_server
     from ffplan.interop.topology.server_file import server_file
 
-    found = read_server(files.nccl(chance), NAME)
+    text = files.nccl(chance).decode("utf-8", "surrogateescape")
+    found = read_server(forms.pasted(text, chance).encode("utf-8", "surrogateescape"), NAME)
     written = server_file(found, KnownParts({}, {}, {}, {}), name="fuzzed", file=NAME, date="2026-11-23").text
     document = parse_document(written.encode(), NAME)  # what we write can be read
     assert document.data["kind"] == "server"
@@ -83,7 +85,8 @@ def _as_built(chance: Random) -> Any:
     from ffplan.interop.asbuilt.model import as_built_report
     from ffplan.interop.asbuilt.read import read_as_built
 
-    return as_built_report(read_as_built([(NAME, files.ibnetdiscover(chance).decode("utf-8", "replace"))]), NAME)
+    text = files.ibnetdiscover(chance).decode("utf-8", "replace")
+    return as_built_report(read_as_built([(NAME, forms.pasted(text, chance))]), NAME)
 
 
 @cache
@@ -144,14 +147,15 @@ def _fabrics(chance: Random) -> Any:
     from ffplan.interop.asbuilt.model import as_built_report
     from ffplan.interop.asbuilt.read import read_as_built
 
-    text = forms.damaged(chance.choice(forms.FABRICS), chance)
-    return as_built_report(read_as_built([(NAME, text)]), NAME)
+    files = [(NAME, forms.pasted(forms.damaged(text, chance), chance)) for text in chance.sample(forms.FABRICS, 2)]
+    return as_built_report(read_as_built(files[: chance.choice((1, 1, 1, 2))]), NAME)
 
 
 def _slurm(chance: Random) -> Any:
     from ffplan.interop.slurm_files import read_slurm
 
-    return read_slurm(forms.damaged(chance.choice(forms.SLURM), chance).encode("utf-8", "surrogateescape"), NAME)
+    text = forms.pasted(forms.damaged(chance.choice(forms.SLURM), chance), chance)
+    return read_slurm(text.encode("utf-8", "surrogateescape"), NAME)
 
 
 def _launch(chance: Random) -> Any:
@@ -161,7 +165,7 @@ def _launch(chance: Random) -> Any:
     from ffplan.inputs.document import parse_document
     from ffplan.inputs.validate import validate
 
-    text = forms.damaged(forms.pasted(chance.choice(forms.LAUNCHES), forms.LAUNCHES, chance), chance)
+    text = forms.damaged(forms.pasted(chance.choice(forms.LAUNCHES), chance, forms.LAUNCHES), chance)
     launch = read_launch(text.encode("utf-8", "surrogateescape"), NAME)
     if launch is None:
         return None
@@ -173,19 +177,34 @@ def _launch(chance: Random) -> Any:
 def _logs(chance: Random) -> Any:
     from ffplan.interop.logs.read import read_log
 
-    return read_log(forms.damaged(chance.choice(forms.LOGS), chance), NAME)
+    return read_log(forms.pasted(forms.damaged(chance.choice(forms.LOGS), chance), chance), NAME)
+
+
+def _served(chance: Random) -> Any:
+    """Read results of serving benchmarks."""
+    from ffplan.interop.served.read import read_results
+    from tests.unit.interop import test_served
+
+    result = json.dumps(chance.choice((test_served.VLLM, test_served.SGLANG)), indent=chance.choice((None, 2)))
+    return read_results(forms.pasted(forms.damaged(result, chance), chance), NAME)
+
+
+def _requests(chance: Random) -> Any:
+    from ffplan.inputs.requests import read_requests
+
+    return read_requests(forms.pasted(forms.damaged(chance.choice(forms.REQUESTS), chance), chance), NAME)
 
 
 def _jobs(chance: Random) -> Any:
     from ffplan.interop.workloads import read_jobs
 
-    return read_jobs(forms.damaged(forms.JOBS, chance), NAME, 64)
+    return read_jobs(forms.pasted(forms.damaged(forms.JOBS, chance), chance), NAME, 64)
 
 
 def _map(chance: Random) -> Any:
     from ffplan.interop.asbuilt.names import _mapped, read_map
 
-    rules = read_map(forms.damaged(forms.MAP, chance), NAME)
+    rules = read_map(forms.pasted(forms.damaged(forms.MAP, chance), chance), NAME)
     return [_mapped(name, rules, NAME) for name in ("node01 mlx5_0", "rack7-leaf", "a" * 60 + "!")]
 
 
@@ -242,6 +261,8 @@ READERS: dict[str, Callable[[Random], Any]] = {
     "slurm": _slurm,
     "launch": _launch,
     "logs": _logs,
+    "served": _served,
+    "requests": _requests,
     "jobs": _jobs,
     "map": _map,
     "axis": _axis,

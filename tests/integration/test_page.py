@@ -17,7 +17,7 @@ import pytest
 
 from tests.integration.browser import Browser
 from tests.integration.test_programs import need
-from tests.support import ROOT, ffplan, vary_design
+from tests.support import ROOT, SMALL, ffplan, vary_design
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -309,13 +309,28 @@ OPEN = """(rows => {
 """Unfolds a page, of whose tables some rows stay."""
 
 
-@pytest.mark.parametrize("name", EVERY)
-def test_html_validate_finds_nothing(name: str, made: Callable[[str], Path]) -> None:
+def assert_valid(target: Path) -> None:
     need("node")
-    judge, target = program("html-validate", "bin/html-validate.mjs"), made(name)
+    judge = program("html-validate", "bin/html-validate.mjs")
     command = ["node", str(judge), "--preset", "recommended", "--max-warnings=0", str(target)]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_html_validate_finds_nothing(name: str, made: Callable[[str], Path]) -> None:
+    assert_valid(made(name))
+
+
+def test_a_map_of_ports_prints_a_switch_a_page(browser: Browser, tmp_path: Path) -> None:
+    target, small = tmp_path / "ports.html", str(SMALL / "pods.yaml")
+    run = ffplan(f"fabric export {small} --to ports --catalog {SMALL / 'parts'} -o {target}")
+    assert run.code == 0, run.err
+    assert_valid(target)
+    browser.open(target)
+    printed = b64decode(browser.call("Page.printToPDF", preferCSSPageSize=True)["data"])
+    pages = len(re.findall(rb"/Type\s*/Page\b(?!s)", printed))
+    assert pages == target.read_text().count("<h2>") > 10
 
 
 @pytest.mark.parametrize("name", EVERY)

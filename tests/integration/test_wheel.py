@@ -5,11 +5,14 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import tarfile
 import venv
 import zipfile
 from typing import TYPE_CHECKING
 
 import pytest
+from packaging.metadata import Metadata
+from trove_classifiers import classifiers as trove_classifiers
 
 from tests.support import ROOT, ffplan
 
@@ -65,3 +68,25 @@ def constraints(folder: Path) -> Path:
     path = folder / "constraints.txt"
     path.write_text("\n".join(pins) + "\n")
     return path
+
+
+def test_the_source_archive_is_the_repository(tmp_path: Path) -> None:
+    """What its tests, its Makefile and its README name is in it, and it builds the same wheel."""
+    build = (sys.executable, "-m", "hatchling", "build", "--directory", tmp_path)
+    assert run(*build, "--target", "sdist", cwd=ROOT).returncode == 0
+    (archive,) = tmp_path.glob("*.tar.gz")
+    with tarfile.open(archive) as opened:
+        opened.extractall(tmp_path, filter="data")
+    source = tmp_path / archive.name.removesuffix(".tar.gz")
+    found = {path.relative_to(source).as_posix() for path in source.rglob("*") if path.is_file()}
+    listed = run("git", "ls-files", "--cached", "--others", "--exclude-standard", cwd=ROOT).stdout.splitlines()
+    assert found == {*listed, "PKG-INFO"}
+    assert run(*build, "--target", "wheel", cwd=source).returncode == 0
+    (wheel,) = tmp_path.glob("*.whl")
+    with zipfile.ZipFile(wheel) as opened_wheel:
+        names = opened_wheel.namelist()
+        (text,) = (opened_wheel.read(name) for name in names if name.endswith("dist-info/METADATA"))
+    assert len([name for name in names if name.endswith("catalogs/LICENSE.md")]) == 1
+    metadata = Metadata.from_email(text)  # refuses what PyPI would
+    assert metadata.license_expression == "Apache-2.0 AND CC0-1.0"
+    assert set(metadata.classifiers or ()) <= trove_classifiers

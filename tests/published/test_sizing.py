@@ -57,10 +57,11 @@ def test_dgx_b200_superpod_of_two_tiers(units: int, leaf: int, spine: int) -> No
     assert (tree.leaf, tree.spine, tree.leaf_spine) == (leaf, spine, 256 * units)
 
 
-def test_dgx_b200_superpod_of_three_tiers() -> None:
+@pytest.mark.parametrize(("units", "leaf", "core"), [(16, 128, 64), (32, 256, 128), (64, 512, 256)])
+def test_dgx_b200_superpod_of_three_tiers(units: int, leaf: int, core: int) -> None:
     """RA-11334: 32 units, 1,024 nodes: 256 leaf, 256 spine, 128 core, 8,192 links in each tier."""
-    found = size(8192, 64, "rail-optimised, three tiers")
-    assert (found.leaf, found.spine, found.core, found.inter_switch_links) == (256, 256, 128, 2 * 8192)
+    found = size(256 * units, 64, "rail-optimised, three tiers")
+    assert (found.leaf, found.spine, found.core, found.inter_switch_links) == (leaf, leaf, core, 2 * 256 * units)
 
 
 @pytest.mark.parametrize(("units", "leaf", "spine"), [(1, 16, 8), (2, 32, 16), (8, 128, 64)])
@@ -111,6 +112,14 @@ def test_dgx_b300_xdr_superpod(units: int, leaf: int, spine: int) -> None:
     """Units of 72 nodes, Q3400 of 144 ports; 18 spines and not 16, which do not divide 72."""
     tree = superpod(144, 72 * units, 72)
     assert (tree.leaf, tree.spine, tree.leaf_spine) == (leaf, spine, 576 * units)
+
+
+def counts(folder: Path, design: str, *changes: tuple[str, str]) -> tuple[Switches, Links]:
+    """Return switches and links by tier of a shipped design with some lines changed."""
+    fabric = assess_file(vary_design(folder, design, *changes)).fabric
+    assert isinstance(fabric.switches, Switches)
+    assert isinstance(fabric.links, Links)
+    return fabric.switches, fabric.links
 
 
 TABLE_3 = {
@@ -209,13 +218,59 @@ def test_dgx_a100_superpod_of_two_tiers(units: int, leaf: int, spine: int) -> No
     assert (tree.leaf, tree.spine) == (leaf, spine)
 
 
-@pytest.mark.parametrize(("units", "leaf", "core"), [(5, 40, 20), (7, 56, 28)])
-def test_dgx_a100_superpod_of_three_tiers(units: int, leaf: int, core: int) -> None:
-    """The same table: cores are endpoints over 40. Its 80 spines, more than the links need, follow no rule we know."""
-    rule = TreeRule(tiers=3, radix=40, uplinks=20, rails=8, core_policy="minimal")
-    tree = build_tree(rule, 160 * units, int(rail_leaves(20 * units, 20, 8, 160 * units, 20)))
-    assert (tree.leaf, tree.core) == (leaf, core)
-    assert tree.spine < 80
+@pytest.mark.parametrize(
+    ("units", "leaf", "spine", "core"), [(1, 8, 5, 0), (5, 40, 80, 20), (6, 48, 80, 24), (7, 56, 80, 28)]
+)
+def test_dgx_a100_superpod_with_more_spines_than_its_links_need(
+    tmp_path: Path, units: int, leaf: int, spine: int, core: int
+) -> None:
+    """The same table: pods of one rail with ten spines each from five units on; cores are endpoints over 40."""
+    tiers, built = (3, f"{{per_pod: 10, pod_leaves: {units}}}") if core else (2, "{per_pod: 5}")
+    switches, links = counts(
+        tmp_path,
+        "dgx-a100-10k",
+        ("count: 1250", f"count: {20 * units}"),
+        ("family: fat-tree", "family: rail-optimised\n  scalable_unit: 20"),
+        ("tiers: 3", f"tiers: {tiers}\n  spine: {built}"),
+        ("core_policy: per-rail-whole-pods", "core_policy: minimal" if core else ""),
+    )
+    assert (switches.leaf, switches.spine, switches.core) == (leaf, spine, core)
+    assert (links.endpoint, links.leaf_spine, links.spine_core) == (160 * units, 160 * units, 160 * units * (core > 0))
+
+
+FABRICS = {
+    "meta-24k-roce": ((1536,), (24576,)),  # a leaf a rack; counts above it were not published
+    "hpn-dual-plane": ((240, 120, 0), (30720, 14400, 0)),  # the generator of SimAI
+    "megascale-12288": ((192, 192, 96), (12288, 6144, 6144)),  # 32 ports down and up on every tier
+    "spectrum-x-4096": ((64, 64, 0), (4096, 4096, 0)),  # SimAI's template of Spectrum-X
+}
+"""Switches and links by tier of fabrics that shipped designs are after, as far as their sources have them."""
+
+
+@pytest.mark.parametrize("design", FABRICS)
+def test_shipped_designs_have_the_counts_of_their_sources(tmp_path: Path, design: str) -> None:
+    switches, links = counts(tmp_path, design)
+    tiers, joints = FABRICS[design]
+    assert (switches.leaf, switches.spine, switches.core)[: len(tiers)] == tiers
+    assert (links.endpoint, links.leaf_spine, links.spine_core)[: len(joints)] == joints
+
+
+def test_alibaba_hpn_on_a_switch_that_splits_as_sold(tmp_path: Path) -> None:
+    """The chip of HPN, as 128 x 200G and 60 x 400G; its cloud variant has 64 x 400G up, 1:1, and 8 segments."""
+    chip = ("switch: sn5600", "switch: th5-64x800g")
+    switches, links = counts(tmp_path, "hpn-dual-plane", chip)
+    assert (switches.leaf, switches.spine, links.leaf_spine) == (240, 120, 14400)
+    cloud = (("count: 1920", "count: 1024"), ("uplinks: 60", "uplinks: 64"), ("  spine: {downlinks: 120}\n", ""))
+    switches, links = counts(tmp_path, "hpn-dual-plane", chip, *cloud)
+    assert (switches.leaf, links.endpoint, links.leaf_spine) == (128, 16384, 8192)
+
+
+@pytest.mark.parametrize(("family", "leaf"), [("rail-optimised", 20), ("fat-tree", 18)])
+def test_dgx_gb200_superpod(tmp_path: Path, family: str, leaf: int) -> None:
+    """A unit of eight racks, derived: 144 ports a rail fill four and a half leaves; apart they take five each."""
+    changes = (("count: 288", "count: 144"), ("family: rail-optimised", f"family: {family}"))
+    switches, links = counts(tmp_path, "gb200-nvl72-16", *changes)
+    assert (switches.leaf, links.endpoint) == (leaf, 576)
 
 
 def test_alibaba_hpn_oversubscription() -> None:

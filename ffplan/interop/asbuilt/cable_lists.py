@@ -89,6 +89,8 @@ def read_cable_table(text: str, file: str, interfaces: dict[str, tuple[str, str]
     _, head = next(rows)
     columns = _columns(",".join(head))
     named = next((names for names in _HEADS if set(names) <= set(columns)), _BY_ID)
+    if not set(named) <= set(columns):
+        raise _nothing(file, "this is Nautobot's table of interfaces: give its cables beside it")
     places = [columns.index(name) for name in named]
     links = []
     for line, row in rows:

@@ -8,11 +8,11 @@ from typing import Any
 
 from ffplan.base.errors import located
 from ffplan.base.record import record
+from ffplan.interop.pasted import read_pasted
 from ffplan.interop.served import aiperf, bench_serving, inferencex, loadgen
 from ffplan.interop.served.fields import RULE, Result
 from ffplan.results.serving_runs import BenchmarkRun
 
-_BOM = "\ufeff"
 _LEAST = 3
 """Marks that a result must have to be of a program [1]."""
 _MOST_RESULTS = 10_000
@@ -93,7 +93,7 @@ def _read(result: Result) -> BenchmarkRun:
 
 
 def read_results(text: str, file: str) -> list[BenchmarkRun]:
-    """Return the measured runs of a file of any known program; content alone tells which.
+    """Return the measured runs of a file of any known program, as it is or as it was pasted; content tells which.
 
     Args:
         file: its name, for messages.
@@ -101,7 +101,11 @@ def read_results(text: str, file: str) -> list[BenchmarkRun]:
     Raises:
         InputError: where no known program wrote it, or a value cannot be.
     """
-    text = text.removeprefix(_BOM)
+    runs, _ = read_pasted(lambda plain: _runs(plain, file), text)
+    return runs
+
+
+def _runs(text: str, file: str) -> list[BenchmarkRun]:
     log = loadgen.loadgen_result(text, file)
     if log is not None:
         return [_read(log)]

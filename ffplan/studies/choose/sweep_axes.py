@@ -125,6 +125,11 @@ class SweptAxis:
     def __len__(self) -> int:
         return len(self.numbers if self.texts is None else self.texts)
 
+    @property
+    def whole(self) -> bool:
+        """Whether every value is a whole number that a float holds exactly."""
+        return self.numbers is not None and bool(((self.numbers % 1 == 0) & (abs(self.numbers) < 2**53)).all())
+
     def text(self, index: int) -> str:
         """Return a value as written."""
         return self.texts[index] if self.texts is not None else f"{float(self.numbers[index]):.12g}"

@@ -12,13 +12,14 @@ import numpy as np
 from ffplan.base.array_math import Floats
 from ffplan.base.control_characters import plain_cell
 from ffplan.base.record import record
+from ffplan.figures.address import place_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ffplan.base.array_math import Bools, Ints
     from ffplan.studies.choose.sweep import Chunk, Sweep
-    from ffplan.studies.choose.sweep_axes import Points
+    from ffplan.studies.choose.sweep_axes import Points, SweptAxis
 
 _BULGE = 1e-6
 """Least distance of a knee from the line between the ends of its front, both scaled to 1 [1]."""
@@ -249,18 +250,27 @@ def parquet(sweep: Sweep, chunk: Chunk, names: Sequence[str]) -> bytes:
     count = len(chunk.reason)
     columns: dict[str, Any] = {}
     for axis, index in zip(sweep.points.axes, sweep.points.indices(chunk.first, chunk.first + count), strict=True):
-        values = axis.numbers if axis.numbers is not None else np.array(axis.texts, object)
-        columns[f"axis.{axis.path}"] = pa.array(
-            values[index], pa.float64() if axis.numbers is not None else pa.string()
-        )
+        if axis.numbers is None:
+            columns[f"axis.{axis.path}"] = pa.array(np.array(axis.texts, object)[index], pa.string())
+        else:
+            columns[f"axis.{axis.path}"] = pa.array(axis.numbers[index]).cast(
+                pa.int64() if axis.whole else pa.float64()
+            )
     none = np.full(count, np.nan)
     for name in names:
-        columns[name] = pa.array(chunk.columns.get(name, none), pa.float64(), from_pandas=True)
+        column = pa.array(chunk.columns.get(name, none), pa.float64(), from_pandas=True)
+        columns[name] = column.cast(pa.int64()) if _counts(name) else column
     columns["reason"] = pa.array([reason or None for reason in chunk.reason], pa.string())
     target = pa.BufferOutputStream()
     pq.write_table(pa.table(columns), target, compression="zstd")
     data: bytes = target.getvalue().to_pybytes()
     return data
+
+
+def _counts(name: str) -> bool:
+    """Return whether a metric is a whole number, whatever the points of a chunk have."""
+    place = place_of(name)
+    return place is not None and place.counts
 
 
 def _lines(sweep: Sweep, chunk: Chunk, names: Sequence[str], form: str) -> str:
@@ -272,15 +282,14 @@ def _lines(sweep: Sweep, chunk: Chunk, names: Sequence[str], form: str) -> str:
     """
     count = len(chunk.reason)
     indices = sweep.points.indices(chunk.first, chunk.first + count)
-    axes = []
-    for axis, column in zip(sweep.points.axes, indices, strict=True):
-        known, place = np.unique(column, return_inverse=True)
-        labels = [axis.text(int(number)) for number in known]
-        labels = [plain_cell(word) for word in labels] if form == "csv" else labels
-        axes.append([labels[number] for number in place.tolist()])
     none = np.full(count, np.nan)
     columns = [chunk.columns.get(name, none) for name in names]
     if form == "csv":
+        axes = []
+        for axis, column in zip(sweep.points.axes, indices, strict=True):
+            known, place = np.unique(column, return_inverse=True)
+            labels = [plain_cell(axis.text(int(number))) for number in known]
+            axes.append([labels[number] for number in place.tolist()])
         reasons = {reason: plain_cell(reason) for reason in set(chunk.reason)}
         texts = [*axes, *(_texts(column) for column in columns), [reasons[reason] for reason in chunk.reason]]
         plain = not any("," in word or '"' in word for column in (*axes, chunk.reason) for word in set(column))
@@ -291,13 +300,29 @@ def _lines(sweep: Sweep, chunk: Chunk, names: Sequence[str], form: str) -> str:
         return text.getvalue()
     rows = []
     paths = [swept.path for swept in sweep.points.axes]
-    for index, values in enumerate(zip(*axes, strict=True)):
+    values = [_plain_values(axis, column) for axis, column in zip(sweep.points.axes, indices, strict=True)]
+    forms = [int if _counts(name) else _rounded for name in names]
+    for index, point in enumerate(zip(*values, strict=True)):
         fields = {
-            name: float(f"{v:.12g}") for name, column in zip(names, columns, strict=True) if (v := column[index]) == v
+            name: form(value)
+            for name, form, column in zip(names, forms, columns, strict=True)
+            if (value := column[index]) == value
         }
-        row = {"point": chunk.first + index, "axes": dict(zip(paths, values, strict=True)), "metrics": fields}
+        row = {"point": chunk.first + index, "axes": dict(zip(paths, point, strict=True)), "metrics": fields}
         rows.append(json.dumps(row | ({"reason": chunk.reason[index]} if chunk.reason[index] else {})) + "\n")
     return "".join(rows)
+
+
+def _rounded(value: float) -> float:
+    return float(f"{value:.12g}")
+
+
+def _plain_values(axis: SweptAxis, column: Ints) -> list[Any]:
+    """Return the values of an axis as a design file would have them."""
+    if axis.numbers is None:
+        known = [axis.value(number) for number in range(len(axis))]
+        return [known[number] for number in column.tolist()]
+    return list(map(int if axis.whole else _rounded, axis.numbers[column].tolist()))
 
 
 def header(sweep: Sweep, names: Sequence[str], form: str) -> str:

@@ -10,6 +10,7 @@ import numpy as np
 from ffplan.base.errors import InputError
 from ffplan.fabric.wiring.cable_list import cable_legs
 from ffplan.fabric.wiring.cabling import CableTable, cables, pieces_sold
+from ffplan.fabric.wiring.floor import positions
 from ffplan.fabric.wiring.network import TIERS
 from ffplan.results.design import SCHEMA_VERSION
 from ffplan.results.fabric import CableKind, CableRow, CablingReport, PlainCable
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ffplan.design.resolved import ResolvedDesign
+    from ffplan.fabric.wiring.floor import Positions
     from ffplan.studies.fabric.wired import WiredDesign
 
 
@@ -111,6 +113,28 @@ def cable_list(wired: WiredDesign) -> Iterator[CableRow] | Iterator[PlainCable]:
     return chain.from_iterable(_plain(*item) for item in cable_tables(wired))
 
 
+def _need_floor(design: ResolvedDesign) -> None:
+    if design.spec.floor is None:
+        raise InputError(
+            design.document.finding(
+                "design-floor",
+                (),
+                "the design has no `floor`, so that devices have no places and cables no lengths",
+                "add `floor: {}`, whose fields have defaults",
+            )
+        )
+
+
+def floor_places(wired: WiredDesign) -> Positions:
+    """Return where the floor plan puts the devices of the compute fabric.
+
+    Raises:
+        InputError: if the design has no floor, something does not fit its rack, or no cable reaches.
+    """
+    _need_floor(wired.design)
+    return positions(wired.design, wired.fabric)
+
+
 def cabling(wired: WiredDesign) -> CablingReport:
     """Return every cable of a design with a floor.
 
@@ -118,15 +142,7 @@ def cabling(wired: WiredDesign) -> CablingReport:
         InputError: if the design has no floor, something does not fit its rack, or no cable reaches.
     """
     design = wired.design
-    if design.spec.floor is None:
-        raise InputError(
-            design.document.finding(
-                "design-floor",
-                (),
-                "the design has no `floor`, so that cables have no lengths",
-                "add `floor: {}`, whose fields have defaults",
-            )
-        )
+    _need_floor(design)
     tables = cable_tables(wired)
     place = tables[0][2].places
     assert place is not None

@@ -210,6 +210,28 @@ def test_sarif_counts_lines_from_one_and_lists_each_rule_once() -> None:
     assert len({item["partialFingerprints"]["ffplanFinding/v1"] for item in run["results"]}) == 3
 
 
+def test_what_ships_with_ffplan_points_to_no_file_of_the_checkout(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A design checked by its name has no file there; one of the checkout has the line itself."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "own.yaml").write_bytes((ROOT / "designs" / "fire-flyer-2.yaml").read_bytes())
+    notes = [line for line in ffplan("check fire-flyer-2 own.yaml -f github").out.splitlines() if "fabric-full" in line]
+    assert notes[0].startswith("::notice title=fabric-full::designs/fire-flyer-2.yaml:14:1: every leaf port is taken")
+    assert notes[1].startswith("::notice file=own.yaml,line=14,col=1,title=fabric-full::every leaf port is taken")
+    log = json.loads(ffplan("check fire-flyer-2 own.yaml -f sarif").out)
+    assert faults_of(log) == []
+    places = [item["locations"][0]["physicalLocation"] for item in log["runs"][0]["results"]]
+    found = {(place["artifactLocation"]["uri"], place["artifactLocation"]["uriBaseId"]) for place in places}
+    assert found == {("own.yaml", "%SRCROOT%"), ("designs/fire-flyer-2.yaml", "FFPLAN")}
+    assert "FFPLAN" in log["runs"][0]["originalUriBaseIds"]
+    lines = (tmp_path / "own.yaml").read_text().split("\n")
+    for place in places:
+        own = place["artifactLocation"]["uri"] == "own.yaml"
+        wanted = lines[place["region"]["startLine"] - 1] if own else None
+        assert place["region"].get("snippet", {}).get("text") == wanted
+
+
 def test_sarif_keeps_the_worst_results_of_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(formats, "MOST_RESULTS", 2)
     (run,) = json.loads(render(MANY, "sarif"))["runs"]
@@ -291,7 +313,7 @@ def test_markdown_has_a_row_for_each_finding_the_worst_first() -> None:
         ),
     ],
 )
-def test_the_summary(words: tuple[str, ...], severities: str, beside: dict[str, int], summary: str) -> None:
+def test_the_summary(words: tuple[str, ...], severities: str, beside: Any, summary: str) -> None:
     items = tuple(finding(Severity(name)) for name in severities.split())
     assert Checked(files=("a",) * len(words), words=words, findings=items, **beside).summary == summary
 

@@ -143,6 +143,21 @@ def test_one_comment_is_made_then_updated(runner: Runner) -> None:
     assert "--method PATCH repos/o/r/issues/comments/42" in runner.text("gh.log")
 
 
+def test_a_renamed_design_is_compared_with_what_it_was(runner: Runner) -> None:
+    """Its folder is gone; git tells the file by its content."""
+    change(runner)
+    (runner.repository / "pods").mkdir()
+    git(runner.repository, "mv", "designs/fire-flyer-2.yaml", "pods/new name.yaml")
+    git(runner.repository, "commit", "-qm", "third")
+    (runner.repository / "pods" / "other.yaml").write_text((runner.repository / "pods" / "new name.yaml").read_text())
+    assert runner.run("diff", files="pods").returncode == 0
+    assert runner.text("summary").count("### fire-flyer-2") == 1
+    base = runner.event["github.event.pull_request.base.sha"]
+    held = runner.run("check", files="pods", against=base)
+    assert "::error file=pods/new name.yaml,line=1,col=1,title=regression::facility power, peak went" in held.stdout
+    assert "other.yaml,line=1,col=1,title=regression" not in held.stdout
+
+
 def test_a_token_that_may_not_comment_falls_back_to_the_summary(runner: Runner) -> None:
     change(runner)
     runner.env["GH_EXIT"] = "1"

@@ -82,6 +82,7 @@ def test_pages_of_rest(old: bool, tmp_path: Path) -> None:
         ("from_device,from_port,to_device,to_port\n", "no cable between two ports"),
         ("from_device,from_port,to_device,to_port\nnode01,nic0,,1\n", "2:1: error: a cable without"),
         ("termination_a_id,termination_b_id,type\nx,y,aoc\n", "the interface `x` is unknown"),
+        ("id,device__name,name\na1,leaf-1,swp1\n", "this is Nautobot's table of interfaces"),
         ('{"count": 0, "next": null, "results": []}', "."),
     ],
 )

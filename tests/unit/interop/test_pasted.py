@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -14,7 +15,11 @@ from hypothesis import strategies as st
 from ffplan.base.errors import InputError
 from ffplan.interop.logs.read import read_log
 from ffplan.interop.pasted import as_pasted, unfenced
+from ffplan.interop.served.read import read_results
+from ffplan.interop.slurm_files import read_slurm
 from tests.support import examples, ffplan
+from tests.unit.interop.test_served import VLLM
+from tests.unit.interop.test_slurm_files import BLOCKS, TREE, YAML
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -437,3 +442,17 @@ def test_what_goes_nowhere_is_named(program: str, tmp_path: Path) -> None:
                 continue
             assert f"this is output of {program}" in run.err, (command, form)
             assert any(words in run.err for words in remedy.split("|"))
+
+
+AROUND = ("kubectl", "journalctl", "syslog", "ts", "docker", "pdsh", "Ray", "grep", "cat", "Slack", "mail", "Markdown")
+"""First words of the forms that leave the lines of a file as they are."""
+
+
+@pytest.mark.parametrize("form", [*(form for form in PREFIXES if form.startswith(AROUND)), "colours", "CRLF"])
+def test_topologies_and_results_as_they_are_pasted(form: str) -> None:
+    """Slurm's files and results of serving benchmarks are what they are without the text around them."""
+    for text in (TREE, BLOCKS, YAML):
+        assert read_slurm(PREFIXES[form](text).encode(), "t").topologies == read_slurm(text.encode(), "t").topologies
+    result = json.dumps(VLLM, indent=2) + "\n"
+    (run,), (plain,) = read_results(PREFIXES[form](result), "r.json"), read_results(result, "r.json")
+    assert run == replace(plain, line=run.line)

@@ -437,6 +437,31 @@ def test_the_report(tmp_path: Path) -> None:
     assert nothing.code == 1
 
 
+def test_programs_of_others_read_numbers_as_numbers(tmp_path: Path) -> None:
+    """pandas reads the lines, Arrow a folder of two parts, one of which holds no design that can be built."""
+    pandas = pytest.importorskip("pandas")
+    dataset = pytest.importorskip("pyarrow.dataset")
+    axes = ("fabric.switch=nope,qm8700", "nodes[0].count=100..5099:1", "site.pue=1,1.1,1.2,1.3")
+    ask = ["sweep", "pcie-a100-three-tier", *(word for axis in axes for word in ("--vary", axis)), "-j", "1"]
+    ask += ["--metric", "accelerators,fabric.switches.total,cost.total", "--points"]
+    assert ffplan(*ask, str(tmp_path / "p.jsonl")).code == 0
+    with (tmp_path / "p.jsonl").open() as lines:
+        rows = [json.loads(line) for line in lines]
+    frame = pandas.json_normalize([rows[0], rows[20_001], rows[20_002]])
+    assert frame["axes.nodes[0].count"].tolist() == [100, 100, 100]
+    assert frame["axes.site.pue"].tolist() == [1, 1.1, 1.2]
+    assert '"metrics": {"accelerators": 800, "fabric.switches.total": 200, "cost' in json.dumps(rows[20_001])
+    assert ffplan(*ask, str(tmp_path / "p.parquet")).code == 0
+    table = dataset.dataset(tmp_path / "p.parquet").to_table()
+    assert [str(kind) for kind in table.schema.types] == [
+        *("string", "int64", "double"),
+        *("int64", "int64", "double", "string"),
+    ]
+    taken = table.take([0, 20_001]).to_pylist()
+    assert [row["accelerators"] for row in taken] == [None, 800]
+    assert [row["fabric.switches.total"] for row in taken] == [None, 200]
+
+
 @pytest.mark.deep
 def test_a_cluster_that_loses_a_worker_loses_no_point(tmp_path: Path) -> None:
     """A worker is killed in the midst; its chunks run again, and no point is lost or twice."""
