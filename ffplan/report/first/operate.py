@@ -84,7 +84,7 @@ def storage_screen(report: StorageReport) -> FirstScreen:
         ("a node", f"{number(report.client_gbyte_s, 3)} GB/s read", node),
         ("an accelerator", *each),
     ]
-    burst, reads, file = report.burst, report.reads, as_argument(report.design.file)
+    burst, reads = report.burst, report.reads
     if burst is not None:
         rows.append(("a checkpoint", span(burst.save_s), f"{stored(burst.bytes)} of {burst.model}"))
     if reads is not None:
@@ -141,7 +141,6 @@ def utilization_screen(report: UtilizationReport) -> FirstScreen:
 
 def acceptance_screen(report: AcceptanceReport) -> FirstScreen:
     """Return what failed; without logs, what a delivered part should measure."""
-    file = as_argument(report.design.file)
     rows: tuple[tuple[str, ...], ...]
     if report.judged:
         failed = [row for row in report.judged if row.verdict != "pass"][:_ROWS]
