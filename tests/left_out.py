@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ffplan.calibration.calibrate import runs
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
 
 FILE = ROOT / "tests" / "published" / "left-out.json"
 KINDS = ("source", "stack", "accelerator", "chip", "process")
-FOLDERS = ("measurements/training", "accelerators", "stacks", "kernels", "models")
+FOLDERS = ("measurements/training", "accelerators", "stacks", "kernels")
 
 
 def case_paths() -> tuple[str, ...]:
@@ -30,11 +32,15 @@ def case_paths() -> tuple[str, ...]:
 
 
 def fingerprint() -> str:
-    """Return a hash over the data that the errors rest on."""
-    found = hashlib.sha256()
-    for folder in FOLDERS:
-        for path in sorted((ROOT / "catalogs" / folder).rglob("*.yaml")):
-            found.update(path.read_bytes())
+    """Return a hash over the data that the errors rest on; of the models those that a case names."""
+    found, catalogs = hashlib.sha256(), ROOT / "catalogs"
+    named = set(re.findall(r"[\w.-]+", " ".join(Path(path).read_text() for path in case_paths())))
+    models = (path for path in (catalogs / "models").rglob("*.yaml") if path.stem in named)
+    for path in (
+        *(path for folder in FOLDERS for path in sorted((catalogs / folder).rglob("*.yaml"))),
+        *sorted(models),
+    ):
+        found.update(path.read_bytes())
     return found.hexdigest()
 
 
