@@ -42,7 +42,7 @@ types: $(READY)  ## Types
 check: lint types test  ## Everything a commit must pass
 
 integration: $(READY)  ## Tests against real programs; nothing may skip
-	FFPLAN_NO_SKIP=1 $(BIN)/python -m pytest -m "integration and not wheel and not netbox"
+	FFPLAN_NO_SKIP=1 $(BIN)/python -m pytest -m "integration and not wheel and not netbox" --numprocesses auto --dist loadfile
 
 netbox: $(READY)  ## NetBox judges what is exported for it; FFPLAN_NETBOX names its program
 	FFPLAN_NO_SKIP=1 $(BIN)/python -m pytest -m netbox
