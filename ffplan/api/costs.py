@@ -66,6 +66,8 @@ def costs(
         fields = {"batch": batch} if batch is not None else {}
         settings = read_plan(None if plan is None else str(plan), fields)
         timed = _timed(loaded, parts, model, float(tokens), (gpus, settings), searching=search or plan is None)
+    if timed is None and effort is not None:
+        raise UsageError("costs: effort has an effect on a run; give model and tokens")
     return study_cost(resolved, parts, CostRequest(draws=draws, seed=seed, years=years), timed)
 
 

@@ -187,6 +187,8 @@ def cost(
         options: dict[str, object] = {"batch": batch} if batch is not None else {}
         number = tokens_of(tokens, "cost")
         timed = _timed(design, parts, model=model, tokens=number, options=options, plan=plan, gpus=gpus, search=search)
+    if timed is None and effort is not None:
+        raise UsageError("ffplan cost: --effort has an effect on a run; give --tokens")
     request = CostRequest(draws=DRAWS if draws is None else draws, seed=seed, years=years)
     document = cost_document(study_cost(design, parts, request, timed))
     emit(with_extras(document, form, [file], catalog, "cost"), form, output)

@@ -220,6 +220,7 @@ def _wishes(
     from ffplan.catalog.parts import Accelerator, Switch
     from ffplan.catalog.store import Catalog
     from ffplan.cli.cost_options import book_of, money_of, transformer_of
+    from ffplan.cli.models import refuse_own_file
     from ffplan.inputs.dimensions import POWER
     from ffplan.inputs.quantities import parse_quantity
     from ffplan.studies.choose.candidates import Wishes
@@ -228,6 +229,7 @@ def _wishes(
     accelerator = part_of(parts, Accelerator, accelerator, "ffplan init: --accelerator").id
     book = book_of(parts, prices, "init")
     if model is not None:
+        refuse_own_file(parts, model, "init")
         model = transformer_of(parts, model, "init").id
     return Wishes(
         accelerator=accelerator,

@@ -30,3 +30,19 @@ def model_part(parts: Catalog, name: str, command: str) -> Model:
     if first and part.note:
         print(f"ffplan {command}: `{part.id}`: {part.note}", file=sys.stderr)
     return part
+
+
+def refuse_own_file(parts: Catalog, name: str, command: str) -> None:
+    """Refuse a model read from a file where designs are written: they would name one that no catalogue has.
+
+    Raises:
+        UsageError: if the model is in no catalogue.
+    """
+    from ffplan.base.errors import UsageError
+
+    part = model_part(parts, name, command)
+    if parts.admitted(str(name)) == part.id:
+        raise UsageError(
+            f"ffplan {command}: --model {name}: the designs would name `{part.id}`, which no catalogue has; write it "
+            f"with `ffplan fabric import model {name} -o parts/{part.id}.yaml`, then --catalog parts --model {part.id}"
+        )

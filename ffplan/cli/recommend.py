@@ -10,6 +10,7 @@ import typer
 from ffplan.base.errors import EXIT_FINDINGS, EXIT_STOPPED, UsageError
 from ffplan.cli.formats import FormatOption, ReportFormat
 from ffplan.cli.loading import parsed
+from ffplan.cli.models import refuse_own_file
 from ffplan.cli.options import CatalogOption, EffortOption, OutputOption, PricesOption
 from ffplan.cli.output import emit
 from ffplan.cli.page import with_extras
@@ -238,6 +239,8 @@ def recommend(
     require_folder(folder)
     parts = Catalog(catalog or ())
     book = book_of(parts, prices, "recommend")
+    if folder is not None:
+        refuse_own_file(parts, model, "recommend")
     most = {"capex": money_of(capex, book, "--capex", "recommend"), **limit_of(within, book)}
     space = {**_space(power, racks, floor, area_per_rack), **most}
     chosen = _parts(parts, accelerator, switch, exclude)

@@ -59,7 +59,7 @@ ModelOption = Annotated[
 ]
 TokensOption = Annotated[str | None, typer.Option("--tokens", metavar="N", help="Tokens to train on, such as 2T.")]
 DaysOption = Annotated[
-    float | None, typer.Option("--days", min=0.01, max=MOST_DAYS, help="Days that the run may take, restarts included.")
+    float | None, typer.Option("--days", min=0.01, max=MOST_DAYS, help="Days that the run may take; see --effort.")
 ]
 ServeOption = Annotated[
     str | None,

@@ -195,7 +195,7 @@ def _as_run(read: tuple[ResolvedDesign, Catalog], report: TrainReport, tokens: f
     return replace(report, run=study_run(*read, CostRequest(), timed))
 
 
-def _refuse_options(save: str | None, top: int | None, *, search: bool) -> None:
+def _refuse_options(save: str | None, top: int | None, *, effort: str | None, search: bool) -> None:
     """Refuse options that cannot be saved or have no effect.
 
     Raises:
@@ -205,6 +205,8 @@ def _refuse_options(save: str | None, top: int | None, *, search: bool) -> None:
         refuse_target(save, "--save")
     if top is not None and not search:
         raise UsageError("ffplan train: --top has no effect without --search")
+    if effort is not None:
+        raise UsageError("ffplan train: --effort has an effect on a run; give --tokens")
 
 
 def _numbers(gpus: list[str] | None, *, search: bool) -> tuple[int, ...]:
@@ -302,7 +304,7 @@ def train(
     wished = None if tokens is None else tokens_of(tokens, "train")
     job = JobRequest(model=model or "", plan=plan_fields, gpus=gpus or None, tokens=wished, search=search)
     job = _as_cost(*read, document, job) if model else _own_job(*read, document, job)
-    _refuse_options(save, top, search=job.search)
+    _refuse_options(save, top, effort=effort if job.tokens is None else None, search=job.search)
     numbers, fixed = _numbers(job.gpus, search=job.search), frozenset(job.plan.model_fields_set)
     request = partial(TrainRequest, plan=job.plan, gpus=numbers, memory=limit, fixed=fixed)
     report = _report(read, job.model, request, top=(top or TOP) if job.search else None, plan=(document, set(fields)))

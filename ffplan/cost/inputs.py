@@ -56,7 +56,7 @@ LABELS: dict[str, tuple[str, str]] = {
     "capital": ("cost of capital", "1 per year"),
     "utilisation": ("utilisation", "1"),
     "effective": ("effective training time", "1"),
-    "effort": ("time over the fastest plan's", "1"),
+    "effort": ("time of a run over its plan's", "1"),
     "electricity": ("electricity price", "currency per kWh"),
     "pue": ("PUE", "1"),
     "colocation": ("colocation", "currency per kW-month"),

@@ -282,7 +282,7 @@ class Limits(Frozen):
 
     capex: MoneyAmount | None = None
     """Largest purchase: the whole bill of materials, including storage and networks added by the ownership profile,
-    spares, racks and building."""
+    spares, racks and building, in the median of the draws."""
     cost_per_accelerator: MoneyAmount | None = None
     """Largest purchase per accelerator."""
     it_power: Power | None = None

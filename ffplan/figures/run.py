@@ -81,7 +81,7 @@ RUN: Table = {
             inputs=("effective",),
         ),
         "effort": Figure(
-            label="time over the fastest plan's",
+            label="time of a run over its plan's",
             better=-1,
             how="accelerator-hours of published runs over those of their fastest plan, by `ownership.effort`",
             inputs=("effort",),

@@ -215,7 +215,7 @@ def _remarks(c: Comparison) -> list[str]:
     out = [f"Ratios (x) are to {c.baseline}."]
     if c.training is not None and any(side.capital_ratio for size in c.training.sizes for side in size.sides):
         out.append("Under tokens/s/GPU, the ratio is of the purchase per token/s; below 1x is cheaper.")
-    out.append("The purchase is the whole bill of `ffplan cost`; planned parts follow each design's cost scope.")
+    out.append("The purchase is the median of the whole bill; planned parts follow each design's cost scope.")
     out += _fleets(c)
     out += c.notes
     named = {d.cost.currency: d.cost.currency_note for d in c.designs if d.cost and d.cost.currency_note}

@@ -54,7 +54,7 @@ def _run_blocks(run: RunReport) -> list[Block]:
             *([("memory", f"at the edge: {run.memory_words}")] if run.memory_words else []),
             *([("sure plan", sure_words(run.sure))] if run.sure else []),
             ("step", f"{step}; effective training time {percent(run.effective)}"),
-            ("effort", f"{number(run.effort)} times the fastest plan's time, failures apart"),
+            ("effort", f"{number(run.effort)} times what the plan takes, failures apart"),
             ("operations", model),
         ),
     )
@@ -99,7 +99,7 @@ def _bom(bom: Bom) -> list[Block]:
     rows = _bom_rows(bom.lines)
     rate = f", a unit of it {bom.exchange_rate:g} {bom.currency}" if bom.exchange_rate else ""
     lines = [
-        ("total", f"{_amount(bom.total)} {bom.currency}; {_amount(bom.total_low)} to {_amount(bom.total_high)}"),
+        ("likely total", f"{_amount(bom.total)} {bom.currency}; {_amount(bom.total_low)} to {_amount(bom.total_high)}"),
         ("of it", f"{_amount(bom.hardware)} for what the design plans, as `ffplan design` has it"),
         ("prices", f"{bom.price_book} of {bom.price_date}{rate}"),
     ]

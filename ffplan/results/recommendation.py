@@ -157,6 +157,8 @@ class RecommendReport(Result):
     """Currency of every amount."""
     price_book: str
     """Catalogue id of the price book."""
+    effort: str
+    """How well the run is tuned: tuned, typical or first-run."""
     aim: str
     """What is to be least: capex, tco, token, power or accelerators."""
     sustained_pflops: float | None

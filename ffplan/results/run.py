@@ -69,7 +69,7 @@ class RunReport:
     effective: float
     """Progress over time: the job's goodput, unless the design states its effective training time [1]."""
     effort: float
-    """Likely time of the run over that of its fastest plan, failures counted apart [1]."""
+    """Likely time of the run over that of its plan, failures counted apart [1]."""
     days: Band
     """Days of the run."""
     accelerator_hours: Band

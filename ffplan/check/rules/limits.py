@@ -204,7 +204,7 @@ LIMITS: tuple[DesignLimit, ...] = (
         remedy="spend less, or raise the limit",
         title="The purchase costs more than `limits.capex`",
         why="The design declares the most that it may cost to buy: the whole bill of `ffplan cost`, with storage, side "
-        "networks, spares, racks and building.",
+        "networks, spares, racks and building, in the median of its draws.",
         example="limits: {capex: 11000 paper-unit}  # fire-flyer-2 costs 11,989",
         good="limits: {capex: 13000 paper-unit}",
         fix="Change the design, or the limit. A limit without a price book, or with a price missing, cannot be checked "

@@ -59,8 +59,12 @@ def train_screen(report: TrainReport) -> FirstScreen:
 
 
 def _cost_of(report: TrainReport) -> str:
-    model = model_as_given(report.catalog, report.model)
-    return f"ffplan cost {as_argument(report.design_file)} --model {model} --tokens T"
+    """Return what tells the money of the same run: of a plan that was given, this command alone."""
+    if not report.searched:
+        return "the same with --tokens T, for days and money" if report.run is None else ""
+    model, plan = model_as_given(report.catalog, report.model), report.rows[0].plan
+    job = f"--gpus {plan.gpus + report.rows[0].idle} --batch {plan.batch}"
+    return f"ffplan cost {as_argument(report.design_file)} --model {model} {job} --tokens T"
 
 
 def _plan_row(row: TrainRow) -> tuple[str, ...]:
@@ -109,9 +113,8 @@ def recommend_screen(report: RecommendReport) -> FirstScreen:
     looser = ""
     if dearest is not None and dearest.saving:
         looser = f"{limit_name(dearest.limit, report)} a tenth looser saves {percent(dearest.saving)}"
-    files = [design.file for design in report.designs if design.file]
     return FirstScreen(
-        head=f"{target} · prices {report.price_book}",
+        head=f"{target} · {report.effort} run · prices {report.price_book}",
         verdict=(_bought(report),),
         figures=tuple(_design_row(place, design, report) for place, design in enumerate(shown[:_ROWS], 1)),
         header=("", "design", "GPUs", "to buy", "days", "sure", "M tokens"),
@@ -119,10 +122,18 @@ def recommend_screen(report: RecommendReport) -> FirstScreen:
             ("On paper", "; ".join(_paper(design, report) for design in report.unmeasured)),
             ("Limits", looser),
             ("Why not", "; ".join(left_out(report))),
-            ("Next", f"ffplan compare {' '.join(files[:3])}" if len(files) > 1 else "--folder DIR writes the designs"),
+            ("Next", _written(report)),
         ),
         unverified=_estimated(report.designs),
     )
+
+
+def _written(report: RecommendReport) -> str:
+    """Return what to do with the designs."""
+    files = [design.file for design in report.designs if design.file]
+    if len(files) > 1:
+        return f"ffplan compare {' '.join(files[:3])}"
+    return "--folder DIR writes the designs" if report.designs and not files else ""
 
 
 def _bought(report: RecommendReport) -> str:

@@ -225,7 +225,8 @@ def _why(c: Comparison) -> str:
     sides = dict(zip(c.labels, job_size(c.training).sides, strict=True))
     gap = largest_gap(sides[difference.label].parts, sides[difference.against].parts)
     if gap is None:
-        return "their steps take the same time: the price of a GPU-hour decides"
+        runs = {side.run.effort for side in c.money.sides if side.run} if c.money else set()
+        return f"their steps take the same time: the {'effort' if len(runs) > 1 else 'price of a GPU-hour'} decides"
     slow, fast = (difference.label, difference.against) if gap.slower else (difference.against, difference.label)
     whole = number(sides[slow].step_s or 0.0, 3)
     return (

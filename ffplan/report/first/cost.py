@@ -81,7 +81,7 @@ def _owned(tco: Tco) -> list[tuple[str, str, str]]:
     hour = band_words(tco.per_accelerator_hour, tco.currency)
     rows = []
     if tco.facility != "rented":
-        cash = f"{_money(tco.total, tco.currency)} over {number(tco.years)} years"
+        cash = f"{_money(tco.total, tco.currency)} in {number(tco.years)} years, likely"
         rows.append(("to commit", median_words(tco.purchase, tco.currency), cash))
     rent = benchmark(tco.rents)
     against = f"{rent.term} rent {rent.hour:,.2f}" if rent else f"at {percent(tco.utilisation)} utilisation"
@@ -97,7 +97,7 @@ def _run(run: RunReport) -> list[tuple[str, str, str]]:
     """Return the run: days, money, and a million tokens."""
     tokens = f"{number(run.tokens / 1e12, 3)} T" if run.tokens >= 1e12 else f"{number(run.tokens / 1e9, 3)} bn"
     label, kept = f"{run.model}, {tokens}", percent(run.mfu * run.effective / run.effort)
-    rows = [(label, band_words(run.days, "days"), f"on {run.gpus:,} GPUs, MFU {kept} kept up")]
+    rows = [(label, band_words(run.days, "days"), f"{run.gpus:,} GPUs, MFU {kept} overall")]
     if run.cost is not None and run.cost_per_million_tokens is not None:
         rows.append(("the run", band_words(run.cost, run.currency), band_words(run.carbon_t, "t CO2e")))
         energy = band_words(run.energy_mwh, "MWh") + (", partial" if run.missing_power else "")

@@ -175,7 +175,7 @@ def _limits(wishes: Wishes, currency: str) -> list[str]:
     """Return the wishes as limits of a design file."""
     lines = []
     if wishes.budget is not None:
-        lines.append(f"  capex: {wishes.budget:.15g} {currency}  # the whole bill of `ffplan cost`")
+        lines.append(f"  capex: {wishes.budget:.15g} {currency}  # the whole bill of `ffplan cost`, in the median")
     if wishes.watts is not None and wishes.power_of in _LIMITS:
         lines.append(f"  {_LIMITS[wishes.power_of]}: {wishes.watts / 1e6:.15g} MW")
     if wishes.days is not None and wishes.tokens is not None:

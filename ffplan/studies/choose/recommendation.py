@@ -21,6 +21,7 @@ from ffplan.studies.cost.request import CostRequest
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from ffplan.catalog.ownership import Effort
     from ffplan.catalog.store import Catalog
     from ffplan.studies.choose.recommend import LooserLimit, Recommendation
     from ffplan.studies.choose.recommend_target import SizedCluster, Target
@@ -250,6 +251,12 @@ def _row(
     )
 
 
+_EFFORTS: dict[Effort, str] = {
+    "tuned": "the plan alone, with nothing that a run takes beside it",
+    "typical": "what published runs took over their fastest plan; `--effort tuned` leaves that out",
+    "first-run": "what a team's first runs of their size took over their fastest plan",
+}
+"""How well a run is tuned, in words."""
 _MOST_ON_PAPER = 3
 """Designs on paper that are reported [1]."""
 
@@ -333,6 +340,7 @@ def recommendation(
         currency=currency,
         price_book=target.book,
         aim=target.aim,
+        effort=target.effort or "typical",
         sustained_pflops=target.sustained / 1e15 if target.sustained else None,
         slack=target.slack,
         draws=_DRAWS,
@@ -351,7 +359,7 @@ def recommendation(
             "Each cluster is the smallest found in time (within 2 %, and round sizes below), with the cheapest switch "
             "and links of the price book. Fewer NICs are tried while that helps, then leaner fabrics with them.",
             "The step is that of the fastest plan found, at a batch near the usual 4 million tokens; days count "
-            "interruptions as the ownership profile has them.",
+            f"interruptions and {_EFFORTS[target.effort or 'typical']}.",
             "Days are likely ones, with P10 to P90 by the model's error over published runs and by failures; a cluster "
             "is sized for the chance of being in time that was asked for.",
             "An accelerator without a training run among the measurements, or whose price is mostly recalled, is "

@@ -45,7 +45,7 @@ def _why(difference: MoneyDifference, steps: _Steps) -> str:
     mine, theirs = (side.parts if side else () for side in sides)
     gap = largest_gap(mine, theirs)
     if gap is None:
-        return "Their steps take the same time: the price of an accelerator-hour decides."
+        return "Their steps take the same time."
     slow, fast = (difference.label, base) if gap.slower else (base, difference.label)
     longer, shorter = sides if gap.slower else reversed(sides)
     total_high, total_low = (side.step_s or 0.0 if side else 0.0 for side in (longer, shorter))

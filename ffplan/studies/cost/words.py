@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ffplan.catalog.ownership import OwnershipProfile
-    from ffplan.design.ownership import ResolvedOwnership
     from ffplan.results.cost import CostStudy, Tco, Uncertainty
     from ffplan.results.run import RunReport
     from ffplan.studies.cost.ledger import Ledger
@@ -47,7 +46,7 @@ def run_words(run: RunReport) -> str:
     """Return a run in a sentence."""
     parts = listed(f"`{part}`" for part in run.missing_power)
     without = f", without the power of {parts}, which is unknown" if parts else ""
-    costs = f", {number(run.effort)} times the time of its fastest plan," if run.effort != 1 else ""
+    costs = f", {number(run.effort)} times what its plan takes," if run.effort != 1 else ""
     if run.cost is not None and run.cost_per_million_tokens is not None:
         per_million = band_words(run.cost_per_million_tokens, run.currency)
         costs = f"{costs or ','} costs {band_words(run.cost, run.currency)}, {per_million} for a million tokens,"
@@ -58,12 +57,18 @@ def run_words(run: RunReport) -> str:
     )
 
 
-def _effort_words(owned: ResolvedOwnership) -> str:
+def _effort_words(ledger: Ledger) -> str:
     """Say how far a run is tuned."""
-    effort = owned.inputs.get("effort")
-    if effort is None or effort.likely == 1.0:
-        return "It runs its fastest plan from the first step on."
-    return f"It takes {number(effort.likely)} times that, as published runs did; `--effort tuned` leaves that out."
+    section, effort = ledger.design.ownership, ledger.owned.inputs.get("effort")
+    if effort is None:
+        return f"`{ledger.owned.profile.id}` has no `effort`: the run takes what its plan takes."
+    if effort.likely == 1.0:
+        return "It keeps to the time of its plan from the first step on."
+    who = "a team's first runs" if section is not None and section.effort == "first-run" else "published runs"
+    return (
+        f"It takes {number(effort.likely)} times that: what {who} took over their fastest plan, failures apart. "
+        "`--effort tuned` counts the plan alone."
+    )
 
 
 def _driver_words(uncertainty: Uncertainty) -> str:
@@ -284,7 +289,7 @@ def cost_assumptions(ledger: Ledger, error: tuple[float, str] | None) -> tuple[s
         sentences.append(
             "A run pays for its accelerator-hours at the price of an hour in use; its time is tokens over tokens a "
             "second over the effective training time: the job's goodput (`ffplan operate goodput`), unless the design "
-            f"states one. {_effort_words(owned)}"
+            f"states one. {_effort_words(ledger)}"
         )
         sentences.append(
             f"The draws hold the model's error of the speed: {100 * error[0]:.0f} % in the mean over {error[1]}."

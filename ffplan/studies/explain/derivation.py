@@ -204,7 +204,7 @@ def run_parts(
                     "tokens a second", run.tokens_s, "1/s", how=f"step {run.step_s:.4g} s, MFU {100 * run.mfu:.1f} %"
                 ),
                 given("effective training time", run.effective, "", source=said, place=share_at),
-                given("time over the fastest plan's", run.effort, ""),
+                given("time of a run over its plan's", run.effort, ""),
             ),
         )
     ]

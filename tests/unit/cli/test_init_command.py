@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,9 +14,6 @@ from ffplan import load
 from ffplan.cli.init import PowerOf
 from ffplan.studies.choose.candidates import POWERS
 from tests.support import ROOT, but_few, ffplan, valid
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def started(folder: Path, options: str) -> list[dict[str, Any]]:
@@ -243,3 +242,23 @@ def test_designs_have_the_wanted_family(tmp_path: Path, family: str) -> None:
     done = ffplan(f"init --gpus 64 --accelerator h200 --fabric {family} --folder {tmp_path}")
     assert done.code == 0, done.err
     assert {load(path).spec.fabric.family for path in tmp_path.iterdir()} == {family}
+
+
+@pytest.mark.parametrize(
+    "command", ["init --accelerator h200-sxm --gpus 64", "recommend --tokens 500B --days 30 --folder designs"]
+)
+def test_designs_never_name_a_model_that_no_catalogue_has(
+    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A model of another program's file goes into a catalogue first, as the refusal says."""
+    monkeypatch.chdir(tmp_path)
+    shape = {"hidden_size": 4096, "num_hidden_layers": 32, "num_attention_heads": 32, "num_key_value_heads": 8}
+    more = {"intermediate_size": 14336, "vocab_size": 128256, "max_position_embeddings": 8192}
+    Path("config.json").write_text(json.dumps({"model_type": "llama", "architectures": ["Llama"], **shape, **more}))
+    done = ffplan(*command.split(), "--model", "config.json")
+    assert done.code == 2
+    (said,) = re.findall(r"`ffplan (fabric import model .*?)`, then (--catalog .*)", done.err)
+    Path("parts").mkdir()
+    assert ffplan(*said[0].split()).code == 0
+    if command.startswith("init"):
+        assert ffplan(*command.split(), *said[1].split()).code == 0

@@ -147,7 +147,7 @@ def test_the_catalogue_fits_by_kind() -> None:
     [
         "design {design}",
         "cost {design} --draws 0",
-        "train {design} --model {model} --batch 64 --gpus 8 --tp 8",
+        "train {design} --model {model} --batch 64 --gpus 8 --search",
         "compare {design} superpod-b200-4su --model {model} --batch 64 --gpus 8",
         "operate storage {design}",
     ],
@@ -168,3 +168,19 @@ def test_the_command_that_a_first_screen_proposes_runs(
     assert again[0] == "ffplan"
     done = ffplan(*again[1:], *(("--draws", "0") if again[1] in ("cost", "compare") else ()))
     assert done.code == 0, done.err
+
+
+@pytest.mark.parametrize(
+    "command", ["cost superpod-h100-4su", "train superpod-h100-4su --model llama3-8b --batch 64 --gpus 8 --tp 8"]
+)
+def test_effort_without_a_run_is_refused(command: str) -> None:
+    done = ffplan(*command.split(), "--effort", "first-run")
+    assert (done.code, "--effort has an effect on a run; give --tokens" in done.err) == (2, True)
+
+
+def test_a_comparison_names_effort_where_it_alone_differs(tmp_path: Path) -> None:
+    text = (ROOT / "designs" / f"{POD}.yaml").read_text()
+    tuned = tmp_path / "tuned.yaml"
+    tuned.write_text(f"{text}\nownership: {{effort: tuned}}\n")
+    shown = ffplan("compare", POD, str(tuned), "--model", "llama3-8b", "--tokens", "1T", "--gpus", "64").out
+    assert "the effort decides" in " ".join(shown.split())
