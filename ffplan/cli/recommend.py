@@ -10,7 +10,6 @@ import typer
 from ffplan.base.errors import EXIT_FINDINGS, EXIT_STOPPED, UsageError
 from ffplan.cli.formats import FormatOption, ReportFormat
 from ffplan.cli.loading import parsed
-from ffplan.cli.models import refuse_own_file
 from ffplan.cli.options import CatalogOption, EffortOption, OutputOption, PricesOption
 from ffplan.cli.output import emit
 from ffplan.cli.page import with_extras
@@ -236,11 +235,9 @@ def recommend(
     from ffplan.report.choose import recommendation_document
 
     refuse_others(context, serve, within)
-    require_folder(folder)
     parts = Catalog(catalog or ())
+    require_folder(folder, parts, model)
     book = book_of(parts, prices, "recommend")
-    if folder is not None:
-        refuse_own_file(parts, model, "recommend")
     most = {"capex": money_of(capex, book, "--capex", "recommend"), **limit_of(within, book)}
     space = {**_space(power, racks, floor, area_per_rack), **most}
     chosen = _parts(parts, accelerator, switch, exclude)

@@ -9,26 +9,30 @@ from typing import TYPE_CHECKING
 
 from ffplan.base.errors import UsageError
 from ffplan.base.files import read_regular
+from ffplan.cli.models import refuse_own_file
 from ffplan.cli.output import write
 
 if TYPE_CHECKING:
+    from ffplan.catalog.store import Catalog
     from ffplan.studies.choose.candidates import Built
 
 MOST_FILE = 2**20
 """Largest existing file compared with a design [byte]."""
 
 
-def require_folder(folder: str | None) -> None:
+def require_folder(folder: str | None, parts: Catalog, model: str) -> None:
     """Make the folder before sizing.
 
     Args:
         folder: the folder, if any.
+        model: the model that its designs name.
 
     Raises:
-        UsageError: if it cannot be made or written.
+        UsageError: if it cannot be made or written, or no catalogue has the model.
     """
     if folder is None:
         return
+    refuse_own_file(parts, model, "recommend")
     try:
         Path(folder).mkdir(parents=True, exist_ok=True)
     except (OSError, ValueError) as error:

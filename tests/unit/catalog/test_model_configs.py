@@ -158,8 +158,8 @@ def test_a_path_gives_what_the_imported_file_gives(tmp_path: Path) -> None:
         ("train", "fire-flyer-2", "--batch", "64", "--gpus", "64", "--search"),
         ("cost", "fire-flyer-2", "--tokens", "1B"),
     ):
-        direct = ffplan(*words, "--model", config)
-        first = ffplan(*words, "--model", "mine", "--catalog", str(folders[1]))
+        direct = ffplan(*words, "--model", config, "--full")
+        first = ffplan(*words, "--model", "mine", "--catalog", str(folders[1]), "--full")
         assert (direct.code, first.code, direct.out) == (0, 0, first.out)
         assert direct.err.count("Read from config.json (llama)") == 1
 

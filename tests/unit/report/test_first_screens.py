@@ -182,5 +182,6 @@ def test_a_comparison_names_effort_where_it_alone_differs(tmp_path: Path) -> Non
     text = (ROOT / "designs" / f"{POD}.yaml").read_text()
     tuned = tmp_path / "tuned.yaml"
     tuned.write_text(f"{text}\nownership: {{effort: tuned}}\n")
-    shown = ffplan("compare", POD, str(tuned), "--model", "llama3-8b", "--tokens", "1T", "--gpus", "64").out
+    run = ("--model", "llama3-8b", "--tokens", "1T", "--gpus", "64")
+    shown = ffplan("compare", POD, str(tuned), *run).out
     assert "the effort decides" in " ".join(shown.split())
