@@ -27,9 +27,9 @@ class RecommendedPurchase:
     accelerators: int
     """Accelerators that stand after it."""
     capex: float
-    """Price of it; 0 if an earlier purchase serves already [currency]."""
+    """Its bill at likely prices; 0 if an earlier purchase serves already [currency]."""
     alone: float
-    """Bill of materials of a cluster of this size, without later growth [currency]."""
+    """Bill of a cluster of this size at likely prices, without later growth [currency]."""
 
 
 @record

@@ -72,7 +72,7 @@ def _sized(cluster: SizedCluster, search: ClusterSearch, target: Target) -> list
             nodes, days = sizes[-1].nodes, sizes[-1].days
         alone = search.draft(cluster.built.idea, nodes)
         sizes.append(
-            Grown(stage=stage, nodes=nodes, days=days, alone=alone.purchase if alone is not None else cluster.capex)
+            Grown(stage=stage, nodes=nodes, days=days, alone=alone.cost if alone is not None else cluster.bill)
         )
     return sizes
 

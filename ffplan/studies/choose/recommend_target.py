@@ -182,6 +182,12 @@ class SizedCluster:
         return self.study.bom.recalled_share or 0.0
 
     @property
+    def bill(self) -> float:
+        """Its bill of materials at likely prices, as its phases are [currency]."""
+        assert self.study.bom is not None
+        return self.study.bom.total
+
+    @property
     def capex(self) -> float:
         """Median of its purchase [currency]."""
         return self.built.purchase

@@ -181,7 +181,7 @@ def purchases(candidate: SizedCluster) -> tuple[out.RecommendedPurchase, ...]:
     for now in candidate.growth:
         bought = now.nodes > before
         phase = phases.pop(0) if bought and phases else None
-        whole = candidate.capex if bought else 0.0
+        whole = candidate.bill if bought else 0.0
         rows.append(
             out.RecommendedPurchase(
                 order_month=now.stage.after,
