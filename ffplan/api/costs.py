@@ -59,8 +59,7 @@ def costs(
     if (model is None) != (tokens is None):
         raise UsageError("costs: model and tokens go together")
     loaded = load(design)
-    parts, resolved = loaded.catalog, loaded.resolved
-    resolved = resolved if effort is None else with_effort(resolved, effort)
+    parts = loaded.catalog
     timed = None
     if model is not None and tokens is not None:
         fields = {"batch": batch} if batch is not None else {}
@@ -68,7 +67,9 @@ def costs(
         timed = _timed(loaded, parts, model, float(tokens), (gpus, settings), searching=search or plan is None)
     if timed is None and effort is not None:
         raise UsageError("costs: effort has an effect on a run; give model and tokens")
-    return study_cost(resolved, parts, CostRequest(draws=draws, seed=seed, years=years), timed)
+    return study_cost(
+        with_effort(loaded.resolved, effort), parts, CostRequest(draws=draws, seed=seed, years=years), timed
+    )
 
 
 def _timed(

@@ -75,6 +75,11 @@ def encoding_of(raw: bytes) -> str:
     return "utf-16" if raw.startswith((b"\xff\xfe", b"\xfe\xff")) else "utf-8-sig"
 
 
+def unix_lines(text: str) -> str:
+    """Return a text whose lines end as on Unix."""
+    return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
+
+
 def text_of(raw: bytes) -> str | None:
     """Decode what another program wrote; None for binary data.
 

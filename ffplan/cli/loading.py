@@ -141,7 +141,7 @@ def resolved_design(
     path, file = find_design(name)
     catalog = Catalog(catalogs or ())
     design = with_profile(resolve(read_document(path, file), catalog), catalog, profile)
-    return (design if effort is None else with_effort(design, effort)), catalog
+    return with_effort(design, effort), catalog
 
 
 def with_profile(design: ResolvedDesign, catalog: Catalog, profile: str | None) -> ResolvedDesign:

@@ -280,8 +280,10 @@ class ResolvedDesign:
         return sum(group.accelerators_per_node * group.group.count for group in compute)
 
 
-def with_effort(design: ResolvedDesign, effort: Effort) -> ResolvedDesign:
-    """Return a design whose training runs are tuned so well."""
+def with_effort(design: ResolvedDesign, effort: Effort | None) -> ResolvedDesign:
+    """Return a design whose training runs are tuned so well, if given."""
+    if effort is None:
+        return design
     from ffplan.design.ownership_schema import Ownership
 
     section = design.ownership or Ownership.model_construct()

@@ -11,6 +11,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, TypeVar
 
 from ffplan.base.errors import InputError
+from ffplan.base.files import unix_lines
 from ffplan.base.record import record
 
 if TYPE_CHECKING:
@@ -146,7 +147,7 @@ def cleaned(text: str) -> str:
     if "\x1b" in text:
         text = _COLOUR.sub("", text)
     text = text.replace("\0", "")
-    return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
+    return unix_lines(text)
 
 
 def unprefixed(text: str) -> str:

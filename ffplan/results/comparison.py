@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import log
 from typing import TYPE_CHECKING
 
 from ffplan.base.outcomes import InputRow
@@ -318,6 +319,28 @@ def largest_gap(mine: Sequence[StepPart], theirs: Sequence[StepPart]) -> StepGap
     longer, shorter = (first, second) if whole > 0 else (second, first)
     name = names[label]
     return StepGap(label, whole > 0, longer.get(name, 0.0), shorter.get(name, 0.0))
+
+
+_LEAST = 1e-12
+"""Stands for a factor of 0, which has no logarithm."""
+
+
+def even_steps(money: MoneyComparison, difference: MoneyDifference) -> str:
+    """Return what makes two runs differ in cost although their steps take as long: the largest of three factors."""
+    sides = {side.label: side for side in money.sides}
+    factors: dict[str, float] = {}
+    for label, sign in ((difference.label, 1), (difference.against, -1)):
+        side = sides[label]
+        if side.run is None or side.hour is None:
+            continue
+        for name, value in (
+            ("price of a GPU-hour", side.hour.likely),
+            ("time lost to failures", side.run.effective),
+            ("effort", side.run.effort),
+        ):
+            factors[name] = factors.get(name, 0.0) + sign * log(max(value, _LEAST))
+    decides = max(factors, key=lambda name: abs(factors[name]), default="price of a GPU-hour")
+    return f"their steps take the same time: the {decides} decides"
 
 
 def _near(row: FlipRow) -> float:

@@ -10,8 +10,9 @@ import re
 from bisect import bisect_right
 from typing import TYPE_CHECKING
 
+from ffplan.base.files import unix_lines
 from ffplan.base.record import record
-from ffplan.catalog.launch.settings import Setting
+from ffplan.catalog.launch.settings import Setting, noted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -59,7 +60,7 @@ def _blank(match: re.Match[str]) -> str:
 
 def plain_lines(text: str) -> str:
     """Return a script without comments and line continuations, each line where it was."""
-    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    text = unix_lines(text)
     return re.sub(r"\\(?=[ \t]*\n)", " ", _COMMENT.sub(_blank, text))
 
 
@@ -80,7 +81,7 @@ def _lines_of(text: str) -> list[int]:
 
 def printed_arguments(text: str) -> list[Argument]:
     """Return the arguments that Megatron-LM has printed; empty if there is no such list."""
-    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    text = unix_lines(text)
     starts = _lines_of(text)
     rows = [
         Argument(row["name"], row["value"].rstrip(), bisect_right(starts, row.start()))
@@ -183,9 +184,5 @@ def settings_of(rows: Iterable[Argument], variables: Variables) -> dict[str, Set
                 value = _bare(variables.expanded(value))
             except UnknownError as error:
                 unknown = str(error)
-        first = found.get(name)
-        if first is None:
-            found[name] = Setting(value, row.line, unknown)
-        elif first.value != value and first.again is None:
-            found[name] = Setting(first.value, first.line, first.unknown, (value, row.line))
+        noted(found, name, Setting(value, row.line, unknown))
     return found

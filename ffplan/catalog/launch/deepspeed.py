@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from ffplan.catalog.launch.settings import Setting, Settings
+from ffplan.catalog.launch.settings import Setting, Settings, leaves
 
 if TYPE_CHECKING:
     from ffplan.catalog.configs.config_file import ConfigFile
@@ -38,18 +38,12 @@ _DULL = re.compile(
 
 def deepspeed_settings(config: ConfigFile) -> Settings:
     """Return the fields of a file by their path."""
-    values: dict[str, Setting] = {}
-
-    def add(table: dict[str, Any], path: tuple[str, ...]) -> None:
-        for key, value in table.items():
-            steps = (*path, str(key))
-            if isinstance(value, dict):
-                add(value, steps)
-                continue
-            unknown = "the trainer fills it in" if value == "auto" else ""
-            values[".".join(steps)] = Setting(value, config.places.get(steps, (1, 1))[0], unknown)
-
-    add(config.data, ())
+    values = {
+        ".".join(steps): Setting(
+            value, config.places.get(steps, (1, 1))[0], "the trainer fills it in" if value == "auto" else ""
+        )
+        for steps, value in leaves(config.data)
+    }
     return Settings("DeepSpeed", config.file, values)
 
 

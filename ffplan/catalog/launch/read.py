@@ -10,7 +10,7 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from ffplan.base.errors import InputError, located
-from ffplan.base.files import text_of
+from ffplan.base.files import text_of, unix_lines
 from ffplan.base.record import record
 from ffplan.catalog.launch import deepspeed, megatron, megatron_plan, torchtitan
 from ffplan.catalog.launch.arguments import Variables, arguments, plain_lines, printed_arguments, settings_of
@@ -139,7 +139,7 @@ def _deepspeed(raw: bytes, file: str) -> Launch | None:
 
 def _torchtitan(text: str, raw: bytes, file: str) -> Launch:
     try:
-        data = tomllib.loads(text.lstrip("\ufeff").replace("\r\n", "\n").replace("\r", "\n"))
+        data = tomllib.loads(unix_lines(text.lstrip("\ufeff")))
     except (tomllib.TOMLDecodeError, RecursionError, ValueError) as error:
         fault = str(error) or "too deep"
         place = re.search(r"\(at line (\d+), column (\d+)\)", fault)

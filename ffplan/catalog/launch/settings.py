@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
-from ffplan.base.control_characters import visible
 from ffplan.base.errors import Finding, Severity
 from ffplan.base.record import record
+from ffplan.catalog.configs.config_file import shown as short_text
 from ffplan.inputs.model import MOST_COUNT
 
 if TYPE_CHECKING:
     import re
+    from collections.abc import Container, Iterator, Mapping
 
-_MOST_SHOWN = 60
-"""Most letters of a value that a message repeats [1]."""
 _NOTHING = ("none", "null", "")
 _NO = ("false", "0", "no", "off")
 
 
 def shown(value: object) -> str:
     """Return a value for a message: on one line, and short."""
-    text = visible(" ".join(str(value).split()))
-    return text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}…"
+    return short_text(" ".join(str(value).split()))
 
 
 @record
@@ -35,6 +34,30 @@ class Setting:
     """Why its value is not known, such as of a variable that the file does not set."""
     again: tuple[object, int] | None = None
     """Another value of the same name, and its line."""
+
+
+def noted(found: dict[str, Setting], name: str, setting: Setting) -> None:
+    """Add a setting; of a name with two values, keep both."""
+    first = found.setdefault(name, setting)
+    if first is not setting and first.value != setting.value and first.again is None:
+        found[name] = replace(first, again=(setting.value, setting.line))
+
+
+def leaves(
+    table: Mapping[Any, Any], left_out: Container[str] = (), path: tuple[str, ...] = ()
+) -> Iterator[tuple[tuple[str, ...], object]]:
+    """Yield the path and the value of every setting of a nested table.
+
+    Args:
+        left_out: names of tables that are passed over.
+        path: where the table stands.
+    """
+    for key, value in table.items():
+        steps = (*path, str(key))
+        if not isinstance(value, dict):
+            yield steps, value
+        elif str(key) not in left_out:
+            yield from leaves(value, left_out, steps)
 
 
 class Settings:

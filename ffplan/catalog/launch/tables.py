@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from ffplan.catalog.launch.settings import Setting
+from ffplan.catalog.launch.settings import Setting, leaves, noted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from ffplan.inputs.document import Document
 
 _LEFT_OUT = frozenset(
@@ -49,17 +47,6 @@ _DEEPEST = 20
 """Most references that are followed [1]."""
 
 
-def _leaves(data: Any, document: Document, path: tuple[str, ...] = ()) -> Iterator[tuple[str, object, int]]:
-    """Yield (name, value, line) of every setting of a nested table."""
-    for key, value in data.items():
-        steps = (*path, str(key))
-        if isinstance(value, dict):
-            if str(key) not in _LEFT_OUT:
-                yield from _leaves(value, document, steps)
-            continue
-        yield name_of(steps), value, document.place(steps, key=True)[0]
-
-
 def name_of(steps: tuple[str, ...]) -> str:
     """Return the name that Megatron-LM gives to a setting at a path."""
     name = steps[-1].lstrip("-").replace("-", "_")
@@ -93,12 +80,8 @@ def table_settings(document: Document) -> dict[str, Setting]:
     """Return the settings of a YAML file by the names of Megatron-LM; of a name with two values, both."""
     data = document.data
     found: dict[str, Setting] = {}
-    for name, value, line in _leaves(data, document) if isinstance(data, dict) else ():
-        first = found.get(name)
-        if first is None:
-            found[name] = Setting(value, line)
-        elif first.again is None and first.value != value:
-            found[name] = Setting(first.value, first.line, again=(value, line))
+    for steps, value in leaves(data, _LEFT_OUT) if isinstance(data, dict) else ():
+        noted(found, name_of(steps), Setting(value, document.place(steps, key=True)[0]))
     return {name: _known(setting, found) for name, setting in found.items()}
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from ffplan.catalog.launch.settings import Setting, Settings
+from ffplan.catalog.launch.settings import Setting, Settings, leaves
 
 FLAVOURS = {
     ("llama3", "8b"): "llama3.1-8b",
@@ -69,17 +69,10 @@ def torchtitan_settings(data: dict[str, Any], file: str, lines: dict[str, int]) 
         data: its content.
         lines: line of each setting.
     """
-    values: dict[str, Setting] = {}
-
-    def add(table: dict[str, Any], path: str) -> None:
-        for key, value in table.items():
-            name = f"{path}{key}"
-            if isinstance(value, dict):
-                add(value, f"{name}.")
-            else:
-                values[name] = Setting(value, lines.get(name, 1))
-
-    add(data, "")
+    values = {
+        name: Setting(value, lines.get(name, 1))
+        for name, value in ((".".join(steps), value) for steps, value in leaves(data))
+    }
     return Settings("torchtitan", file, values)
 
 

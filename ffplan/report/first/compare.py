@@ -10,7 +10,7 @@ from ffplan.base.input_values import input_value
 from ffplan.inputs.design_files import as_argument
 from ffplan.report.document import FirstScreen
 from ffplan.report.first.side_rows import SideRow, job_size, side_rows
-from ffplan.results.comparison import SURE, cheaper_of, largest_gap, near_flips
+from ffplan.results.comparison import SURE, cheaper_of, even_steps, largest_gap, near_flips
 from ffplan.results.cost import recalled_drivers
 from ffplan.results.design import model_as_given
 
@@ -220,13 +220,12 @@ def _ratio(figure: float | None, base: float | None) -> str:
 def _why(c: Comparison) -> str:
     """Return the part of a step that makes one design slower than the other."""
     difference = _main(c.money)
-    if difference is None or c.training is None:
+    if difference is None or c.training is None or c.money is None:
         return ""
     sides = dict(zip(c.labels, job_size(c.training).sides, strict=True))
     gap = largest_gap(sides[difference.label].parts, sides[difference.against].parts)
     if gap is None:
-        runs = {side.run.effort for side in c.money.sides if side.run} if c.money else set()
-        return f"their steps take the same time: the {'effort' if len(runs) > 1 else 'price of a GPU-hour'} decides"
+        return even_steps(c.money, difference)
     slow, fast = (difference.label, difference.against) if gap.slower else (difference.against, difference.label)
     whole = number(sides[slow].step_s or 0.0, 3)
     return (

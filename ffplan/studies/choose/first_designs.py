@@ -343,8 +343,8 @@ def why_not(built: Draft | Built, wishes: Wishes) -> str:
         wishes: what is wanted.
     """
     reasons = []
-    if wishes.budget is not None and built.purchase > wishes.budget:
-        reasons.append(f"costs {built.purchase / 1e6:,.2f} of {wishes.budget / 1e6:,.2f} million")
+    if wishes.budget is not None and (cost := built.purchase) > wishes.budget:
+        reasons.append(f"costs {cost / 1e6:,.2f} of {wishes.budget / 1e6:,.2f} million")
     drawn = built.drawn(wishes.power_of)
     if wishes.watts is not None and drawn > wishes.watts:
         reasons.append(f"draws {drawn / 1e6:,.2f} of {wishes.watts / 1e6:,.2f} MW {POWERS[wishes.power_of]}")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from ffplan.base.formatting import listed, number, percent, plural
 from ffplan.base.input_values import input_value
-from ffplan.results.comparison import EVEN, FAR, SURE, cheaper_of, largest_gap, near_flips
+from ffplan.results.comparison import EVEN, FAR, SURE, cheaper_of, even_steps, largest_gap, near_flips
 from ffplan.results.cost import recalled_drivers
 from ffplan.studies.cost.words import DRIVERS, memory_edge, money
 
@@ -38,14 +38,15 @@ def _verdict(difference: MoneyDifference, currency: str) -> str:
     return f"{side.cheap} is {percent(side.less)} cheaper than {side.dear}, by {gap}{_share_words(side.share)}{sure}."
 
 
-def _why(difference: MoneyDifference, steps: _Steps) -> str:
+def _why(report: MoneyComparison, difference: MoneyDifference, steps: _Steps) -> str:
     """Return the part of the step that makes the faster side faster."""
     base = difference.against
     sides = [steps.get(difference.label), steps.get(base)]
     mine, theirs = (side.parts if side else () for side in sides)
     gap = largest_gap(mine, theirs)
     if gap is None:
-        return "Their steps take the same time."
+        said = even_steps(report, difference)
+        return f"{said[0].upper()}{said[1:]}."
     slow, fast = (difference.label, base) if gap.slower else (base, difference.label)
     longer, shorter = sides if gap.slower else reversed(sides)
     total_high, total_low = (side.step_s or 0.0 if side else 0.0 for side in (longer, shorter))
@@ -153,7 +154,7 @@ def money_headline(report: MoneyComparison, labels: tuple[str, ...], base: str, 
     for difference in report.differences:
         if difference.against != base:
             lines.append(f"{base}, the baseline, has no run; {difference.against} stands in for it.")
-        lines += [_verdict(difference, report.currency), _why(difference, steps)]
+        lines += [_verdict(difference, report.currency), _why(report, difference, steps)]
         lines += [
             text
             for text in (_decides(difference), _recalled(difference, report.sides), _flips(difference, report.currency))
