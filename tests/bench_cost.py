@@ -9,7 +9,7 @@ from ffplan.cost.account import account_year
 from ffplan.cost.draws import sample
 from ffplan.design.resolve import resolve
 from ffplan.inputs.document import read_document
-from ffplan.studies.cost.ledger import ledger_of
+from ffplan.studies.cost.ledger import _ledger_of
 from tests.bench import compared
 from tests.support import ROOT
 
@@ -32,7 +32,7 @@ def main() -> None:
     ledgers = []
     for name in ("superpod-h100-4su", "fire-flyer-next"):
         catalog = Catalog()
-        ledgers.append(ledger_of(resolve(read_document(ROOT / "designs" / f"{name}.yaml"), catalog), catalog))
+        ledgers.append(_ledger_of(resolve(read_document(ROOT / "designs" / f"{name}.yaml"), catalog), catalog))
     start = time.process_time()
     for ledger in ledgers:
         account_year(ledger.account, sample(ledger.inputs, DRAWS, 0))

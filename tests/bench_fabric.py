@@ -15,7 +15,7 @@ import numpy as np
 from ffplan.fabric.routing.all_to_all import all_to_all_loads
 from ffplan.fabric.routing.degraded import DegradedJob
 from ffplan.fabric.routing.tree_routing import TreeRouting
-from ffplan.fabric.sizing.fat_tree import Tree, TreeRule, build_tree
+from ffplan.fabric.sizing.fat_tree import Tree, _build_tree, _TreeRule
 from tests.fabrics import wire_tree
 
 if TYPE_CHECKING:
@@ -58,8 +58,8 @@ def main() -> None:
     )
     each = []
     for radix, endpoints in SIZES:
-        tree = build_tree(
-            TreeRule(tiers=3, radix=radix, uplinks=radix // 2, rails=1, core_policy="equal-stripe"), endpoints
+        tree = _build_tree(
+            _TreeRule(tiers=3, radix=radix, uplinks=radix // 2, rails=1, core_policy="equal-stripe"), endpoints
         )
         rounds = 5 if endpoints > 1e6 else 50
         seconds = best(lambda tree=tree: wire_tree(tree, tree.endpoints), rounds)  # type: ignore[misc]
@@ -76,7 +76,7 @@ def main() -> None:
     spread = (max(each) - min(each)) / (max(each) + min(each))
     print(f"time a link from 8k to 1M: within {spread:.0%} of their middle, aim 30 %")
     print("aims at 65,536: 1/20 of networkx, 40 bytes a link")
-    tree = build_tree(TreeRule(tiers=3, radix=64, uplinks=32, rails=1, core_policy="equal-stripe"), 65_536)
+    tree = _build_tree(_TreeRule(tiers=3, radix=64, uplinks=32, rails=1, core_policy="equal-stripe"), 65_536)
     build = best(lambda: wire_tree(tree, tree.endpoints), 7)
     fabric = wire_tree(tree, tree.endpoints)
     everyone = np.ones(tree.endpoints, bool)
@@ -88,7 +88,7 @@ def main() -> None:
     loss = best(lambda: job.remaining(none, next(draws)), 7)
     print(f"a draw of `faults`, 300 links lost of the same: {loss * 1e3:.1f}ms, {loss / build:.1f}x the build")
     closed = best(
-        lambda: build_tree(TreeRule(tiers=3, radix=64, uplinks=32, rails=1, core_policy="equal-stripe"), 65_536), 50
+        lambda: _build_tree(_TreeRule(tiers=3, radix=64, uplinks=32, rails=1, core_policy="equal-stripe"), 65_536), 50
     )
     print(f"closed-form sizing of the same: {closed * 1e6:.0f}us, no graph built")
 

@@ -12,7 +12,7 @@ import tempfile
 from dataclasses import replace
 
 from ffplan.catalog.models import Model
-from ffplan.cli.loading import resolved_design
+from ffplan.cli.loading import _resolved_design
 from ffplan.design.training import PlanFields
 from ffplan.studies.train.cluster import cluster_of
 from ffplan.studies.train.software import software_of
@@ -29,7 +29,7 @@ ROUNDS, SAMPLE = 9, 50
 
 def main() -> None:
     """Time the search in process and as a command."""
-    design, catalog = resolved_design(DESIGN, None)
+    design, catalog = _resolved_design(DESIGN, None)
     model, part = catalog.entry(MODEL).part, design.compute.accelerator
     assert isinstance(model, Model)
     assert model.transformer is not None

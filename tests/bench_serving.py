@@ -25,14 +25,14 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from ffplan.base.record import record
-from ffplan.calibration.serving_fit import Fit, Observation, observed
+from ffplan.calibration.serving_fit import Fit, _Observation, _observed
 from ffplan.catalog.store import Catalog
 from ffplan.inputs.document import read_document
 from ffplan.inputs.validate import validate
 from ffplan.serving.plan import Rates
 from ffplan.validation.replay import case_files
 from ffplan.validation.serving_cases import ServingFile
-from ffplan.validation.serving_replay import ServedPoint, ServedRun, modelled, points_of, served_run, with_rates
+from ffplan.validation.serving_replay import ServedPoint, ServedRun, _served_run, modelled, points_of, with_rates
 from tests.support import ROOT
 
 if TYPE_CHECKING:
@@ -162,20 +162,20 @@ def times_of(numbers: Mapping[str, float], load: float, output: float) -> dict[s
     return seconds
 
 
-def points(known: Names, catalog: Catalog) -> tuple[list[Point], list[Observation]]:
+def points(known: Names, catalog: Catalog) -> tuple[list[Point], list[_Observation]]:
     """Return the points that ffplan is scored on and that state their plan, and what all runs give a fit."""
     stated: list[Point] = []
-    seen: list[Observation] = []
+    seen: list[_Observation] = []
     for path, _ in case_files("serving"):
         document = read_document(Path(path))
         file = validate(ServingFile, document)
         for position, run in enumerate(file.runs):
             if not run.scored or run.speculation is not None:
                 continue
-            served = served_run(run, catalog, document, ("runs", position))
+            served = _served_run(run, catalog, document, ("runs", position))
             counts = not OPEN & set(run.open) or (file.id in known.groups and run.load != "offline")
             for point in points_of(served):
-                seen += observed(served, point, file.id)
+                seen += _observed(served, point, file.id)
                 if counts:
                     stated.append(Point(file.id, served, point, call_of(served, point, known)))
     return stated, seen
@@ -191,7 +191,7 @@ def refitted(served: ServedRun, fit: Fit) -> ServedRun:
 
 
 def rows_of(
-    asked: Sequence[Point], answers: Sequence[Mapping[str, Any]], seen: Sequence[Observation], known: Names
+    asked: Sequence[Point], answers: Sequence[Mapping[str, Any]], seen: Sequence[_Observation], known: Names
 ) -> list[Row]:
     """Return the points with the answers of every tool.
 

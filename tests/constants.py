@@ -9,8 +9,8 @@ import re
 from typing import TYPE_CHECKING
 
 from ffplan.calibration.calibrate import runs
-from ffplan.calibration.joint import JointFit, joint_fit
-from ffplan.calibration.leave_one_out import Kin
+from ffplan.calibration.joint import _joint_fit, _JointFit
+from ffplan.calibration.leave_one_out import _Kin
 from ffplan.catalog.parts import Accelerator
 from ffplan.catalog.stacks import SoftwareStack
 from ffplan.catalog.store import Catalog
@@ -28,21 +28,21 @@ SETS = ("a100-sxm", "h100-sxm", "blackwell")
 """Sets that are fitted jointly; the runs of A100 PCIe are fitted by `ffplan model calibrate`."""
 
 
-def fits() -> dict[str, JointFit]:
+def fits() -> dict[str, _JointFit]:
     """Return the fit of every set."""
     found: dict[str, list[TrainingReplay]] = {name: [] for name in SETS}
     for replay in runs(Catalog(), case_paths()):
         rates = replay.accelerator.training
         if rates is not None and rates.set in found:
             found[rates.set].append(replay)
-    kin, made = Kin(fits={}), {}
+    kin, made = _Kin(fits={}), {}
     for name, mine in found.items():
         others = [item for one, replays in found.items() if one != name for item in replays]
-        made[name] = joint_fit(mine, kin.of(mine[0].accelerator, others))
+        made[name] = _joint_fit(mine, kin.of(mine[0].accelerator, others))
     return made
 
 
-def constants(made: dict[str, JointFit]) -> Iterator[tuple[str, str, str, float]]:
+def constants(made: dict[str, _JointFit]) -> Iterator[tuple[str, str, str, float]]:
     """Return kind of file, id, set and name of a constant in one word, and its value."""
     catalog = Catalog()
     for name in catalog.ids_of("accelerator"):

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ffplan.calibration.serving_fit import Fit, Observation, observed
-from ffplan.calibration.serving_overlay import rates_block
+from ffplan.calibration.serving_fit import Fit, _Observation, _observed
+from ffplan.calibration.serving_overlay import _rates_block
 from ffplan.catalog.engines import ANY, Engine
 from ffplan.catalog.store import Catalog
 from ffplan.inputs.document import read_document
 from ffplan.inputs.validate import validate
 from ffplan.validation.replay import case_files
 from ffplan.validation.serving_cases import ServingFile
-from ffplan.validation.serving_replay import points_of, served_run
+from ffplan.validation.serving_replay import _served_run, points_of
 from tests.support import ROOT
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ KIN = dict.fromkeys((*_SWEEP, "aiconfigurator-silicon", "aiconfigurator-pools"),
 """Sources that hold runs of one sweep: one of them left out leaves much of itself in the fit."""
 
 
-def observations(paths: list[str], catalog: Catalog) -> list[Observation]:
+def observations(paths: list[str], catalog: Catalog) -> list[_Observation]:
     """Return what files of runs measure, as far as a fit takes it."""
     found = []
     for path in paths:
@@ -38,14 +38,14 @@ def observations(paths: list[str], catalog: Catalog) -> list[Observation]:
         file = validate(ServingFile, document)
         for position, run in enumerate(file.runs):
             if run.scored and run.speculation is None:
-                served = served_run(run, catalog, document, ("runs", position))
+                served = _served_run(run, catalog, document, ("runs", position))
                 for point in points_of(served):
-                    found += observed(served, point, file.id)
+                    found += _observed(served, point, file.id)
     return found
 
 
 def _block(name: str, constants: dict[str, float], rows: int = 0) -> str:
-    return rates_block(name, {key: (value, "calibration") for key, value in constants.items()}, rows)
+    return _rates_block(name, {key: (value, "calibration") for key, value in constants.items()}, rows)
 
 
 def fitted(catalog: Catalog) -> dict[Path, str]:
@@ -67,7 +67,7 @@ def fitted(catalog: Catalog) -> dict[Path, str]:
     return made
 
 
-def left_out(seen: list[Observation], folds: list[str]) -> Floats:
+def left_out(seen: list[_Observation], folds: list[str]) -> Floats:
     """Return model over measured, less one, of every observation by a fit without its fold.
 
     Args:
@@ -83,7 +83,7 @@ def left_out(seen: list[Observation], folds: list[str]) -> Floats:
     return errors
 
 
-def summary(seen: list[Observation], errors: Floats) -> str:
+def summary(seen: list[_Observation], errors: Floats) -> str:
     """Return mean and median of absolute errors over configurations, of tokens after the first and of first ones."""
     texts = []
     for first in (False, True):
@@ -96,13 +96,13 @@ def summary(seen: list[Observation], errors: Floats) -> str:
     return f"tokens {texts[0]}; first tokens {texts[1]}"
 
 
-def _fifths(seen: list[Observation]) -> list[str]:
+def _fifths(seen: list[_Observation]) -> list[str]:
     names = sorted({(one.source, one.case) for one in seen})
     fifth = dict(zip(names, np.random.default_rng(0).integers(0, 5, len(names)), strict=True))
     return [str(fifth[one.source, one.case]) for one in seen]
 
 
-def banded(seen: list[Observation]) -> dict[Path, str]:
+def banded(seen: list[_Observation]) -> dict[Path, str]:
     """Return every engine's file with the bands that hold 80 % of a token's times that were left out of a fit.
 
     Args:

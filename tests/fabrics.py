@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ffplan.fabric.routing.degraded import _across, zone_cuts
-from ffplan.fabric.sizing.dragonfly import DragonflyShape, dragonfly_shape
-from ffplan.fabric.sizing.leaf_ports import LeafPorts, packed
-from ffplan.fabric.sizing.slim_fly import delta_of, prime_power
+from ffplan.fabric.routing.degraded import _across, _zone_cuts
+from ffplan.fabric.sizing.dragonfly import _dragonfly_shape, _DragonflyShape
+from ffplan.fabric.sizing.leaf_ports import _LeafPorts, _packed
+from ffplan.fabric.sizing.slim_fly import _delta_of, _prime_power
 from ffplan.fabric.wiring.wiring import WiredFabric, _Builder
 
 if TYPE_CHECKING:
@@ -26,8 +26,8 @@ def wire_tree(tree: Tree, endpoints: int, gbyte_s: float = 1.0) -> WiredFabric:
         endpoints: endpoint ports in use [1].
         gbyte_s: rate of every link [GB/s].
     """
-    leaf, slot, trunk_leaf, trunk_slot = packed(endpoints, 0, tree.leaf, tree.rule.downlinks)
-    seat = LeafPorts(
+    leaf, slot, trunk_leaf, trunk_slot = _packed(endpoints, 0, tree.leaf, tree.rule.downlinks)
+    seat = _LeafPorts(
         group=np.zeros(endpoints, np.int16),
         node=np.arange(endpoints, dtype=np.int32),
         rail=np.zeros(endpoints, np.int16),
@@ -56,10 +56,10 @@ def bisection(fabric: WiredFabric, alive: Bools) -> Floats:
     Source:
         Derived: with several zones, the worst even split follows their boundaries.
     """
-    return _across(fabric, alive, zone_cuts(fabric, alive))
+    return _across(fabric, alive, _zone_cuts(fabric, alive))
 
 
-def dragonfly_of(groups: int, radix: int) -> DragonflyShape:
+def dragonfly_of(groups: int, radix: int) -> _DragonflyShape:
     """Return the balanced dragonfly of some groups.
 
     Args:
@@ -69,10 +69,10 @@ def dragonfly_of(groups: int, radix: int) -> DragonflyShape:
     Raises:
         ValueError: for any other number of groups.
     """
-    p, a, h = (int(value) for value in dragonfly_shape(radix))
+    p, a, h = (int(value) for value in _dragonfly_shape(radix))
     if not 2 <= groups <= a * h + 1:
         raise ValueError(f"a dragonfly of {radix}-port routers has 2 to {a * h + 1} groups")
-    return DragonflyShape(groups=groups, endpoints=p, routers=a, global_links=h, pair_links=a * h // (groups - 1))
+    return _DragonflyShape(groups=groups, endpoints=p, routers=a, global_links=h, pair_links=a * h // (groups - 1))
 
 
 def field(q: int) -> tuple[Ints, Ints]:
@@ -84,7 +84,7 @@ def field(q: int) -> tuple[Ints, Ints]:
     Raises:
         ValueError: if q is no prime power.
     """
-    power = prime_power(q)
+    power = _prime_power(q)
     if power is None:
         raise ValueError(f"{q} is no prime power, so there is no field of that size")
     p, m = power
@@ -140,7 +140,7 @@ def mms_links(q: int) -> tuple[Ints, Ints]:
     Raises:
         ValueError: if q is 2 modulo 4, or no prime power.
     """
-    delta = delta_of(q)
+    delta = _delta_of(q)
     if delta is None:
         raise ValueError(f"{q} is 2 modulo 4")
     add, times = field(q)

@@ -15,7 +15,7 @@ from ffplan.cli.app import build
 from ffplan.report.accuracy import scatter
 from ffplan.report.calibrate import PLURALS
 from ffplan.report.formats.data import to_json
-from ffplan.schema.json_paths import OUTPUTS, path_rows
+from ffplan.schema.json_paths import OUTPUTS, _path_rows
 from ffplan.schema.json_schema import json_schema
 from ffplan.validation.replay import case_files, replay_files
 from tests.figures import marked_pages, with_figures
@@ -147,12 +147,12 @@ def rules_page() -> str:
 def fields_page() -> str:
     """Return docs/catalog-fields.md: every field of every kind of part."""
     from ffplan.catalog.kinds import KINDS
-    from ffplan.schema.part_template import fields_of_kind
+    from ffplan.schema.part_template import _fields_of_kind
 
     schema = json_schema("catalog")
     blocks = [NOTE, "# Fields of the catalogue", "`ffplan catalog new KIND` prints a file with all of them."]
     for kind in sorted(KINDS):
-        found = fields_of_kind(schema, kind)
+        found = _fields_of_kind(schema, kind)
         rows = []
         for name, field in found["properties"].items():
             needed = "yes" if name in found["required"] else ""
@@ -211,7 +211,7 @@ def paths_page() -> str:
         if kind == "comparison":
             blocks.append("Each of `designs[]` is an assessment as above.")
         lines = ["| path | type | meaning |", "| --- | --- | --- |"]
-        lines += [f"| `{path}` | {words} | {meaning.replace('|', '/')} |" for path, words, meaning in path_rows(kind)]
+        lines += [f"| `{path}` | {words} | {meaning.replace('|', '/')} |" for path, words, meaning in _path_rows(kind)]
         blocks.append("\n".join(lines))
     return "\n\n".join(blocks) + "\n"
 

@@ -309,9 +309,9 @@ def invoked(*words: str) -> Any:
     from typer.testing import CliRunner
 
     from ffplan.cli.app import build
-    from ffplan.cli.commands import current_names
+    from ffplan.cli.commands import _current_names
 
-    names, _ = current_names(list(words))
+    names, _ = _current_names(list(words))
     return CliRunner().invoke(build(names[0]), names)
 
 

@@ -66,7 +66,7 @@ _CONTROLS = bytes(code for code in range(0x20) if chr(code) not in "\t\n\r\f\x1b
 """Control bytes that no text has; line ends and terminal codes are left out."""
 
 
-def encoding_of(raw: bytes) -> str:
+def _encoding_of(raw: bytes) -> str:
     """Return the encoding named by a text's byte-order mark; UTF-8 without one.
 
     Args:
@@ -89,7 +89,7 @@ def text_of(raw: bytes) -> str | None:
         raw: content of a file.
     """
     try:
-        return raw.decode(encoding_of(raw))
+        return raw.decode(_encoding_of(raw))
     except UnicodeDecodeError:
         return raw.decode("latin-1") if raw.translate(None, _CONTROLS) == raw else None
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from ffplan.base.tracked import split_marks, traced
+from ffplan.base.tracked import _traced, split_marks
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -14,7 +14,7 @@ GIB = 2.0**30
 """Bytes of a GiB."""
 
 
-@traced
+@_traced
 def number(value: float, digits: int = 4) -> str:
     """Return `value` with thousands separators and about `digits` significant digits; whole numbers in full."""
     if value == int(value):
@@ -26,7 +26,7 @@ def number(value: float, digits: int = 4) -> str:
     return text.rstrip("0").rstrip(".") if "." in text and "e" not in text else text
 
 
-@traced
+@_traced
 def short(value: float) -> str:
     """Return `value` to three digits, or to the last whole number from a hundred on."""
     return number(value, 3) if abs(value) < 100 else f"{value:,.0f}"
@@ -36,7 +36,7 @@ LARGE = 10_000_000
 """Smallest amount written in millions or billions."""
 
 
-@traced
+@_traced
 def amount(value: float, digits: int = 4) -> str:
     """Return an amount of money; large ones in millions (mn) or billions (bn), such as `1.434 bn`."""
     if abs(value) < LARGE:
@@ -45,7 +45,7 @@ def amount(value: float, digits: int = 4) -> str:
     return f"{number(value / size, digits)} {unit}"
 
 
-@traced
+@_traced
 def ranged(middle: float, low: float, high: float, unit: str = "") -> str:
     """Return a figure with its range, rounded to what its range supports, such as `10.4 mn USD (8.3 to 13.1)`.
 
@@ -68,13 +68,13 @@ def ranged(middle: float, low: float, high: float, unit: str = "") -> str:
     return f"{shown} ({digits(low)} to {digits(high)})"
 
 
-@traced
+@_traced
 def kilowatts(value: float) -> str:
     """Return a power given in kW, large ones in MW."""
     return f"{number(value)} kW" if value < 10_000 else f"{number(value / 1e3)} MW"
 
 
-@traced
+@_traced
 def plural(count: int, word: str, many: str = "") -> str:
     """Return a count with its noun, such as `1 row`, `2 rows` and `2 leaves`; `many` is an irregular plural."""
     return f"{count:,} {word if count == 1 else many or f'{word}s'}"
@@ -112,13 +112,13 @@ def first_few(texts: Iterable[str], most: int = 3) -> str:
     return listed(unique) if len(unique) <= most else f"{', '.join(unique[:most])} and {len(unique) - most:,} more"
 
 
-@traced
+@_traced
 def percent(value: float) -> str:
     """Return a fraction as a whole percentage."""
     return f"{value * 100:.0f} %"
 
 
-@traced
+@_traced
 def times(value: float | None) -> str:
     """Return a ratio to a baseline, such as `0.09x`; a dash for None."""
     if value is None:
@@ -130,7 +130,7 @@ DECIMAL = {"B": 1.0, "kB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12}
 """Size of decimal units [byte]."""
 
 
-@traced
+@_traced
 def data_size(count: float) -> str:
     """Return a number of bytes in the largest fitting binary unit."""
     for unit, size in (("GiB", GIB), ("MiB", 2.0**20), ("KiB", 2.0**10)):
@@ -139,7 +139,7 @@ def data_size(count: float) -> str:
     return f"{number(count)} B"
 
 
-@traced
+@_traced
 def stored(count: float) -> str:
     """Return bytes of stored data in decimal units, such as 0.98 TB and 204 MB; from a tenth of a TB on in TB."""
     least = {"TB": 0.1, "GB": 1.0, "MB": 1.0, "kB": 1.0}
@@ -147,7 +147,7 @@ def stored(count: float) -> str:
     return f"{number(count / DECIMAL[unit], 3)} {unit}"
 
 
-@traced
+@_traced
 def duration(seconds: float) -> str:
     """Return a time in s, ms or us."""
     for unit, size in (("s", 1.0), ("ms", 1e-3)):
@@ -156,13 +156,13 @@ def duration(seconds: float) -> str:
     return f"{number(seconds / 1e-6)} us"
 
 
-@traced
+@_traced
 def power(watts: float) -> str:
     """Return a power in W or kW."""
     return f"{number(watts)} W" if watts < 10_000 else f"{number(watts / 1e3)} kW"
 
 
-@traced
+@_traced
 def flops(tflops: float) -> str:
     """Return a rate of operations given in TFLOP/s, large ones in PFLOP/s or EFLOP/s."""
     for unit, size in (("EFLOP/s", 1e6), ("PFLOP/s", 1e3)):
@@ -171,7 +171,7 @@ def flops(tflops: float) -> str:
     return f"{number(tflops)} TFLOP/s"
 
 
-@traced
+@_traced
 def gib(value: float) -> str:
     """Return a number of bytes in GiB."""
     return f"{value / GIB:.1f} GiB"
@@ -181,7 +181,7 @@ SPANS = ((120.0, 1.0, "s"), (7_200.0, 60.0, "min"), (172_800.0, 3_600.0, "h"), (
 """Units of a span: upper bound [s], size [s] and name."""
 
 
-@traced
+@_traced
 def span(seconds: float) -> str:
     """Return a span of time in seconds, minutes, hours or days, by its length."""
     unit, name = next((size, name) for most, size, name in SPANS if seconds < most)

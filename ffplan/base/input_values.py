@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ffplan.base.formatting import number, short
-from ffplan.base.tracked import traced
+from ffplan.base.tracked import _traced
 
 SHARES = ("discount", "freight", "installation", "support", "residual", "capital", "idle")
 """Inputs that are shares of a whole, 0 or more."""
@@ -20,7 +20,7 @@ def _money(value: float) -> str:
     return number(value, 3) if abs(value) < 1 else f"{value:,.0f}"
 
 
-@traced
+@_traced
 def input_value(name: str, value: float | None, unit: str, currency: str) -> str:
     """Return a value of an input with its unit, such as `3.10 USD/h`, `81.7 %` and `4 years`; a dash for none.
 

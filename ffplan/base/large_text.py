@@ -8,7 +8,7 @@ from io import BytesIO
 from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
-from ffplan.base.files import encoding_of, text_of
+from ffplan.base.files import _encoding_of, text_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -45,7 +45,7 @@ class LargeText(NamedTuple):
     def start(self) -> str | None:
         """Whole lines of the first part; None for binary data."""
         raw = self.raw[:CHUNK]
-        encoding = encoding_of(raw)
+        encoding = _encoding_of(raw)
         try:
             text = codecs.getincrementaldecoder(encoding)().decode(raw)
         except UnicodeDecodeError:
@@ -58,7 +58,7 @@ class LargeText(NamedTuple):
         Raises:
             TooLargeError: if the text exceeds its limit.
         """
-        decoder = codecs.getincrementaldecoder(encoding_of(self.raw))(_LATIN)
+        decoder = codecs.getincrementaldecoder(_encoding_of(self.raw))(_LATIN)
         tail, left = "", self.most
         for raw in chain(*(iter(partial(stream.read, CHUNK), b"") for stream in (BytesIO(self.raw), self.rest))):
             left -= len(raw)

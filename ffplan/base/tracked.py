@@ -33,23 +33,23 @@ class _Tracked:
     paths: Paths
 
     def __format__(self, spec: str) -> str:
-        return _marked(format(untracked(self), spec), self.paths)
+        return _marked(format(_untracked(self), spec), self.paths)
 
     def __str__(self) -> str:
         return format(self, "")
 
 
-class TrackedFloat(_Tracked, float):
+class _TrackedFloat(_Tracked, float):
     """A float with the paths of its figures."""
 
 
-class TrackedInt(_Tracked, int):
+class _TrackedInt(_Tracked, int):
     """An integer with the paths of its figures."""
 
 
 def _tracked(value: Any, paths: Paths) -> Any:
     """Return a number with its paths; anything else as it is."""
-    kind = {float: TrackedFloat, int: TrackedInt}.get(type(value))
+    kind = {float: _TrackedFloat, int: _TrackedInt}.get(type(value))
     if kind is None or not paths:
         return value
     number = kind(value)
@@ -57,14 +57,14 @@ def _tracked(value: Any, paths: Paths) -> Any:
     return number
 
 
-def untracked(value: Any) -> Any:
+def _untracked(value: Any) -> Any:
     """Return a number without its paths; anything else as it is."""
-    if isinstance(value, TrackedFloat):
+    if isinstance(value, _TrackedFloat):
         return float.__float__(value)
-    return int.__int__(value) if isinstance(value, TrackedInt) else value
+    return int.__int__(value) if isinstance(value, _TrackedInt) else value
 
 
-def paths_of(values: Iterable[Any]) -> Paths:
+def _paths_of(values: Iterable[Any]) -> Paths:
     """Return the paths of numbers and of marked texts, each once."""
     paths: list[str] = []
     for value in values:
@@ -83,12 +83,12 @@ def _arithmetic(name: str) -> Callable[..., Any]:
     """Return a numeric operation by name that merges the paths of all operands."""
 
     def operate(self: Any, *others: Any) -> Any:
-        plain = untracked(self)
-        operands = [untracked(operand) for operand in others]
+        plain = _untracked(self)
+        operands = [_untracked(operand) for operand in others]
         if isinstance(plain, int) and any(isinstance(operand, float) for operand in operands):
             plain = float(plain)  # an integer leaves mixed arithmetic to the other side
         result = getattr(plain, name)(*operands)
-        return _tracked(result, paths_of((self, *others)))
+        return _tracked(result, _paths_of((self, *others)))
 
     return operate
 
@@ -120,7 +120,7 @@ def _copied(value: Any, path: str) -> Any:
 
 def made_of(text: str, *numbers: float | None) -> str:
     """Mark a finished text with the paths of the numbers behind it."""
-    return _marked(text, paths_of(numbers))
+    return _marked(text, _paths_of(numbers))
 
 
 def _marked(text: str, paths: Paths) -> str:
@@ -140,12 +140,12 @@ def read_alike(first: str, second: str) -> bool:
     return split_marks(first)[0] == split_marks(second)[0]
 
 
-def traced(function: Callable[P, str]) -> Callable[P, str]:
+def _traced(function: Callable[P, str]) -> Callable[P, str]:
     """Decorate a formatting function so that its text keeps the paths of its arguments."""
 
     @wraps(function)
     def formatted(*args: P.args, **kwargs: P.kwargs) -> str:
-        paths = paths_of((*args, *kwargs.values()))
+        paths = _paths_of((*args, *kwargs.values()))
         if not paths:
             return function(*args, **kwargs)
         bare_args: Any = [_bare(value) for value in args]
@@ -157,4 +157,4 @@ def traced(function: Callable[P, str]) -> Callable[P, str]:
 
 def _bare(value: Any) -> Any:
     """Return an argument without paths."""
-    return split_marks(value)[0] if isinstance(value, str) else untracked(value)
+    return split_marks(value)[0] if isinstance(value, str) else _untracked(value)

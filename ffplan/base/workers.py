@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from concurrent.futures import ProcessPoolExecutor
 
 
-def end_with_parent() -> None:
+def _end_with_parent() -> None:
     """Watch the parent process from a thread, and exit when it ends."""
     from multiprocessing import parent_process
     from multiprocessing.connection import wait
@@ -42,7 +42,7 @@ def worker_pool(workers: int) -> Iterator[ProcessPoolExecutor]:
     from multiprocessing import active_children, get_context
 
     before = {child.pid for child in active_children()}
-    pool = ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=end_with_parent)
+    pool = ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=_end_with_parent)
     try:
         yield pool
     except BaseException:

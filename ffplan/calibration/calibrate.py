@@ -10,20 +10,20 @@ import numpy as np
 from ffplan.base.errors import InputError
 from ffplan.base.record import record
 from ffplan.calibration.collective_fit import of_collectives
-from ffplan.calibration.collective_overlay import calibrate_collectives
+from ffplan.calibration.collective_overlay import _calibrate_collectives
 from ffplan.calibration.fit import (
     LAUNCHES,
     NEEDED,
     Fit,
     FitError,
+    _fitted_rates,
+    _needed_constants,
+    _undetermined,
+    _waits_for_host,
     errors,
     fit,
-    fitted_rates,
-    needed_constants,
-    undetermined,
-    waits_for_host,
 )
-from ffplan.calibration.overlay import KEY, SECONDS, START, figure_text, source_line, training_block, with_training
+from ffplan.calibration.overlay import KEY, SECONDS, START, _figure_text, _source_line, _training_block, _with_training
 from ffplan.catalog.parts import Accelerator
 from ffplan.inputs.composer import compose
 from ffplan.inputs.document import Document, read_document
@@ -113,26 +113,26 @@ def calibrate(
         FitError: if no run has the accelerator, or the rows cannot tell the constants.
     """
     if of_collectives(query.cases):
-        return Calibration(*calibrate_collectives(catalog, query.accelerator, query.cases, query.names, progress))
+        return Calibration(*_calibrate_collectives(catalog, query.accelerator, query.cases, query.names, progress))
     mine = [replay for replay in runs(catalog, query.cases) if replay.accelerator.id == query.accelerator]
     if not mine:
         raise FitError(
             f"no timed run in these files has `{query.accelerator}`; tables that are not scored, or whose "
             "source computed the values, do not count"
         )
-    base, names = _base(catalog, query), query.names or needed_constants(mine, launches=query.launches)
+    base, names = _base(catalog, query), query.names or _needed_constants(mine, launches=query.launches)
     base, units = _units(query, base)
     lacking = [name for name in NEEDED if base is None and name not in names]
     if lacking:
         raise FitError(f"nothing is known of {', '.join(lacking)}: fit them too, or give --start")
-    if set(names) & set(LAUNCHES) and base is not None and not waits_for_host(mine):
+    if set(names) & set(LAUNCHES) and base is not None and not _waits_for_host(mine):
         raise FitError("no run waits for its host to launch: these rows cannot tell what launching takes")
     fitted = fit(mine, names=names, units=units, base=base, progress=progress)
     if fitted.after > WORST:
         raise FitError(
             f"the best constants miss these rows by {fitted.after:.0%} in the mean: look at their units and plans"
         )
-    blind = undetermined(mine, fitted.values, base, units)
+    blind = _undetermined(mine, fitted.values, base, units)
     if blind:
         raise FitError(f"these rows cannot tell {', '.join(blind)}: fit the others alone, with --only")
     return Calibration(_report(query, fitted, base, units, mine), _overlay(catalog, query, fitted, base, units, mine))
@@ -160,7 +160,7 @@ def _report(
     query: CalibrationRequest, fitted: Fit, base: TrainingRates | None, units: int, mine: list[TrainingReplay]
 ) -> CalibrationReport:
     """Return constants and errors, before and after."""
-    rates = fitted_rates(fitted.values, base, units)
+    rates = _fitted_rates(fitted.values, base, units)
     by_source = []
     for name in dict.fromkeys(replay.file.id for replay in mine):
         of_file = [replay for replay in mine if replay.file.id == name]
@@ -173,7 +173,7 @@ def _report(
             name=name,
             before=_value(base, name),
             after=value,
-            text=figure_text(name, value),
+            text=_figure_text(name, value),
             note=fitted.notes.get(name),
             unit="s" if name in SECONDS else "1",
         )
@@ -208,18 +208,18 @@ def _overlay(
     date = max(replay.file.source.known_at for replay in mine)
     names = ", ".join(dict.fromkeys(replay.file.name for replay in mine))
     title = f"ffplan model calibrate on {names}: {fitted.rows} rows, mean error {fitted.after:.1%}"
-    sources = [source_line(KEY, title, date)]
+    sources = [_source_line(KEY, title, date)]
     if query.start is not None:
-        sources.append(source_line(START, f"constants of {query.start} in this catalogue", date))
+        sources.append(_source_line(START, f"constants of {query.start} in this catalogue", date))
     else:
         before = catalog.entry(query.accelerator).part.sources
         titles = [before[key].title for key in (KEY, START) if key in before]
         if titles:
             dated = max(before[key].known_at for key in (KEY, START) if key in before)
-            sources.append(source_line(START, "not fitted anew: " + "; ".join(titles), dated))
+            sources.append(_source_line(START, "not fitted anew: " + "; ".join(titles), dated))
     known = query.start is None
-    block = training_block(fitted, base, units, same_part=known, set_name=f"{query.accelerator}-own")
-    text = with_training(place[0].read_text(encoding="utf-8"), sources, block)
+    block = _training_block(fitted, base, units, same_part=known, set_name=f"{query.accelerator}-own")
+    text = _with_training(place[0].read_text(encoding="utf-8"), sources, block)
     try:
         _reread(text, place[1])
     except InputError:

@@ -44,7 +44,7 @@ EDGE = 1e-3
 
 
 @record
-class CollectiveRun:
+class _CollectiveRun:
     """A measured collective of a file."""
 
     file: CaseFile
@@ -54,10 +54,10 @@ class CollectiveRun:
 
 
 @record
-class CollectiveFit:
+class _CollectiveFit:
     """Constants of an accelerator, with the errors of the rows before and after."""
 
-    runs: tuple[CollectiveRun, ...]
+    runs: tuple[_CollectiveRun, ...]
     values: dict[str, float]
     notes: dict[str, str]
     before: Floats
@@ -84,7 +84,7 @@ def of_collectives(files: tuple[str, ...]) -> bool:
     return bool(kinds) and all(kinds)
 
 
-def collective_runs(catalog: Catalog, files: tuple[str, ...], accelerator: str) -> tuple[CollectiveRun, ...]:
+def _collective_runs(catalog: Catalog, files: tuple[str, ...], accelerator: str) -> tuple[_CollectiveRun, ...]:
     """Return the collectives of files that ran on an accelerator, without exchanges of experts' tokens.
 
     Raises:
@@ -97,11 +97,11 @@ def collective_runs(catalog: Catalog, files: tuple[str, ...], accelerator: str) 
         for position, case in enumerate(file.collectives):
             part = bench.host(case.system, ("collectives", position, "system")).accelerator
             if case.scored and case.experts is None and part is not None and part.id == accelerator:
-                runs.append(CollectiveRun(file=file, bench=bench, case=case, position=position))
+                runs.append(_CollectiveRun(file=file, bench=bench, case=case, position=position))
     return tuple(runs)
 
 
-def _rows(runs: tuple[CollectiveRun, ...], part: Accelerator) -> list[AccuracyRow]:
+def _rows(runs: tuple[_CollectiveRun, ...], part: Accelerator) -> list[AccuracyRow]:
     """Return the rows of runs with an accelerator's constants in place of the catalogue's."""
     rows = []
     for run in runs:
@@ -110,7 +110,7 @@ def _rows(runs: tuple[CollectiveRun, ...], part: Accelerator) -> list[AccuracyRo
     return rows
 
 
-def rate_figure(part: Accelerator, name: str) -> Figure | None:
+def _rate_figure(part: Accelerator, name: str) -> Figure | None:
     """Return a constant of an accelerator's collectives; None if the catalogue has none."""
     rates = part.collectives
     if rates is None:
@@ -119,13 +119,13 @@ def rate_figure(part: Accelerator, name: str) -> Figure | None:
     return figure
 
 
-def rate_value(part: Accelerator, name: str) -> float | None:
+def _rate_value(part: Accelerator, name: str) -> float | None:
     """Return a constant of an accelerator's collectives [GB/s, s]; None if the catalogue has none."""
-    figure = rate_figure(part, name)
+    figure = _rate_figure(part, name)
     return None if figure is None else float(figure.value)
 
 
-def with_rates(part: Accelerator, values: dict[str, float]) -> Accelerator:
+def _with_rates(part: Accelerator, values: dict[str, float]) -> Accelerator:
     """Return an accelerator with other constants of collectives [GB/s, s]."""
     rates = part.collectives
     assert rates is not None
@@ -147,12 +147,12 @@ def _range(name: str, before: float) -> tuple[float, float]:
     return LAUNCH if name == "launch" else (before / SPAN, before * SPAN)
 
 
-def _told(part: Accelerator, runs: tuple[CollectiveRun, ...], first: dict[str, float]) -> dict[str, Floats]:
+def _told(part: Accelerator, runs: tuple[_CollectiveRun, ...], first: dict[str, float]) -> dict[str, Floats]:
     """Return the effect of each constant on each row's logarithm [1]; constants without effect are left out."""
-    base = _logs(_rows(runs, with_rates(part, first)))
+    base = _logs(_rows(runs, _with_rates(part, first)))
     effects = {}
     for name, value in first.items():
-        moved = _logs(_rows(runs, with_rates(part, {**first, name: value * float(np.exp(STEP))})))
+        moved = _logs(_rows(runs, _with_rates(part, {**first, name: value * float(np.exp(STEP))})))
         if np.abs(moved - base).max() > SHOWS:
             effects[name] = moved - base
     return effects
@@ -163,12 +163,12 @@ def _logs(rows: list[AccuracyRow]) -> Floats:
     return logs
 
 
-def fit_collectives(
+def _fit_collectives(
     part: Accelerator,
-    runs: tuple[CollectiveRun, ...],
+    runs: tuple[_CollectiveRun, ...],
     names: tuple[str, ...] | None,
     progress: Callable[[int], None] | None = None,
-) -> CollectiveFit:
+) -> _CollectiveFit:
     """Fit the constants of an accelerator's collectives to measurements.
 
     Args:
@@ -185,7 +185,7 @@ def fit_collectives(
     if not runs or part.collectives is None:
         raise FitError(f"no collective in these files ran on `{part.id}`, or the catalogue has no rates of its links")
     rates = names or RATES
-    known = {name: rate_value(part, name) for name in rates}
+    known = {name: _rate_value(part, name) for name in rates}
     first = {
         name: max(value or FIRST_LAUNCH, LAUNCH[0]) if name == "launch" else value
         for name, value in known.items()
@@ -205,10 +205,10 @@ def fit_collectives(
 
 def _solved(
     part: Accelerator,
-    runs: tuple[CollectiveRun, ...],
+    runs: tuple[_CollectiveRun, ...],
     first: dict[str, float],
     progress: Callable[[int], None] | None,
-) -> CollectiveFit:
+) -> _CollectiveFit:
     names = tuple(first)
     ends = np.log([_range(name, first[name]) for name in names]).T
     count = 0
@@ -218,15 +218,15 @@ def _solved(
         count += 1
         if progress is not None:
             progress(count)
-        return _logs(_rows(runs, with_rates(part, dict(zip(names, np.exp(logs).tolist(), strict=True)))))
+        return _logs(_rows(runs, _with_rates(part, dict(zip(names, np.exp(logs).tolist(), strict=True)))))
 
     begin = np.clip(np.log(list(first.values())), *ends)
     solution = solver()(residuals, begin, bounds=tuple(ends), diff_step=STEP / 3).x
     values = dict(zip(names, np.exp(solution).tolist(), strict=True))
     edges = np.minimum(solution - ends[0], ends[1] - solution) < EDGE
     notes = {name: "at the end of its range" for name, there in zip(names, edges, strict=True) if there}
-    before, after = (_rows(runs, rates) for rates in (part, with_rates(part, values)))
-    return CollectiveFit(
+    before, after = (_rows(runs, rates) for rates in (part, _with_rates(part, values)))
+    return _CollectiveFit(
         runs=runs,
         values=values,
         notes=notes,

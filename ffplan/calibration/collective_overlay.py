@@ -9,15 +9,15 @@ import numpy as np
 
 from ffplan.base.errors import InputError
 from ffplan.calibration.collective_fit import (
-    CollectiveFit,
-    collective_runs,
-    fit_collectives,
-    rate_figure,
-    rate_value,
+    _collective_runs,
+    _CollectiveFit,
+    _fit_collectives,
+    _rate_figure,
+    _rate_value,
 )
 from ffplan.calibration.fit import FitError
-from ffplan.calibration.measured_overlay import with_lines
-from ffplan.calibration.overlay import source_line
+from ffplan.calibration.measured_overlay import _with_lines
+from ffplan.calibration.overlay import _source_line
 from ffplan.catalog.parts import Accelerator
 from ffplan.inputs.composer import compose
 from ffplan.inputs.document import Document
@@ -34,7 +34,7 @@ KEY = "collectives-measured"
 """Key of the fit under `sources`."""
 
 
-def rate_text(name: str, value: float) -> str:
+def _rate_text(name: str, value: float) -> str:
     """Return a constant as people write it."""
     return f"{value * 1e6:.4g} us" if name == "launch" else f"{value:.4g} GB/s"
 
@@ -43,7 +43,7 @@ def _lines(text: str, values: dict[str, float]) -> dict[str, str]:
     """Return the line of each constant; the rate with reduction in the switch keeps its block."""
     lines = {}
     for name, value in values.items():
-        figure = f"{{value: {rate_text(name, value)}, source: {KEY}}}"
+        figure = f"{{value: {_rate_text(name, value)}, source: {KEY}}}"
         if name != "nvls":
             lines[name] = f"  {name}: {figure}"
             continue
@@ -53,7 +53,7 @@ def _lines(text: str, values: dict[str, float]) -> dict[str, str]:
     return lines
 
 
-def overlay_text(text: str, name: str, fitted: CollectiveFit) -> str:
+def _overlay_text(text: str, name: str, fitted: _CollectiveFit) -> str:
     """Return the text of an accelerator's file with fitted rates of collectives.
 
     Args:
@@ -67,8 +67,8 @@ def overlay_text(text: str, name: str, fitted: CollectiveFit) -> str:
     error = float(np.abs(fitted.after).mean())
     title = f"ffplan model calibrate on {titles}: {len(fitted.after)} rows, mean error {error:.1%}"
     lines = _lines(text, fitted.values)
-    changed = re.sub(rf"^  {KEY}: .*\n", "", with_lines(text, "collectives", lines), flags=re.MULTILINE)
-    source = source_line(KEY, title, date)
+    changed = re.sub(rf"^  {KEY}: .*\n", "", _with_lines(text, "collectives", lines), flags=re.MULTILINE)
+    source = _source_line(KEY, title, date)
     changed = re.sub(r"^sources:.*\n", lambda match: f"{match[0]}{source}\n", changed, count=1, flags=re.MULTILINE)
     by_hand = FitError(
         f"{name} is written in a way that cannot be edited; add these lines by hand:\n"
@@ -79,13 +79,13 @@ def overlay_text(text: str, name: str, fitted: CollectiveFit) -> str:
     except InputError:
         raise by_hand from None
     for key, value in fitted.values.items():
-        figure = rate_figure(part, key)
+        figure = _rate_figure(part, key)
         if figure is None or figure.source != KEY or abs(float(figure.value) / value - 1) > 1e-3:
             raise by_hand
     return changed
 
 
-def calibrate_collectives(
+def _calibrate_collectives(
     catalog: Catalog,
     accelerator: str,
     cases: tuple[str, ...],
@@ -108,14 +108,14 @@ def calibrate_collectives(
     """
     part = catalog.entry(accelerator).part
     assert isinstance(part, Accelerator)
-    fitted = fit_collectives(part, collective_runs(catalog, cases, part.id), names, progress)
+    fitted = _fit_collectives(part, _collective_runs(catalog, cases, part.id), names, progress)
     place = catalog.locate(part.id)
     assert place is not None
-    text = overlay_text(place[0].read_text(encoding="utf-8"), place[1], fitted)
+    text = _overlay_text(place[0].read_text(encoding="utf-8"), place[1], fitted)
     return _report(part, fitted), text
 
 
-def _report(part: Accelerator, fitted: CollectiveFit) -> CalibrationReport:
+def _report(part: Accelerator, fitted: _CollectiveFit) -> CalibrationReport:
     sources = []
     for name in dict.fromkeys(fitted.files):
         rows = np.array([file == name for file in fitted.files])
@@ -132,9 +132,9 @@ def _report(part: Accelerator, fitted: CollectiveFit) -> CalibrationReport:
     constants = tuple(
         Constant(
             name=name,
-            before=rate_value(part, name),
+            before=_rate_value(part, name),
             after=value,
-            text=rate_text(name, value),
+            text=_rate_text(name, value),
             note=fitted.notes.get(name),
             unit="s" if name == "launch" else "GB/s",
         )

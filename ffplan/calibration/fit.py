@@ -64,7 +64,7 @@ class Fit:
     """Mean absolute error with the fitted constants [1]."""
 
 
-def needed_constants(replays: Sequence[TrainingReplay], *, launches: bool) -> tuple[str, ...]:
+def _needed_constants(replays: Sequence[TrainingReplay], *, launches: bool) -> tuple[str, ...]:
     """Return the constants that the runs can tell.
 
     Args:
@@ -80,7 +80,7 @@ def needed_constants(replays: Sequence[TrainingReplay], *, launches: bool) -> tu
     return (*names, "launch", "launch_parallel", "launch_step") if launches else tuple(names)
 
 
-def fitted_rates(values: dict[str, float], base: TrainingRates | None, units: float) -> TrainingRates:
+def _fitted_rates(values: dict[str, float], base: TrainingRates | None, units: float) -> TrainingRates:
     """Return rates with the fitted values; the other rates stay as they were."""
     kept: dict[str, Any] = {}
     if base is not None:
@@ -107,7 +107,7 @@ def _figure(name: str, field: dict[str, Any]) -> Figure:
     return figure
 
 
-def relative_times(replay: TrainingReplay, rates: TrainingRates | None, stack: StackRates | None = None) -> Floats:
+def _relative_times(replay: TrainingReplay, rates: TrainingRates | None, stack: StackRates | None = None) -> Floats:
     """Return model over measured of every timed row: by the first measure that a row has, since others say the same."""
     seconds, _ = replayed_times(replay, rates, stack)
     ratios = np.full(seconds.shape, np.nan)
@@ -119,17 +119,17 @@ def relative_times(replay: TrainingReplay, rates: TrainingRates | None, stack: S
     return rows
 
 
-def timed_rows(replay: TrainingReplay) -> int:
+def _timed_rows(replay: TrainingReplay) -> int:
     """Return the rows of a table that have a time."""
     measured = [~np.isnan(replay.columns[name]) for name in TIMES if name in replay.columns]
     return int(np.logical_or.reduce(measured).sum()) if measured else 0
 
 
-def rows_of_sources(replays: Sequence[TrainingReplay]) -> dict[str, int]:
+def _rows_of_sources(replays: Sequence[TrainingReplay]) -> dict[str, int]:
     """Return the timed rows of every source."""
     sizes: dict[str, int] = {}
     for replay in replays:
-        sizes[replay.file.id] = sizes.get(replay.file.id, 0) + timed_rows(replay)
+        sizes[replay.file.id] = sizes.get(replay.file.id, 0) + _timed_rows(replay)
     return sizes
 
 
@@ -146,7 +146,7 @@ def solver() -> Any:
     return least_squares
 
 
-def waits_for_host(replays: Sequence[TrainingReplay]) -> bool:
+def _waits_for_host(replays: Sequence[TrainingReplay]) -> bool:
     """Return whether a row of the runs waits for its host to launch, with the catalogue's constants."""
     return any(bool((replayed_times(replay)[1]["launches"] > 0).any()) for replay in replays)
 
@@ -157,10 +157,10 @@ def errors(replays: Sequence[TrainingReplay], rates: TrainingRates | None = None
     Args:
         rates: constants in place of the catalogue's.
     """
-    return np.concatenate([relative_times(replay, rates) - 1 for replay in replays])
+    return np.concatenate([_relative_times(replay, rates) - 1 for replay in replays])
 
 
-def undetermined(
+def _undetermined(
     replays: Sequence[TrainingReplay], values: dict[str, float], base: TrainingRates | None, units: float
 ) -> list[str]:
     """Return the constants that no row depends on: half and twice their value leave every time unchanged.
@@ -169,10 +169,10 @@ def undetermined(
         base: constants that are not fitted.
         units: multiprocessors of the accelerator.
     """
-    there = errors(replays, fitted_rates(values, base, units))
+    there = errors(replays, _fitted_rates(values, base, units))
     blind = []
     for name, value in values.items():
-        others = (errors(replays, fitted_rates(values | {name: value * way}, base, units)) for way in (0.5, 2.0))
+        others = (errors(replays, _fitted_rates(values | {name: value * way}, base, units)) for way in (0.5, 2.0))
         if all(np.allclose(there, varied, rtol=0, atol=1e-9) for varied in others):
             blind.append(name)
     return blind
@@ -218,7 +218,7 @@ def fit(
     Raises:
         FitError: for fewer rows than constants, or without SciPy.
     """
-    least_squares, sizes = solver(), rows_of_sources(replays)
+    least_squares, sizes = solver(), _rows_of_sources(replays)
     rows = sum(sizes.values())
     if rows < len(names):
         raise FitError(f"{rows} row(s) cannot tell {len(names)} constants: {', '.join(names)}")
@@ -231,8 +231,8 @@ def fit(
         replayed += 1
         if progress is not None:
             progress(replayed)
-        rates = fitted_rates(dict(zip(names, np.exp(logs).tolist(), strict=True)), base, units)
-        parts = [np.log(relative_times(replay, rates)) * sizes[replay.file.id] ** -0.25 for replay in replays]
+        rates = _fitted_rates(dict(zip(names, np.exp(logs).tolist(), strict=True)), base, units)
+        parts = [np.log(_relative_times(replay, rates)) * sizes[replay.file.id] ** -0.25 for replay in replays]
         return np.concatenate(parts)
 
     slower = np.log([SLOWER if name in STEADY else 1.0 for name in names])
@@ -248,7 +248,7 @@ def fit(
     ]
     best = min(tries, key=lambda solution: float(solution.cost))
     values = dict(zip(names, np.exp(best.x).tolist(), strict=True))
-    after = errors(replays, fitted_rates(values, base, units))
+    after = errors(replays, _fitted_rates(values, base, units))
     return Fit(
         values=values, notes=_notes(values), rows=rows, before=_before(replays, base), after=float(np.abs(after).mean())
     )

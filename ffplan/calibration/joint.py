@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ffplan.base.record import record
-from ffplan.calibration.fit import BOUNDS, SOFT, relative_times, rows_of_sources, solver
+from ffplan.calibration.fit import BOUNDS, SOFT, _relative_times, _rows_of_sources, solver
 from ffplan.catalog.evidence import EfficiencyFigure
 from ffplan.catalog.parts import Accelerator
 from ffplan.catalog.stacks import StackRates
@@ -46,7 +46,7 @@ Key = tuple[str, str]
 
 
 @record
-class JointFit:
+class _JointFit:
     """Constants of one accelerator and of the stacks on it."""
 
     values: dict[Key, float]
@@ -64,7 +64,7 @@ class JointFit:
         }
         return base.model_copy(update=figures)
 
-    def moved(self, part: Accelerator) -> JointFit:
+    def moved(self, part: Accelerator) -> _JointFit:
         """Return the constants for another accelerator of the set: GEMMs of one chip follow its power."""
         return (
             self
@@ -72,14 +72,14 @@ class JointFit:
             else self.scaled(part, self.accelerator)
         )
 
-    def scaled(self, part: Accelerator, relative: Accelerator) -> JointFit:
+    def scaled(self, part: Accelerator, relative: Accelerator) -> _JointFit:
         """Return the constants, found on a relative, as an accelerator without its own takes them."""
         values = dict(self.values)
         for stack, name in self.values:
             if name.startswith("matrix"):
                 precision = name.removeprefix("matrix").removeprefix("_") or "16"
                 values[stack, name] = gemm_fraction(part, relative, precision, values[stack, name])
-        return JointFit(values, self.rows, part)
+        return _JointFit(values, self.rows, part)
 
     def stack(self, name: str, known: StackRates | None = None) -> StackRates:
         """Return the constants of a stack, launches as `known`; the common constants for a stack without runs."""
@@ -88,22 +88,22 @@ class JointFit:
         return (known or StackRates()).model_copy(update={"memory": figure})
 
 
-def stack_name(replay: TrainingReplay) -> str:
+def _stack_name(replay: TrainingReplay) -> str:
     """Return the id of a run's stack; empty without one."""
     return replay.software.stack.id if replay.software.stack else ""
 
 
-def joint_errors(replays: Sequence[TrainingReplay], fitted: JointFit) -> Floats:
+def _joint_errors(replays: Sequence[TrainingReplay], fitted: _JointFit) -> Floats:
     """Return signed errors of the time of every row [1]."""
     return np.concatenate([_ratios(replay, fitted) - 1 for replay in replays])
 
 
-def _ratios(replay: TrainingReplay, fitted: JointFit) -> Floats:
+def _ratios(replay: TrainingReplay, fitted: _JointFit) -> Floats:
     base, software = replay.accelerator.training, replay.software.stack
     assert base is not None
     known = software.constants.get(base.set) if software is not None else None
-    stack = fitted.stack(stack_name(replay), known)
-    return relative_times(replay, fitted.rates(base, replay.accelerator), stack)
+    stack = fitted.stack(_stack_name(replay), known)
+    return _relative_times(replay, fitted.rates(base, replay.accelerator), stack)
 
 
 def _names(replays: Sequence[TrainingReplay]) -> tuple[Key, ...]:
@@ -112,7 +112,7 @@ def _names(replays: Sequence[TrainingReplay]) -> tuple[Key, ...]:
     names: list[Key] = [("", "matrix")] if kinds & {"bf16", "fp16", "fp8"} else []
     names += [("", f"matrix_{kind}") for kind in ("fp8", "tf32") if kind in kinds]
     names.append(("", "memory"))
-    stacks = dict.fromkeys(stack_name(replay) for replay in replays)
+    stacks = dict.fromkeys(_stack_name(replay) for replay in replays)
     return (*names, *((stack, "memory") for stack in stacks if stack))
 
 
@@ -131,7 +131,7 @@ def _given(replays: Sequence[TrainingReplay], stack: str, name: str) -> float | 
     return None
 
 
-def _expected(part: Accelerator, kin: JointFit | None) -> float | None:
+def _expected(part: Accelerator, kin: _JointFit | None) -> float | None:
     """Return the GEMM fraction at 16 bits that the energy of an operation on a chip of the same process gives [1]."""
     if kin is None or kin.accelerator is None or ("", "matrix") not in kin.values:
         return None
@@ -139,7 +139,7 @@ def _expected(part: Accelerator, kin: JointFit | None) -> float | None:
     return None if ratio is None else ratio * kin.values["", "matrix"]
 
 
-def joint_fit(replays: Sequence[TrainingReplay], kin: JointFit | None = None) -> JointFit:
+def _joint_fit(replays: Sequence[TrainingReplay], kin: _JointFit | None = None) -> _JointFit:
     """Fit the constants of one accelerator and of the stacks on it.
 
     Args:
@@ -160,7 +160,7 @@ def joint_fit(replays: Sequence[TrainingReplay], kin: JointFit | None = None) ->
     Source:
         [1].
     """
-    least_squares, sizes, names = solver(), rows_of_sources(replays), _names(replays)
+    least_squares, sizes, names = solver(), _rows_of_sources(replays), _names(replays)
     part = replays[0].accelerator
     low, high = (np.log([BOUNDS[name][place] for _, name in names]) for place in range(2))
     first = np.clip(np.log([_given(replays, *key) or BOUNDS[key[1]][2] for key in names]), low + 1e-6, high - 1e-6)
@@ -172,7 +172,7 @@ def joint_fit(replays: Sequence[TrainingReplay], kin: JointFit | None = None) ->
     expected = _expected(part, kin)
 
     def residuals(logs: Floats) -> Floats:
-        fitted = JointFit(dict(zip(names, np.exp(logs).tolist(), strict=True)), 0, part)
+        fitted = _JointFit(dict(zip(names, np.exp(logs).tolist(), strict=True)), 0, part)
         rows = [np.log(_ratios(replay, fitted)) * sizes[replay.file.id] ** WEIGHT for replay in replays]
         drawn = (logs[stacks] - logs[common]) * NOISE / SPREAD
         near = (logs[eight] - logs[sixteen] - np.log(FP8)) * NOISE / FP8_SPREAD if eight else []
@@ -180,4 +180,4 @@ def joint_fit(replays: Sequence[TrainingReplay], kin: JointFit | None = None) ->
         return np.concatenate([*rows, drawn, near, paced])
 
     result = least_squares(residuals, first, bounds=(low, high), loss="soft_l1", f_scale=SOFT, xtol=1e-6, ftol=1e-7)
-    return JointFit(dict(zip(names, np.exp(result.x).tolist(), strict=True)), sum(sizes.values()), part)
+    return _JointFit(dict(zip(names, np.exp(result.x).tolist(), strict=True)), sum(sizes.values()), part)

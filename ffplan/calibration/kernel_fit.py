@@ -13,13 +13,13 @@ import numpy as np
 from ffplan.base.array_math import Bools, Floats
 from ffplan.base.record import record
 from ffplan.calibration.fit import BOUNDS as RUN_BOUNDS
-from ffplan.calibration.fit import NEAR, SOFT, FitError, fitted_rates, solver
+from ffplan.calibration.fit import NEAR, SOFT, FitError, _fitted_rates, solver
 from ffplan.calibration.kernel_times import (
     ELEMENT_WISE,
     STREAMED,
-    gemm_arrays,
-    gemm_types,
-    rates_at,
+    _gemm_arrays,
+    _gemm_types,
+    _rates_at,
 )
 from ffplan.measuring.recording import GemmRow, MemoryRow
 
@@ -47,7 +47,7 @@ UNSURE = 0.25
 
 
 @record
-class KernelFit:
+class _KernelFit:
     """Constants fitted on kernels."""
 
     values: dict[str, float]
@@ -73,7 +73,7 @@ class KernelFit:
 
 
 @record
-class TimedKernels:
+class _TimedKernels:
     """Measured times, and a model of them for any constants."""
 
     rows: tuple[GemmRow | MemoryRow, ...]
@@ -93,7 +93,7 @@ class TimedKernels:
         return logs
 
 
-def units_of(part: Accelerator, recording: Recording) -> float:
+def _units_of(part: Accelerator, recording: Recording) -> float:
     """Return the multiprocessors: the catalogue's, or the device's.
 
     Raises:
@@ -106,24 +106,24 @@ def units_of(part: Accelerator, recording: Recording) -> float:
     return float(recording.device.multiprocessors)
 
 
-def rates_of(values: dict[str, float], part: Accelerator, units: float) -> TrainingRates:
+def _rates_of(values: dict[str, float], part: Accelerator, units: float) -> TrainingRates:
     """Return training constants, fitted ones included."""
     known = {name: value for name, value in values.items() if name not in ("gemm", "small")}
-    return fitted_rates(known, part.training, units)
+    return _fitted_rates(known, part.training, units)
 
 
-def _gemm_group(recording: Recording, part: Accelerator, dtype: str, units: float) -> TimedKernels:
+def _gemm_group(recording: Recording, part: Accelerator, dtype: str, units: float) -> _TimedKernels:
     """Return GEMMs of one precision. Constants are fitted on those whose tiles fill the multiprocessors.
 
     The formula has one tile. Where there are fewer tiles than multiprocessors, libraries take smaller ones or split the
     inner dimension: such GEMMs are up to twice as fast as modelled, and say nothing of large ones.
     """
-    rows = gemm_arrays(recording.gemms, dtype)
+    rows = _gemm_arrays(recording.gemms, dtype)
 
     def model(values: dict[str, float]) -> Floats:
-        return rows.times(rates_at(part, rates_of(values, part, units), dtype)) + values["gemm"]
+        return rows.times(_rates_at(part, _rates_of(values, part, units), dtype)) + values["gemm"]
 
-    return TimedKernels(
+    return _TimedKernels(
         rows=tuple(row for row in recording.gemms if row.dtype == dtype),
         names=(MATRIX[dtype], "stream", "gemm"),
         seconds=rows.seconds,
@@ -132,7 +132,7 @@ def _gemm_group(recording: Recording, part: Accelerator, dtype: str, units: floa
     )
 
 
-def _memory_group(rows: Sequence[MemoryRow], part: Accelerator, fraction: str, *, small: bool) -> TimedKernels:
+def _memory_group(rows: Sequence[MemoryRow], part: Accelerator, fraction: str, *, small: bool) -> _TimedKernels:
     """Return kernels that take a fixed time plus their bytes' time at a fraction of the memory bandwidth."""
     size = np.array([row.bytes for row in rows], dtype=float)
     bandwidth = part.memory_bandwidth.value * 1e9
@@ -144,13 +144,13 @@ def _memory_group(rows: Sequence[MemoryRow], part: Accelerator, fraction: str, *
     names = (fraction, "small") if small else (fraction,)
     seconds = np.array([row.median_us * 1e-6 for row in rows])
     used = np.ones(len(rows), dtype=bool)
-    return TimedKernels(rows=tuple(rows), names=names, seconds=seconds, model=model, used=used)
+    return _TimedKernels(rows=tuple(rows), names=names, seconds=seconds, model=model, used=used)
 
 
-def timed_groups(recording: Recording, part: Accelerator) -> dict[str, TimedKernels]:
+def _timed_groups(recording: Recording, part: Accelerator) -> dict[str, _TimedKernels]:
     """Return the rows of a recording by group: GEMMs of each precision, streams, element-wise kernels, small ones."""
-    units = units_of(part, recording)
-    groups = {f"gemm {dtype}": _gemm_group(recording, part, dtype, units) for dtype in gemm_types(recording, part)}
+    units = _units_of(part, recording)
+    groups = {f"gemm {dtype}": _gemm_group(recording, part, dtype, units) for dtype in _gemm_types(recording, part)}
     small = any(row.operation == "small" for row in recording.memory)
     kinds = {"stream": (STREAMED, "stream"), "element-wise": (ELEMENT_WISE, "memory"), "small": (("small",), "memory")}
     for name, (operations, fraction) in kinds.items():
@@ -160,7 +160,7 @@ def timed_groups(recording: Recording, part: Accelerator) -> dict[str, TimedKern
     return groups
 
 
-def _dependent(group: TimedKernels, values: dict[str, float], name: str) -> int:
+def _dependent(group: _TimedKernels, values: dict[str, float], name: str) -> int:
     """Return the rows of a group that depend on a constant: half or twice its value changes their time by 1 %."""
     if name not in group.names:
         return 0
@@ -169,7 +169,7 @@ def _dependent(group: TimedKernels, values: dict[str, float], name: str) -> int:
     return int(np.logical_or(*changed).sum())
 
 
-def starting_values(part: Accelerator) -> dict[str, float]:
+def _starting_values(part: Accelerator) -> dict[str, float]:
     """Return the catalogue's constants, to start from, and to keep if the rows do not determine them.
 
     A GEMM and the small kernels around it share the catalogue's time of a kernel evenly.
@@ -185,7 +185,7 @@ def starting_values(part: Accelerator) -> dict[str, float]:
     return values | {"gemm": call, "small": call}
 
 
-def fit_kernels(recording: Recording, part: Accelerator, request: Sequence[str] = tuple(BOUNDS)) -> KernelFit:
+def _fit_kernels(recording: Recording, part: Accelerator, request: Sequence[str] = tuple(BOUNDS)) -> _KernelFit:
     """Fit constants to the recorded GEMMs and kernels that memory binds.
 
     A constant that the rows do not tell is kept, and the others are fitted again: one on a bound of its range, or
@@ -202,8 +202,8 @@ def fit_kernels(recording: Recording, part: Accelerator, request: Sequence[str] 
         least sum of rho(ln(model / measured)) over rows, rho soft from 5 %; standard errors from the scatter of the
         residuals, (J' J)^-1 s^2
     """
-    groups = [group for group in timed_groups(recording, part).values() if group.used.any()]
-    values = starting_values(part)
+    groups = [group for group in _timed_groups(recording, part).values() if group.used.any()]
+    values = _starting_values(part)
     candidates = [name for name in request if any(name in group.names for group in groups)]
     names = [name for name in candidates if any(_dependent(group, values, name) for group in groups)]
     kept = {name: "no row depends on it" for name in candidates if name not in names}
@@ -215,11 +215,11 @@ def fit_kernels(recording: Recording, part: Accelerator, request: Sequence[str] 
         if not reason:
             break
         kept[blind] = reason
-        values[blind] = starting_values(part)[blind]
+        values[blind] = _starting_values(part)[blind]
         names.remove(blind)
         errors = {}
     counts = {name: sum(_dependent(group, values, name) for group in groups) for name in names}
-    return KernelFit(values=values, errors=errors, rows=counts, kept=kept)
+    return _KernelFit(values=values, errors=errors, rows=counts, kept=kept)
 
 
 def _on_bound(name: str, values: dict[str, float]) -> str | None:
@@ -231,7 +231,7 @@ def _on_bound(name: str, values: dict[str, float]) -> str | None:
 
 
 def _fitted(
-    groups: Sequence[TimedKernels], start: dict[str, float], names: Sequence[str]
+    groups: Sequence[_TimedKernels], start: dict[str, float], names: Sequence[str]
 ) -> tuple[dict[str, float], dict[str, float]]:
     """Return all constants with some of them fitted, and the standard errors of the logarithms of these.
 

@@ -33,7 +33,7 @@ ELEMENT_WISE = ("add", "norm", "gelu")
 
 
 @record
-class GemmArrays:
+class _GemmArrays:
     """GEMMs of one precision as arrays."""
 
     dtype: str
@@ -66,14 +66,14 @@ class GemmArrays:
         return np.asarray(times, dtype=float)
 
 
-def gemm_arrays(rows: Sequence[GemmRow], dtype: str) -> GemmArrays:
+def _gemm_arrays(rows: Sequence[GemmRow], dtype: str) -> _GemmArrays:
     """Return the GEMMs of one precision."""
     mine = [row for row in rows if row.dtype == dtype]
 
     def column(values: Sequence[float]) -> Floats:
         return np.array(values, dtype=float)
 
-    return GemmArrays(
+    return _GemmArrays(
         dtype=dtype,
         rows=column([row.m for row in mine]),
         columns=column([row.n for row in mine]),
@@ -84,12 +84,12 @@ def gemm_arrays(rows: Sequence[GemmRow], dtype: str) -> GemmArrays:
     )
 
 
-def gemm_types(recording: Recording, part: Accelerator) -> tuple[str, ...]:
+def _gemm_types(recording: Recording, part: Accelerator) -> tuple[str, ...]:
     """Return the precisions of recorded GEMMs that the accelerator has a peak for."""
     return tuple(dict.fromkeys(row.dtype for row in recording.gemms if row.dtype in part.peak))
 
 
-def rates_at(part: Accelerator, rates: TrainingRates, dtype: str) -> AcceleratorRates:
+def _rates_at(part: Accelerator, rates: TrainingRates, dtype: str) -> AcceleratorRates:
     """Return the rates of an accelerator with other constants.
 
     Args:
@@ -101,7 +101,7 @@ def rates_at(part: Accelerator, rates: TrainingRates, dtype: str) -> Accelerator
     return accelerator_rates(part.model_copy(update={"training": rates}), dtype)
 
 
-def attention_seconds(call: AttentionCall, rates: AcceleratorRates) -> float:
+def _attention_seconds(call: AttentionCall, rates: AcceleratorRates) -> float:
     """Return the modelled time of a call of attention [s].
 
     Args:
@@ -130,16 +130,16 @@ def attention_seconds(call: AttentionCall, rates: AcceleratorRates) -> float:
     return float({"forward": ahead, "backward": behind, "both": ahead + behind}[call.measured])
 
 
-def attention_operations(call: AttentionCall, rates: AcceleratorRates) -> float:
+def _attention_operations(call: AttentionCall, rates: AcceleratorRates) -> float:
     """Return the operations of a call of attention, as the model counts them [FLOP].
 
     Args:
         rates: any rates.
     """
-    return attention_seconds(call, replace(rates, attention=1.0, curve=None))
+    return _attention_seconds(call, replace(rates, attention=1.0, curve=None))
 
 
-def with_kernel(
+def _with_kernel(
     rates: AcceleratorRates, table: AttentionRates | None, kernel: str, half: float
 ) -> AcceleratorRates | None:
     """Return rates with one attention kernel's rates; None if the table lacks the kernel.

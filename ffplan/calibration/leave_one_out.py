@@ -10,7 +10,7 @@ import numpy as np
 from ffplan.base.array_math import Floats
 from ffplan.base.record import record
 from ffplan.calibration.fit import errors
-from ffplan.calibration.joint import FP8, JointFit, joint_errors, joint_fit, stack_name
+from ffplan.calibration.joint import FP8, _joint_errors, _joint_fit, _JointFit, _stack_name
 from ffplan.results.design import SCHEMA_VERSION
 from ffplan.results.training import LeaveOneOutReport, LeftOut, LeftOutKind, LeftOutSettings
 from ffplan.studies.train.nearest_accelerator import same_energy, unlike
@@ -36,7 +36,7 @@ def _name(replay: TrainingReplay, by: By) -> str:
     kind = _set(replay) if part.chip is None or part.power is None else f"{_set(replay)} at {part.power.value:g} W"
     return {
         "source": replay.file.id,
-        "stack": stack_name(replay),
+        "stack": _stack_name(replay),
         "accelerator": kind,
         "chip": part.chip or "",
         "process": part.chip or _set(replay),
@@ -63,12 +63,12 @@ def _relatives(part: Accelerator, others: Sequence[TrainingReplay]) -> list[Trai
 
 
 @record
-class Kin:
+class _Kin:
     """Cache of fits of the runs on chips of one process."""
 
-    fits: dict[tuple[int, ...], JointFit]
+    fits: dict[tuple[int, ...], _JointFit]
 
-    def of(self, part: Accelerator, others: Sequence[TrainingReplay]) -> JointFit | None:
+    def of(self, part: Accelerator, others: Sequence[TrainingReplay]) -> _JointFit | None:
         """Return the fit of the runs among others on a chip that spends on an operation as a part does."""
         runs = [replay for replay in others if same_energy(part, replay.accelerator)]
         if not runs:
@@ -76,7 +76,7 @@ class Kin:
         runs = [replay for replay in runs if _set(replay) == _set(runs[0])]
         key = tuple(map(id, runs))
         if key not in self.fits:
-            self.fits[key] = joint_fit(runs)
+            self.fits[key] = _joint_fit(runs)
         return self.fits[key]
 
 
@@ -102,7 +102,7 @@ def leave_one_out(
     known = [replay for replay in replays if _set(replay)]
     named = [replay for replay in known if _name(replay, by)]
     pairs = list(dict.fromkeys((_set(replay), _name(replay, by)) for replay in named))
-    rows, kinds, settings, kin = [], Kinds(errors={}), Settings(errors={}), Kin(fits={})
+    rows, kinds, settings, kin = [], Kinds(errors={}), Settings(errors={}), _Kin(fits={})
     for number, (group, name) in enumerate(pairs):
         if progress is not None:
             progress(number, len(pairs), name)
@@ -112,11 +112,11 @@ def leave_one_out(
         apart = [run for run in rest if _set(run) != group]
         near = others or _relatives(mine[0].accelerator, apart)
         beside = [run for run in apart if near and _set(run) != _set(near[0])]
-        fitted = _given(mine, joint_fit(near, kin.of(near[0].accelerator, beside))) if near else None
+        fitted = _given(mine, _joint_fit(near, kin.of(near[0].accelerator, beside))) if near else None
         if fitted is not None and not others:
             fitted = fitted.scaled(mine[0].accelerator, near[0].accelerator)
         scored = map(_unnamed, mine) if by == "stack" else mine
-        tables = [joint_errors([run], fitted) for run in scored] if fitted is not None else []
+        tables = [_joint_errors([run], fitted) for run in scored] if fitted is not None else []
         if tables:
             kinds.add(mine, tables)
             settings.add(name, mine, tables)
@@ -146,7 +146,7 @@ class Kinds:
     def add(self, replays: Sequence[TrainingReplay], tables: Sequence[Floats]) -> None:
         """Add the errors of the rows of tables [1]."""
         for replay, rows in zip(replays, tables, strict=True):
-            key = (_set(replay), stack_name(replay), replay.shape.experts is not None)
+            key = (_set(replay), _stack_name(replay), replay.shape.experts is not None)
             self.errors.setdefault(key, []).append(rows)
 
     def scored(self) -> tuple[LeftOutKind, ...]:
@@ -181,14 +181,14 @@ class Settings:
         return tuple(rows)
 
 
-def _given(mine: Sequence[TrainingReplay], fitted: JointFit) -> JointFit:
+def _given(mine: Sequence[TrainingReplay], fitted: _JointFit) -> _JointFit:
     """Return a fit with every constant that runs need: FP8 GEMMs follow 16-bit GEMMs if no run had them."""
     values = dict(fitted.values)
     kinds = {replay.plans.precision for replay in mine}
     for name, ratio in (("matrix_fp8", FP8), ("matrix_tf32", 1.0)):
         if name.removeprefix("matrix_") in kinds:
             values.setdefault(("", name), ratio * values["", "matrix"])
-    return JointFit(values, fitted.rows, fitted.accelerator)
+    return _JointFit(values, fitted.rows, fitted.accelerator)
 
 
 def _left(name: str, group: str, mine: list[TrainingReplay], tables: list[Floats], fitted_on: int) -> LeftOut:

@@ -20,7 +20,7 @@ LINK_BOUNDS = ((1e-9, 1e8), (1.0, 1e14))
 
 
 @record
-class LinkFit:
+class _LinkFit:
     """Rate of a link, from copies of several sizes."""
 
     rate: float
@@ -37,7 +37,7 @@ class LinkFit:
         return self.start + size / self.rate
 
 
-def fit_link(rows: Sequence[CopyRow]) -> LinkFit:
+def _fit_link(rows: Sequence[CopyRow]) -> _LinkFit:
     """Fit rate and start of one way of a link.
 
     Args:
@@ -64,4 +64,4 @@ def fit_link(rows: Sequence[CopyRow]) -> LinkFit:
     solution = solver()(residuals, np.clip(first, low, high), bounds=(low, high))
     start, rate = np.exp(solution.x).tolist()
     worst = float(np.abs(np.exp(residuals(solution.x)) - 1).max())
-    return LinkFit(rate=rate, start=start, rows=len(rows), largest_error=worst)
+    return _LinkFit(rate=rate, start=start, rows=len(rows), largest_error=worst)

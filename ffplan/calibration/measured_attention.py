@@ -6,14 +6,14 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from ffplan.base.record import record
-from ffplan.calibration.kernel_times import attention_operations
-from ffplan.calibration.measured_overlay import KEY, attention_file, merged_tables
+from ffplan.calibration.kernel_times import _attention_operations
+from ffplan.calibration.measured_overlay import KEY, _attention_file, _merged_tables
 from ffplan.catalog.evidence import Source
 from ffplan.catalog.kernels import AttentionRates, AttentionTable
 from ffplan.training.attention_rate import attention_curve
 
 if TYPE_CHECKING:
-    from ffplan.calibration.measured_overlay import MeasuredSource
+    from ffplan.calibration.measured_overlay import _MeasuredSource
     from ffplan.catalog.kernels import AttentionKernel
     from ffplan.catalog.parts import Accelerator
     from ffplan.measuring.recording import Recording
@@ -24,7 +24,7 @@ Key = tuple[str, int, bool, str]
 
 
 @record
-class MeasuredAttention:
+class _MeasuredAttention:
     """Measured tables, and the part of a catalogue that holds them."""
 
     part: AttentionRates | None
@@ -38,14 +38,14 @@ class MeasuredAttention:
     def text(self) -> str:
         """File of the part."""
         assert self.part is not None
-        return attention_file(self.part)
+        return _attention_file(self.part)
 
 
 def _tables(recording: Recording, rates: AcceleratorRates) -> tuple[AttentionTable, ...]:
     """Return tables of the recorded calls; the median where a length was measured with several numbers of heads."""
     measured: dict[Key, dict[int, list[float]]] = {}
     for row in recording.attention:
-        rate = attention_operations(row, rates) / (row.median_us * 1e-6) / 1e12
+        rate = _attention_operations(row, rates) / (row.median_us * 1e-6) / 1e12
         key = (row.kernel, row.head_dim, row.causal, row.measured)
         measured.setdefault(key, {}).setdefault(row.length, []).append(rate)
     tables = []
@@ -73,13 +73,13 @@ def _usual(name: AttentionKernel, measured: tuple[AttentionKernel, ...]) -> Atte
     return next((kernel for kernel in measured if kernel.split("-")[0] == name.split("-")[0]), name)
 
 
-def measured_attention(
+def _measured_attention(
     recording: Recording,
     part: Accelerator,
     base: AttentionRates | None,
     rates: AcceleratorRates,
-    source: MeasuredSource,
-) -> MeasuredAttention:
+    source: _MeasuredSource,
+) -> _MeasuredAttention:
     """Return the measured rates of attention as a part of a catalogue.
 
     It replaces the accelerator's table if that has the accelerator's peak, and then keeps the tables of unmeasured
@@ -94,7 +94,7 @@ def measured_attention(
     half = next((part.peak[name] for name in ("bf16", "fp16") if name in part.peak), None)
     names: tuple[AttentionKernel, ...] = tuple(dict.fromkeys(table.kernel for table in measured))
     if half is None or not names:
-        return MeasuredAttention(None, (), names)
+        return _MeasuredAttention(None, (), names)
     known = base if base is not None and base.peak.value == half.value else None
     kept = known.tables if known is not None else ()
     sources = known.sources if known is not None else {half.source: part.sources[half.source]}
@@ -108,12 +108,12 @@ def measured_attention(
         "peak": known.peak if known is not None else half,
         "usual": known.usual if known is not None else names[-1],
     }
-    trial = AttentionRates.model_validate({**fields, "tables": merged_tables(kept, measured)})
+    trial = AttentionRates.model_validate({**fields, "tables": _merged_tables(kept, measured)})
     whole = tuple(name for name in names if attention_curve(trial, name, 1.0) is not None)
     partial = tuple(name for name in names if name not in whole)
     if not whole:
-        return MeasuredAttention(None, (), partial)
+        return _MeasuredAttention(None, (), partial)
     usual = _usual(known.usual, whole) if known is not None else whole[-1]
-    tables = merged_tables(kept, (table for table in measured if table.kernel in whole))
+    tables = _merged_tables(kept, (table for table in measured if table.kernel in whole))
     merged = AttentionRates.model_validate({**fields, "usual": usual, "tables": tables})
-    return MeasuredAttention(merged, whole, partial)
+    return _MeasuredAttention(merged, whole, partial)

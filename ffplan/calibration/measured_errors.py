@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ffplan.calibration.kernel_times import attention_operations, attention_seconds, with_kernel
+from ffplan.calibration.kernel_times import _attention_operations, _attention_seconds, _with_kernel
 from ffplan.measuring.kernels import Gemm
 from ffplan.results.measurement import KernelError, KernelGroupError
 
@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ffplan.base.array_math import Floats
-    from ffplan.calibration.kernel_fit import TimedKernels
-    from ffplan.calibration.link_fit import LinkFit
+    from ffplan.calibration.kernel_fit import _TimedKernels
+    from ffplan.calibration.link_fit import _LinkFit
     from ffplan.catalog.kernels import AttentionRates
     from ffplan.measuring.recording import Recording, Timing
     from ffplan.training.accelerator_rates import AcceleratorRates
@@ -50,8 +50,8 @@ def _error(
     )
 
 
-def kernel_errors(
-    group: str, timed: TimedKernels, fitted: dict[str, float], catalogue: dict[str, float] | None
+def _kernel_errors(
+    group: str, timed: _TimedKernels, fitted: dict[str, float], catalogue: dict[str, float] | None
 ) -> list[KernelError]:
     """Return GEMMs, or kernels that memory binds.
 
@@ -70,7 +70,7 @@ def kernel_errors(
     return errors
 
 
-def attention_errors(
+def _attention_errors(
     recording: Recording, rates: AcceleratorRates, table: AttentionRates | None, half: float
 ) -> list[KernelError]:
     """Return the errors of attention calls at the catalogue's rates; fitted rates are the measured ones.
@@ -82,14 +82,14 @@ def attention_errors(
     """
     errors = []
     for row in recording.attention:
-        known = with_kernel(rates, table, row.kernel, half)
-        catalogue = None if known is None else attention_seconds(row, known)
-        operations = attention_operations(row, rates)
+        known = _with_kernel(rates, table, row.kernel, half)
+        catalogue = None if known is None else _attention_seconds(row, known)
+        operations = _attention_operations(row, rates)
         errors.append(_error(f"attention {row.kernel}", row.words, row, operations, catalogue=catalogue))
     return errors
 
 
-def copy_errors(recording: Recording, links: dict[str, LinkFit], catalogue: float | None) -> list[KernelError]:
+def _copy_errors(recording: Recording, links: dict[str, _LinkFit], catalogue: float | None) -> list[KernelError]:
     """Return copies over the link to the host.
 
     Args:
@@ -105,7 +105,7 @@ def copy_errors(recording: Recording, links: dict[str, LinkFit], catalogue: floa
     return errors
 
 
-def group_errors(kernels: Sequence[KernelError]) -> tuple[KernelGroupError, ...]:
+def _group_errors(kernels: Sequence[KernelError]) -> tuple[KernelGroupError, ...]:
     """Return mean and largest errors by kind of kernel."""
     errors = []
     for group in dict.fromkeys(kernel.group for kernel in kernels):

@@ -7,9 +7,16 @@ from typing import TYPE_CHECKING, TypeVar
 from ffplan.base.errors import InputError
 from ffplan.base.record import record
 from ffplan.calibration.fit import FitError
-from ffplan.calibration.measured_attention import MeasuredAttention
-from ffplan.calibration.measured_overlay import KEY, MeasuredSource, figure_line, stack_lines, with_lines, with_source
-from ffplan.calibration.overlay import figure_text
+from ffplan.calibration.measured_attention import _MeasuredAttention
+from ffplan.calibration.measured_overlay import (
+    KEY,
+    _figure_line,
+    _MeasuredSource,
+    _stack_lines,
+    _with_lines,
+    _with_source,
+)
+from ffplan.calibration.overlay import _figure_text
 from ffplan.catalog.parts import Accelerator
 from ffplan.catalog.stacks import SoftwareStack
 from ffplan.inputs.composer import compose
@@ -30,14 +37,14 @@ CLOSE = 1e-3
 
 
 @record
-class MeasuredFigures:
+class _MeasuredFigures:
     """What is to be written."""
 
     constants: dict[str, MeasuredConstant]
     """Constants by name."""
-    attention: MeasuredAttention | None
+    attention: _MeasuredAttention | None
     """Tables of attention; None to write none."""
-    source: MeasuredSource
+    source: _MeasuredSource
     """Source of all of them."""
     units: float
     """Multiprocessors, if the catalogue has none [1]."""
@@ -48,11 +55,11 @@ class MeasuredFigures:
 def _line(constant: MeasuredConstant) -> str:
     low, value, high = (_text(constant, number) for number in (constant.low, constant.after, constant.high))
     name = "bandwidth" if constant.name == "pcie" else constant.name
-    return figure_line(name, (value, low, high), constant.note, derived=constant.name != "pcie")
+    return _figure_line(name, (value, low, high), constant.note, derived=constant.name != "pcie")
 
 
 def _text(constant: MeasuredConstant, value: float) -> str:
-    return f"{value:.4g} GB/s" if constant.unit == "GB/s" else figure_text(constant.name, value)
+    return f"{value:.4g} GB/s" if constant.unit == "GB/s" else _figure_text(constant.name, value)
 
 
 def _own(catalog: Catalog, name: str) -> tuple[str, str]:
@@ -78,7 +85,7 @@ def _by_hand(name: str, lines: list[str]) -> FitError:
     return FitError(f"{name} is written in a way that cannot be edited; add these lines by hand:\n" + "\n".join(lines))
 
 
-def measured_files(catalog: Catalog, part: Accelerator, figures: MeasuredFigures) -> dict[str, str]:
+def _measured_files(catalog: Catalog, part: Accelerator, figures: _MeasuredFigures) -> dict[str, str]:
     """Return the files of a catalogue by their names.
 
     Args:
@@ -105,7 +112,7 @@ def measured_files(catalog: Catalog, part: Accelerator, figures: MeasuredFigures
 
 
 def _accelerator(
-    catalog: Catalog, part: Accelerator, constants: dict[str, MeasuredConstant], figures: MeasuredFigures
+    catalog: Catalog, part: Accelerator, constants: dict[str, MeasuredConstant], figures: _MeasuredFigures
 ) -> str:
     text, name = _own(catalog, part.id)
     lines = {key: _line(constant) for key, constant in constants.items() if key != "pcie"}
@@ -120,9 +127,9 @@ def _accelerator(
     table = figures.attention.part if figures.attention is not None else None
     if table is not None and (part.training.kernels != table.id if part.training is not None else lines):
         lines["kernels"] = f"  kernels: {scalar(table.id)}"
-    edited = with_lines(text, "training", lines) if lines else text
+    edited = _with_lines(text, "training", lines) if lines else text
     link = {"bandwidth": _line(constants["pcie"])} if "pcie" in constants else {}
-    edited = with_source(with_lines(edited, "pcie", link) if link else edited, figures.source)
+    edited = _with_source(_with_lines(edited, "pcie", link) if link else edited, figures.source)
     added = [figures.source.line, *lines.values(), *link.values()]
     read = _reread(Accelerator, edited, name, added)
     for key, constant in constants.items():
@@ -132,11 +139,11 @@ def _accelerator(
     return edited
 
 
-def _stack(catalog: Catalog, part: Accelerator, stack: str, figures: MeasuredFigures) -> str:
+def _stack(catalog: Catalog, part: Accelerator, stack: str, figures: _MeasuredFigures) -> str:
     text, name = _own(catalog, stack)
     set_name = part.training.set if part.training is not None else f"{part.id}-own"
     line = _line(figures.constants["memory"])
-    edited = with_source(stack_lines(text, set_name, line), figures.source)
+    edited = _with_source(_stack_lines(text, set_name, line), figures.source)
     read = _reread(SoftwareStack, edited, name, [figures.source.line, line])
     rates = read.constants.get(set_name)
     if rates is None or rates.memory is None or rates.memory.source != KEY:

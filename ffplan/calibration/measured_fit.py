@@ -6,19 +6,19 @@ from typing import TYPE_CHECKING
 
 from ffplan.base.formatting import plural
 from ffplan.base.record import record
-from ffplan.calibration.kernel_fit import SMALL_KERNELS, starting_values, timed_groups
-from ffplan.calibration.measured_errors import attention_errors, copy_errors, group_errors, kernel_errors
-from ffplan.calibration.measured_files import MeasuredFigures, measured_files
-from ffplan.calibration.measured_fits import FRACTIONS, fits_of
-from ffplan.calibration.measured_overlay import MeasuredSource
-from ffplan.calibration.measured_refusal import refuse_recording
-from ffplan.calibration.measured_words import doubts_of, remarks_of
+from ffplan.calibration.kernel_fit import SMALL_KERNELS, _starting_values, _timed_groups
+from ffplan.calibration.measured_errors import _attention_errors, _copy_errors, _group_errors, _kernel_errors
+from ffplan.calibration.measured_files import _measured_files, _MeasuredFigures
+from ffplan.calibration.measured_fits import FRACTIONS, _fits_of
+from ffplan.calibration.measured_overlay import _MeasuredSource
+from ffplan.calibration.measured_refusal import _refuse_recording
+from ffplan.calibration.measured_words import _doubts_of, _remarks_of
 from ffplan.catalog.parts import Accelerator
 from ffplan.results.design import SCHEMA_VERSION
 from ffplan.results.measurement import KernelError, MeasuredConstant, MeasuredFit
 
 if TYPE_CHECKING:
-    from ffplan.calibration.measured_fits import RecordingFits
+    from ffplan.calibration.measured_fits import _RecordingFits
     from ffplan.catalog.store import Catalog
     from ffplan.inputs.document import Document
     from ffplan.measuring.recording import Recording
@@ -68,20 +68,20 @@ def fit_recording(
     """
     part = catalog.entry(request.accelerator).part
     assert isinstance(part, Accelerator)
-    refuse_recording(catalog, recording, document, part)
-    source = MeasuredSource(
+    _refuse_recording(catalog, recording, document, part)
+    source = _MeasuredSource(
         f"ffplan model measure: {recording.title}; {recording.device.name}, {plural(recording.rows, 'kernel')}",
         recording.date,
         recording.origin != "synthetic",
     )
-    fits = fits_of(catalog, recording, part, source)
+    fits = _fits_of(catalog, recording, part, source)
     constants = _constants(fits, request)
     written = {constant.name: constant for constant in constants if constant.written}
     attention = fits.attention if request.only is None or "attention" in request.only else None
-    figures = MeasuredFigures(
+    figures = _MeasuredFigures(
         constants=written, attention=attention, source=source, units=fits.units, stack=request.stack
     )
-    files = measured_files(catalog, part, figures)
+    files = _measured_files(catalog, part, figures)
     kernels = _errors(fits)
     report = MeasuredFit(
         schema_version=SCHEMA_VERSION,
@@ -92,15 +92,15 @@ def fit_recording(
         load=recording.load,
         device=recording.device.name,
         constants=constants,
-        groups=group_errors(kernels),
+        groups=_group_errors(kernels),
         kernels=tuple(kernels),
-        remarks=remarks_of(fits),
-        doubts=doubts_of(fits, tuple(written), kernels),
+        remarks=_remarks_of(fits),
+        doubts=_doubts_of(fits, tuple(written), kernels),
     )
     return MeasuredResult(report, files)
 
 
-def _constants(fits: RecordingFits, request: MeasuredRequest) -> tuple[MeasuredConstant, ...]:
+def _constants(fits: _RecordingFits, request: MeasuredRequest) -> tuple[MeasuredConstant, ...]:
     """Return every fitted constant beside the catalogue's value."""
     fit, rates = fits.kernels, fits.part.training
     constants = []
@@ -125,7 +125,7 @@ def _constants(fits: RecordingFits, request: MeasuredRequest) -> tuple[MeasuredC
     return (*constants, *_kernel(fits, request), *_link(fits, request))
 
 
-def _written(name: str, fits: RecordingFits, request: MeasuredRequest) -> bool:
+def _written(name: str, fits: _RecordingFits, request: MeasuredRequest) -> bool:
     """Return whether a constant is to be written."""
     if name not in MEASURED:
         return False
@@ -135,7 +135,7 @@ def _written(name: str, fits: RecordingFits, request: MeasuredRequest) -> bool:
     return not alone or (name == "memory" and request.stack is not None)
 
 
-def _kernel(fits: RecordingFits, request: MeasuredRequest) -> list[MeasuredConstant]:
+def _kernel(fits: _RecordingFits, request: MeasuredRequest) -> list[MeasuredConstant]:
     """Return the time of a GEMM with the small kernels around it, if both parts were measured."""
     fit, rates = fits.kernels, fits.part.training
     if fit.kernel is None:
@@ -158,7 +158,7 @@ def _kernel(fits: RecordingFits, request: MeasuredRequest) -> list[MeasuredConst
     ]
 
 
-def _link(fits: RecordingFits, request: MeasuredRequest) -> list[MeasuredConstant]:
+def _link(fits: _RecordingFits, request: MeasuredRequest) -> list[MeasuredConstant]:
     """Return the rate of the link to the host, from the slower way."""
     ways = {way: fits.links[way] for way in ("to-device", "from-device") if way in fits.links}
     if not ways:
@@ -179,18 +179,18 @@ def _link(fits: RecordingFits, request: MeasuredRequest) -> list[MeasuredConstan
     ]
 
 
-def _errors(fits: RecordingFits) -> list[KernelError]:
+def _errors(fits: _RecordingFits) -> list[KernelError]:
     """Return every kernel beside its modelled times."""
     fit, part = fits.kernels, fits.part
     catalogue = None
     if part.training is not None:
         fitted = {name: fit.values[name] for name in ("gemm", "small")}
-        catalogue = starting_values(part) | fitted
+        catalogue = _starting_values(part) | fitted
     errors = []
-    for group, timed in timed_groups(fits.recording, part).items():
-        rows = kernel_errors(group, timed, fit.values, catalogue)
+    for group, timed in _timed_groups(fits.recording, part).items():
+        rows = _kernel_errors(group, timed, fit.values, catalogue)
         errors += sorted(rows, key=lambda error: error.group != group)
     half = next((part.peak[name].value for name in ("bf16", "fp16") if name in part.peak), 0.0) * 1e12
-    errors += attention_errors(fits.recording, fits.any_rates, fits.table, half)
+    errors += _attention_errors(fits.recording, fits.any_rates, fits.table, half)
     plain = None if part.pcie is None else float(part.pcie.bandwidth.value) * 1e9
-    return errors + copy_errors(fits.recording, fits.links, plain)
+    return errors + _copy_errors(fits.recording, fits.links, plain)

@@ -6,21 +6,21 @@ from typing import TYPE_CHECKING
 
 from ffplan.base.record import record
 from ffplan.calibration.kernel_fit import (
-    KernelFit,
-    fit_kernels,
-    rates_of,
-    starting_values,
-    units_of,
+    _fit_kernels,
+    _KernelFit,
+    _rates_of,
+    _starting_values,
+    _units_of,
 )
-from ffplan.calibration.kernel_times import rates_at
-from ffplan.calibration.link_fit import LinkFit, fit_link
-from ffplan.calibration.measured_attention import MeasuredAttention, measured_attention
+from ffplan.calibration.kernel_times import _rates_at
+from ffplan.calibration.link_fit import _fit_link, _LinkFit
+from ffplan.calibration.measured_attention import _measured_attention, _MeasuredAttention
 from ffplan.catalog.kernels import AttentionRates
 from ffplan.catalog.parts import Accelerator
 from ffplan.measuring.recording import Recording
 
 if TYPE_CHECKING:
-    from ffplan.calibration.measured_overlay import MeasuredSource
+    from ffplan.calibration.measured_overlay import _MeasuredSource
     from ffplan.catalog.store import Catalog
     from ffplan.training.accelerator_rates import AcceleratorRates
 
@@ -28,17 +28,17 @@ FRACTIONS = ("matrix", "matrix_fp8", "matrix_tf32", "stream", "memory")
 """Constants that are fractions of a peak or of the memory bandwidth."""
 
 
-def default_rates(part: Accelerator, units: float) -> AcceleratorRates:
+def _default_rates(part: Accelerator, units: float) -> AcceleratorRates:
     """Return rates of an accelerator, with constants of the catalogue or defaults.
 
     Args:
         units: its multiprocessors [1].
     """
-    return rates_at(part, rates_of(starting_values(part), part, units), next(iter(part.peak)))
+    return _rates_at(part, _rates_of(_starting_values(part), part, units), next(iter(part.peak)))
 
 
 @record
-class RecordingFits:
+class _RecordingFits:
     """All fits of a recording."""
 
     recording: Recording
@@ -49,20 +49,20 @@ class RecordingFits:
     """Its table of attention kernels."""
     units: float
     """Its multiprocessors [1]."""
-    kernels: KernelFit
+    kernels: _KernelFit
     """Constants fitted on kernels."""
-    links: dict[str, LinkFit]
+    links: dict[str, _LinkFit]
     """Links to the host by way."""
-    attention: MeasuredAttention
+    attention: _MeasuredAttention
     """Measured rates of attention."""
 
     @property
     def any_rates(self) -> AcceleratorRates:
         """Rates of the accelerator, with constants of the catalogue or defaults."""
-        return default_rates(self.part, self.units)
+        return _default_rates(self.part, self.units)
 
 
-def fits_of(catalog: Catalog, recording: Recording, part: Accelerator, source: MeasuredSource) -> RecordingFits:
+def _fits_of(catalog: Catalog, recording: Recording, part: Accelerator, source: _MeasuredSource) -> _RecordingFits:
     """Return all fits of a recording.
 
     Args:
@@ -75,18 +75,18 @@ def fits_of(catalog: Catalog, recording: Recording, part: Accelerator, source: M
     table, rates = None, part.training
     if rates is not None and rates.kernels is not None:
         table = catalog.get(AttentionRates, rates.kernels, catalog.entry(part.id).document, ("training", "kernels"))
-    units = units_of(part, recording)
-    links: dict[str, LinkFit] = {}
+    units = _units_of(part, recording)
+    links: dict[str, _LinkFit] = {}
     for way in dict.fromkeys(row.direction for row in recording.copies):
         copies = [row for row in recording.copies if row.direction == way]
         if len({row.bytes for row in copies}) > 1:
-            links[way] = fit_link(copies)
-    return RecordingFits(
+            links[way] = _fit_link(copies)
+    return _RecordingFits(
         recording=recording,
         part=part,
         table=table,
         units=units,
-        kernels=fit_kernels(recording, part),
+        kernels=_fit_kernels(recording, part),
         links=links,
-        attention=measured_attention(recording, part, table, default_rates(part, units), source),
+        attention=_measured_attention(recording, part, table, _default_rates(part, units), source),
     )

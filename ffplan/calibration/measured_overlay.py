@@ -19,7 +19,7 @@ KEY = "kernels-measured"
 
 
 @record
-class MeasuredSource:
+class _MeasuredSource:
     """Source of measured figures."""
 
     title: str
@@ -46,7 +46,7 @@ def _fields(values: dict[str, str]) -> str:
     return f"{{title: {title}, date: {date}, grade: {values['grade']}, status: {values['status']}}}"
 
 
-def figure_line(name: str, texts: tuple[str, str, str], note: str | None = None, *, derived: bool = True) -> str:
+def _figure_line(name: str, texts: tuple[str, str, str], note: str | None = None, *, derived: bool = True) -> str:
     """Return the line of a figure with its range.
 
     Args:
@@ -61,14 +61,14 @@ def figure_line(name: str, texts: tuple[str, str, str], note: str | None = None,
     return f"  {name}: {{value: {value}, low: {low}, high: {high}, source: {KEY}{status}{more}}}"
 
 
-def with_source(text: str, source: MeasuredSource) -> str:
+def _with_source(text: str, source: _MeasuredSource) -> str:
     """Return the text of a part with the source among its sources, in place of an older one of its key."""
     edited = re.sub(rf"^  {KEY}: .*\n", "", text, flags=re.MULTILINE)
     added = source.line + "\n"
     return re.sub(r"^sources:.*\n", lambda match: match[0] + added, edited, count=1, flags=re.MULTILINE)
 
 
-def with_lines(text: str, section: str, lines: dict[str, str]) -> str:
+def _with_lines(text: str, section: str, lines: dict[str, str]) -> str:
     """Return the text of a part with fields of a section replaced, or added; the section itself too.
 
     Args:
@@ -101,7 +101,7 @@ def _table(table: AttentionTable) -> dict[str, Any]:
     return {**table.model_dump(exclude_none=True), "tflops": rates, "longest": _compute(table.longest)}
 
 
-def attention_file(part: AttentionRates) -> str:
+def _attention_file(part: AttentionRates) -> str:
     """Return a table of attention kernels as a file of a catalogue, a table a line."""
     lines = ["kind: attention-rates", *(f"{name}: {flow(getattr(part, name))}" for name in ("id", "name", "vendor"))]
     sources = {key: source.model_dump(exclude_none=True) for key, source in part.sources.items()}
@@ -111,7 +111,7 @@ def attention_file(part: AttentionRates) -> str:
     return "\n".join([*lines, *(f"  - {flow(_table(table))}" for table in part.tables)]) + "\n"
 
 
-def merged_tables(before: Iterable[AttentionTable], measured: Iterable[AttentionTable]) -> tuple[AttentionTable, ...]:
+def _merged_tables(before: Iterable[AttentionTable], measured: Iterable[AttentionTable]) -> tuple[AttentionTable, ...]:
     """Return tables with measured ones in place of tables of the same kernel, width, mask and pass.
 
     A table of both passes replaces tables of single passes, which would come before it.
@@ -128,7 +128,7 @@ def merged_tables(before: Iterable[AttentionTable], measured: Iterable[Attention
     return (*(table for table in before if not replaced(table)), *measured)
 
 
-def stack_lines(text: str, set_name: str, line: str) -> str:
+def _stack_lines(text: str, set_name: str, line: str) -> str:
     """Return the text of a stack with one constant of a set of accelerators replaced or added.
 
     Args:
@@ -145,4 +145,4 @@ def stack_lines(text: str, set_name: str, line: str) -> str:
             return f"{match[1]}  {line}\n{others}"
 
         return constants.sub(put, text, count=1)
-    return with_lines(text, "constants", {set_name: f"  {set_name}:\n  {line}"})
+    return _with_lines(text, "constants", {set_name: f"  {set_name}:\n  {line}"})

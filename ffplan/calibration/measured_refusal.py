@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ffplan.base.errors import InputError
-from ffplan.calibration.kernel_times import attention_operations
-from ffplan.calibration.measured_fits import default_rates
+from ffplan.calibration.kernel_times import _attention_operations
+from ffplan.calibration.measured_fits import _default_rates
 from ffplan.inputs.suggest import did_you_mean
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 RULE = "measured-recording"
 
 
-def refuse_recording(catalog: Catalog, recording: Recording, document: Document, part: Accelerator) -> None:
+def _refuse_recording(catalog: Catalog, recording: Recording, document: Document, part: Accelerator) -> None:
     """Refuse a recording that says nothing of an accelerator.
 
     Raises:
@@ -49,14 +49,14 @@ def refuse_recording(catalog: Catalog, recording: Recording, document: Document,
 
 def _impossible(recording: Recording, document: Document, part: Accelerator) -> Iterator[Finding]:
     """Yield a finding for each row whose rate is above the dense peak of the accelerator."""
-    rates = default_rates(part, 1.0)
+    rates = _default_rates(part, 1.0)
     half = next((part.peak[name].value for name in ("bf16", "fp16") if name in part.peak), None)
     rows: list[tuple[tuple[str, int], Timing, float, float | None]] = []
     for position, gemm in enumerate(recording.gemms):
         peak = part.peak[gemm.dtype].value if gemm.dtype in part.peak else None
         rows.append((("gemms", position), gemm, gemm.operations, peak))
     for position, call in enumerate(recording.attention):
-        rows.append((("attention", position), call, attention_operations(call, rates), half))
+        rows.append((("attention", position), call, _attention_operations(call, rates), half))
     for path, row, operations, peak in rows:
         rate = operations / row.median_us / 1e6
         if peak is not None and rate > peak:

@@ -8,24 +8,24 @@ import numpy as np
 
 from ffplan.base.formatting import listed, plural
 from ffplan.calibration.calibrate import LARGE
-from ffplan.calibration.kernel_fit import MATRIX, timed_groups
+from ffplan.calibration.kernel_fit import MATRIX, _timed_groups
 from ffplan.calibration.measured_fits import FRACTIONS
 
 if TYPE_CHECKING:
-    from ffplan.calibration.measured_fits import RecordingFits
+    from ffplan.calibration.measured_fits import _RecordingFits
     from ffplan.results.measurement import KernelError
 
 
 OWN_TIMES = {"gemm": "The own time of a GEMM", "small": "The time of a small kernel"}
 
 
-def remarks_of(fits: RecordingFits) -> tuple[str, ...]:
+def _remarks_of(fits: _RecordingFits) -> tuple[str, ...]:
     """Return remarks on gaps of the recording and on kernels left out."""
     recording, part, remarks = fits.recording, fits.part, []
     for name, reason in fits.kernels.kept.items():
         label = OWN_TIMES.get(name, name)
         remarks.append(f"{label} is not measured: {reason}; the catalogue's {_kept(fits, name)} is kept.")
-    few = sum(int((~timed.used).sum()) for timed in timed_groups(recording, part).values())
+    few = sum(int((~timed.used).sum()) for timed in _timed_groups(recording, part).values())
     if few:
         remarks.append(
             f"{plural(few, 'GEMM has', 'GEMMs have')} fewer tiles than multiprocessors: shown, and not fitted."
@@ -45,12 +45,12 @@ def remarks_of(fits: RecordingFits) -> tuple[str, ...]:
     return tuple(remarks)
 
 
-def _kept(fits: RecordingFits, name: str) -> str:
+def _kept(fits: _RecordingFits, name: str) -> str:
     value = fits.kernels.values[name]
     return f"{value * 100:.4g} %" if name in FRACTIONS else f"{value * 1e6:.3g} us"
 
 
-def doubts_of(fits: RecordingFits, written: tuple[str, ...], kernels: list[KernelError]) -> tuple[str, ...]:
+def _doubts_of(fits: _RecordingFits, written: tuple[str, ...], kernels: list[KernelError]) -> tuple[str, ...]:
     """Return reasons not to use the constants.
 
     Args:

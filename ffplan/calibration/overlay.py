@@ -16,24 +16,26 @@ SECONDS = ("kernel", "launch", "launch_parallel", "launch_step")
 KEY, START = "calibration", "calibration-start"
 
 
-def figure_text(name: str, value: float) -> str:
+def _figure_text(name: str, value: float) -> str:
     """Return a constant as people write it: a percentage, microseconds or a number."""
     if name in SECONDS:
         return f"{value * 1e6:.4g} us"
     return f"{value:.0f}" if name == "units" else f"{value * 100:.4g} %"
 
 
-def source_line(key: str, title: str, date: str) -> str:
+def _source_line(key: str, title: str, date: str) -> str:
     """Return a line of `sources`."""
     return f'  {key}: {{title: {quoted(comment(title))}, date: "{date}", grade: derived, status: D}}'
 
 
 def _figure(name: str, value: float, source: str, note: str | None = None) -> str:
     more = f", note: {quoted(comment(note))}" if note else ""
-    return f"  {name}: {{value: {figure_text(name, value)}, source: {source}{more}}}"
+    return f"  {name}: {{value: {_figure_text(name, value)}, source: {source}{more}}}"
 
 
-def training_block(fitted: Fit, base: TrainingRates | None, units: int, *, same_part: bool, set_name: str) -> list[str]:
+def _training_block(
+    fitted: Fit, base: TrainingRates | None, units: int, *, same_part: bool, set_name: str
+) -> list[str]:
     """Return the lines of `training`.
 
     Args:
@@ -54,7 +56,7 @@ def training_block(fitted: Fit, base: TrainingRates | None, units: int, *, same_
         elif kept is not None:
             note = kept.note
             if kept.low is not None or kept.high is not None:
-                note = f"{note or ''} range {figure_text(name, kept.range[0])} to {figure_text(name, kept.range[1])}"
+                note = f"{note or ''} range {_figure_text(name, kept.range[0])} to {_figure_text(name, kept.range[1])}"
             known = same_part and kept.source not in (KEY, START)
             lines.append(_figure(name, kept.value, kept.source if known else START, note))
         elif name == "units":
@@ -62,7 +64,7 @@ def training_block(fitted: Fit, base: TrainingRates | None, units: int, *, same_
     return lines
 
 
-def with_training(text: str, sources: list[str], block: list[str]) -> str:
+def _with_training(text: str, sources: list[str], block: list[str]) -> str:
     """Return the text of an accelerator's file with another `training` and more sources.
 
     Args:

@@ -18,18 +18,18 @@ from ffplan.base.errors import InputError
 from ffplan.base.formatting import plural
 from ffplan.base.record import record
 from ffplan.calibration.serving_fit import FRACTIONS, NAMES, predicted
-from ffplan.calibration.serving_loads import FittedRun, RunRefusedError, fitted_run
+from ffplan.calibration.serving_loads import _fitted_run, _FittedRun, _RunRefusedError
 from ffplan.calibration.serving_overlay import (
-    constant_text,
-    overlay_text,
-    own_key,
-    own_source,
-    rates_block,
-    release_rates,
-    with_constants,
+    _constant_text,
+    _overlay_text,
+    _own_key,
+    _own_source,
+    _rates_block,
+    _release_rates,
+    _with_constants,
 )
-from ffplan.calibration.serving_prior import Prior, ToldConstants, release_prior, told_constants
-from ffplan.calibration.serving_runs import finding_at, setup_of, stated_run
+from ffplan.calibration.serving_prior import Prior, _release_prior, _told_constants, _ToldConstants
+from ffplan.calibration.serving_runs import _finding_at, _setup_of, _stated_run
 from ffplan.catalog.engines import ANY, Engine
 from ffplan.results.design import SCHEMA_VERSION
 from ffplan.results.serving_runs import MeasureErrors, RefusedRun, ServingCalibration
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from ffplan.base.errors import Finding
-    from ffplan.calibration.serving_runs import MeasuredSetup, ServingRequest, StatedRun
+    from ffplan.calibration.serving_runs import ServingRequest, _MeasuredSetup, _StatedRun
     from ffplan.catalog.store import Catalog
     from ffplan.results.serving_runs import BenchmarkRun
 
@@ -70,14 +70,14 @@ class ServingResult:
         return (*doubts, *missed)
 
 
-def _errors(row: FittedRun, engine: Engine, setup: MeasuredSetup) -> dict[str, float]:
+def _errors(row: _FittedRun, engine: Engine, setup: _MeasuredSetup) -> dict[str, float]:
     """Return the signed errors of a run's measures by the constants of an engine [1]."""
     speed = engine_speed(engine, setup.accelerator, row.served.run.precision)
     values = modelled(with_rates(row.served, speed.rates), row.point)
     return {name: signed_error(name, row.point[name], values[name]) for name in _MEASURES if name in row.point.numbers}
 
 
-def _aligned(row: FittedRun, prior: Prior, errors: dict[str, float]) -> FittedRun:
+def _aligned(row: _FittedRun, prior: Prior, errors: dict[str, float]) -> _FittedRun:
     """Return a run with its times as the fit's equation has them, which knows no waiting.
 
     Args:
@@ -97,8 +97,8 @@ def _aligned(row: FittedRun, prior: Prior, errors: dict[str, float]) -> FittedRu
 
 
 def _refused_or_rows(
-    setup: MeasuredSetup, stated: Sequence[StatedRun]
-) -> tuple[list[FittedRun], tuple[RefusedRun, ...]]:
+    setup: _MeasuredSetup, stated: Sequence[_StatedRun]
+) -> tuple[list[_FittedRun], tuple[RefusedRun, ...]]:
     """Return the runs that can be fitted, and the others with reasons.
 
     Raises:
@@ -107,14 +107,14 @@ def _refused_or_rows(
     rows, refused = [], []
     for one in stated:
         try:
-            rows.append(fitted_run(setup, one, one.run.file))
-        except RunRefusedError as reason:
+            rows.append(_fitted_run(setup, one, one.run.file))
+        except _RunRefusedError as reason:
             refused.append(RefusedRun(one.run.file, one.run.line, str(reason)))
     if not rows:
         remedy = "give runs that completed, below saturation"
         raise InputError(
             *(
-                finding_at(one.run, f"no run is left to fit: {run.reason}", remedy)
+                _finding_at(one.run, f"no run is left to fit: {run.reason}", remedy)
                 for one, run in zip(stated, refused, strict=True)
             )
         )
@@ -141,18 +141,18 @@ def calibrate_serving(
         ServeError: if no engine has the name.
         FitError: if the engine's file cannot be edited.
     """
-    setup = setup_of(catalog, runs, request)
+    setup = _setup_of(catalog, runs, request)
     stated = _stated(catalog, runs, request)
     rows, refused = _refused_or_rows(setup, stated)
-    prior = release_prior(setup.engine, setup.accelerator.id)
+    prior = _release_prior(setup.engine, setup.accelerator.id)
     before = [_errors(row, prior.engine, setup) for row in rows]
     rows = [_aligned(row, prior, errors) for row, errors in zip(rows, before, strict=True)]
-    constants = told_constants(rows, prior)
-    fitted = with_constants(prior.engine, setup.accelerator.id, constants.values)
+    constants = _told_constants(rows, prior)
+    fitted = _with_constants(prior.engine, setup.accelerator.id, constants.values)
     left_out = []
     for position, row in enumerate(rows if len(rows) >= LEAST_LEFT_OUT else ()):
-        others = told_constants([*rows[:position], *rows[position + 1 :]], prior)
-        without = with_constants(prior.engine, setup.accelerator.id, others.values)
+        others = _told_constants([*rows[:position], *rows[position + 1 :]], prior)
+        without = _with_constants(prior.engine, setup.accelerator.id, others.values)
         left_out.append(_errors(row, without, setup))
         if progress is not None:
             progress(position + 1)
@@ -174,17 +174,17 @@ def calibrate_serving(
     return ServingResult(report, _overlay(catalog, setup, prior, fitted, report=report, rows=rows, today=today))
 
 
-def _stated(catalog: Catalog, runs: Sequence[BenchmarkRun], request: ServingRequest) -> list[StatedRun]:
+def _stated(catalog: Catalog, runs: Sequence[BenchmarkRun], request: ServingRequest) -> list[_StatedRun]:
     """Return runs with everything that a replay takes.
 
     Raises:
         InputError: with the faults of every run.
     """
-    stated: list[StatedRun] = []
+    stated: list[_StatedRun] = []
     faults: list[Finding] = []
     for run in runs:
         try:
-            stated.append(stated_run(catalog, run, request))
+            stated.append(_stated_run(catalog, run, request))
         except InputError as error:
             faults += error.findings
     if faults:
@@ -192,7 +192,7 @@ def _stated(catalog: Catalog, runs: Sequence[BenchmarkRun], request: ServingRequ
     return stated
 
 
-def _assumed(rows: Sequence[FittedRun], request: ServingRequest) -> tuple[str, ...]:
+def _assumed(rows: Sequence[_FittedRun], request: ServingRequest) -> tuple[str, ...]:
     """Return what no file and no option says, and the replay assumes."""
     silent = sum(row.stated.run.shortest is None and row.served.run.load == "closed" for row in rows)
     if not silent or request.shortest is not None:
@@ -202,7 +202,7 @@ def _assumed(rows: Sequence[FittedRun], request: ServingRequest) -> tuple[str, .
     return (f"{what}; --shortest states a range",)
 
 
-def _moved(prior: Prior, constants: ToldConstants) -> tuple[Constant, ...]:
+def _moved(prior: Prior, constants: _ToldConstants) -> tuple[Constant, ...]:
     """Return the constants that runs tell, the most moved first."""
     rows = []
     for name, value in constants.values.items():
@@ -213,7 +213,7 @@ def _moved(prior: Prior, constants: ToldConstants) -> tuple[Constant, ...]:
                 name=name,
                 before=before,
                 after=value,
-                text=constant_text(name, value),
+                text=_constant_text(name, value),
                 note=constants.notes.get(name),
                 unit="1" if name in FRACTIONS else "s",
             )
@@ -244,7 +244,7 @@ def _measures(
 
 
 def _sources(
-    rows: list[FittedRun], before: list[dict[str, float]], after: list[dict[str, float]]
+    rows: list[_FittedRun], before: list[dict[str, float]], after: list[dict[str, float]]
 ) -> tuple[Fitted, ...]:
     """Return errors by file, over all measures."""
     found = []
@@ -267,33 +267,33 @@ def _sources(
 
 def _overlay(
     catalog: Catalog,
-    setup: MeasuredSetup,
+    setup: _MeasuredSetup,
     prior: Prior,
     fitted: Engine,
     *,
     report: ServingCalibration,
-    rows: Sequence[FittedRun],
+    rows: Sequence[_FittedRun],
     today: str,
 ) -> str:
     """Return the engine's file with the fitted constants."""
     accelerator, place = setup.accelerator.id, catalog.locate(setup.engine.id)
     assert place is not None
     told = {constant.name for constant in report.constants}
-    release, rates = release_rates(prior.engine, accelerator), fitted.rates[accelerator]
+    release, rates = _release_rates(prior.engine, accelerator), fitted.rates[accelerator]
     figures = {
         name: (
             float(getattr(rates, name).value),
-            own_key(accelerator) if name in told else getattr(release, name).source,
+            _own_key(accelerator) if name in told else getattr(release, name).source,
         )
         for name in NAMES
     }
     files = ", ".join(PurePath(source.source).name for source in report.sources)
     days = [row.stated.run.date for row in rows if row.stated.run.date is not None]
-    return overlay_text(
+    return _overlay_text(
         place[0].read_text(encoding="utf-8"),
         place[1],
         fitted,
         accelerator,
-        source=own_source(report, files, max(days, default=today)),
-        block=rates_block(accelerator, figures, (release.runs if prior.source != ANY else 0) + report.rows),
+        source=_own_source(report, files, max(days, default=today)),
+        block=_rates_block(accelerator, figures, (release.runs if prior.source != ANY else 0) + report.rows),
     )

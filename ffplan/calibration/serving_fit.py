@@ -79,7 +79,7 @@ _UNIT = Rates(
 
 
 @record
-class Observation:
+class _Observation:
     """A measured time of a token, with what each constant multiplies."""
 
     seconds: float
@@ -93,7 +93,7 @@ class Observation:
     """Seconds for constant 1, or number of times for constants in seconds."""
 
 
-def observed(served: ServedRun, point: ServedPoint, source: str) -> list[Observation]:
+def _observed(served: ServedRun, point: ServedPoint, source: str) -> list[_Observation]:
     """Return what a point measures: the time of a token, and of the first where requests hardly wait."""
     if point.output <= 1 and served.run.load != "static":
         return []
@@ -110,7 +110,7 @@ def observed(served: ServedRun, point: ServedPoint, source: str) -> list[Observa
     return found
 
 
-def _apart(served: ServedRun, pools: Pools, point: ServedPoint, source: str) -> list[Observation]:
+def _apart(served: ServedRun, pools: Pools, point: ServedPoint, source: str) -> list[_Observation]:
     """Return what a point with prefill and decoding apart measures.
 
     A token's time is that of the requests that decode, which are the rate times the time of their answers. Prompts take
@@ -145,7 +145,7 @@ def _observation(
     prompts: float | None = None,
     steps: float = 1.0,
     bound: bool = False,
-) -> Observation:
+) -> _Observation:
     """Return a measured time with its terms.
 
     Args:
@@ -192,7 +192,7 @@ def _observation(
         "moved": collective_seconds(unit, batch) + hand_over_seconds(unit, batch),
     }
     run = served.run
-    return Observation(
+    return _Observation(
         seconds=seconds,
         groups=(served.engine.software, run.engine, run.accelerator, f"{run.engine} {run.accelerator}"),
         source=source,
@@ -232,7 +232,7 @@ class Fit:
 
     def __init__(
         self,
-        observations: Sequence[Observation],
+        observations: Sequence[_Observation],
         levels: Iterable[str] = LEVELS,
         prior: Mapping[str, tuple[float, float]] = PRIORS,
     ) -> None:
@@ -353,12 +353,12 @@ class Fit:
         variances = np.diag(np.linalg.inv(slopes.T @ slopes))[: len(NAMES)]
         return {name: float(1 - variance) for name, variance in zip(NAMES, variances, strict=True)}
 
-    def predicted(self, observations: Sequence[Observation]) -> Floats:
+    def predicted(self, observations: Sequence[_Observation]) -> Floats:
         """Return the times of a token of observations, which may be new [s]."""
         return predicted(observations, [self.constants(o.groups) for o in observations])
 
 
-def predicted(observations: Sequence[Observation], constants: Sequence[Mapping[str, float]]) -> Floats:
+def predicted(observations: Sequence[_Observation], constants: Sequence[Mapping[str, float]]) -> Floats:
     """Return the times of a token of observations [s].
 
     Args:
@@ -372,7 +372,7 @@ def _reciprocal(constants: Mapping[str, float]) -> dict[str, float]:
     return {name: 1 / value if name in FRACTIONS else value for name, value in constants.items()}
 
 
-def _table(observations: Sequence[Observation]) -> dict[str, Floats]:
+def _table(observations: Sequence[_Observation]) -> dict[str, Floats]:
     names = observations[0].terms
     return {name: np.array([o.terms[name] for o in observations]) for name in names}
 

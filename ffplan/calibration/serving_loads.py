@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ffplan.base.record import record
-from ffplan.calibration.serving_fit import Observation, observed
-from ffplan.calibration.serving_runs import StatedRun
+from ffplan.calibration.serving_fit import _Observation, _observed
+from ffplan.calibration.serving_runs import _StatedRun
 from ffplan.serving.room import requests_with_room
 from ffplan.validation.serving_replay import ServedPoint, ServedRun, points_of
 
 if TYPE_CHECKING:
-    from ffplan.calibration.serving_runs import MeasuredSetup
+    from ffplan.calibration.serving_runs import _MeasuredSetup
 
 _UNSATURATED = 0.9
 """Least share of the rate of arrival that completes where requests do not queue up [1]."""
@@ -21,21 +21,21 @@ _ROUNDS = 2
 """Requests for each that is under way from which a run has a steady state [1]."""
 
 
-class RunRefusedError(ValueError):
+class _RunRefusedError(ValueError):
     """A run cannot be fitted; the message says why."""
 
 
 @record
-class FittedRun:
+class _FittedRun:
     """A run with its one point, and what it measures."""
 
-    stated: StatedRun
+    stated: _StatedRun
     served: ServedRun
     point: ServedPoint
-    observations: tuple[Observation, ...]
+    observations: tuple[_Observation, ...]
 
 
-def _latency(stated: StatedRun) -> float:
+def _latency(stated: _StatedRun) -> float:
     """Return the mean time of a whole request [s].
 
     Raises:
@@ -45,11 +45,11 @@ def _latency(stated: StatedRun) -> float:
     if run.latency_ms is not None:
         return run.latency_ms / 1e3
     if run.ttft_ms is None or run.tpot_ms is None:
-        raise RunRefusedError("without the time of whole requests, its rate tells no number of requests under way")
+        raise _RunRefusedError("without the time of whole requests, its rate tells no number of requests under way")
     return (run.ttft_ms + (stated.output - 1) * run.tpot_ms) / 1e3
 
 
-def _arriving(stated: StatedRun) -> float:
+def _arriving(stated: _StatedRun) -> float:
     """Return the mean number of requests under way of a run whose requests arrive at a rate.
 
     Raises:
@@ -63,7 +63,7 @@ def _arriving(stated: StatedRun) -> float:
     """
     run, seconds = stated.run, _latency(stated)
     if run.rate is None:
-        raise RunRefusedError("it does not say at which rate requests arrived")
+        raise _RunRefusedError("it does not say at which rate requests arrived")
     arrived = run.rate
     if run.requests is not None:
         # the last requests of a run complete after its arrivals end
@@ -72,13 +72,13 @@ def _arriving(stated: StatedRun) -> float:
     if completed is None and run.requests is not None and run.seconds is not None:
         completed = run.requests / run.seconds
     if completed is not None and completed < _UNSATURATED * arrived:
-        raise RunRefusedError(
+        raise _RunRefusedError(
             f"above saturation: {run.rate:.4g} requests/s arrived and {completed:.4g} completed, so that they queued up"
         )
     return run.rate * seconds
 
 
-def _times(stated: StatedRun) -> dict[str, float]:
+def _times(stated: _StatedRun) -> dict[str, float]:
     """Return the measured times.
 
     Raises:
@@ -88,13 +88,13 @@ def _times(stated: StatedRun) -> dict[str, float]:
     times = {"ttft_ms": run.ttft_ms, "tpot_ms": run.tpot_ms}
     found = {name: value for name, value in times.items() if value is not None}
     if not found:
-        raise RunRefusedError("it has neither a time to the first token nor one of the further ones")
+        raise _RunRefusedError("it has neither a time to the first token nor one of the further ones")
     if stated.output <= 1:
-        raise RunRefusedError("answers of one token have no further tokens to time")
+        raise _RunRefusedError("answers of one token have no further tokens to time")
     return found
 
 
-def _served(setup: MeasuredSetup, stated: StatedRun, load: str, numbers: dict[str, float]) -> ServedRun:
+def _served(setup: _MeasuredSetup, stated: _StatedRun, load: str, numbers: dict[str, float]) -> ServedRun:
     """Return a run for a replay.
 
     Raises:
@@ -103,10 +103,10 @@ def _served(setup: MeasuredSetup, stated: StatedRun, load: str, numbers: dict[st
     try:
         return stated.served(setup, load, numbers)
     except ValueError:
-        raise RunRefusedError("a length, a time or a way of its plan is beyond what can be measured") from None
+        raise _RunRefusedError("a length, a time or a way of its plan is beyond what can be measured") from None
 
 
-def _room(setup: MeasuredSetup, stated: StatedRun) -> float:
+def _room(setup: _MeasuredSetup, stated: _StatedRun) -> float:
     """Return how many requests have room on the whole copy [1].
 
     Raises:
@@ -117,11 +117,11 @@ def _room(setup: MeasuredSetup, stated: StatedRun) -> float:
     room = float(held) * served.run.data
     if room < 1:
         name, gpus = setup.accelerator.id, int(served.served.deployment.gpus)
-        raise RunRefusedError(f"`{stated.model.id}` at {served.run.precision} has no room on {gpus} x {name}")
+        raise _RunRefusedError(f"`{stated.model.id}` at {served.run.precision} has no room on {gpus} x {name}")
     return room
 
 
-def _queued(stated: StatedRun, room: float) -> tuple[str, dict[str, float]]:
+def _queued(stated: _StatedRun, room: float) -> tuple[str, dict[str, float]]:
     """Return load and numbers of a run whose requests were all sent at once.
 
     Raises:
@@ -129,17 +129,17 @@ def _queued(stated: StatedRun, room: float) -> tuple[str, dict[str, float]]:
     """
     run = stated.run
     if run.tokens_s is None:
-        raise RunRefusedError("all requests were sent at once, and it has no output tokens per second")
+        raise _RunRefusedError("all requests were sent at once, and it has no output tokens per second")
     if run.requests is not None and run.requests <= room:
         return "static", {"batch": run.requests, "tokens_s": run.tokens_s}
     if run.requests is not None and run.requests < _ROUNDS * room:
-        raise RunRefusedError(
+        raise _RunRefusedError(
             f"too short: {run.requests:,.0f} requests sent at once, and {room:,.0f} have room at a time"
         )
     return "offline", {"tokens_s": run.tokens_s}
 
 
-def fitted_run(setup: MeasuredSetup, stated: StatedRun, source: str) -> FittedRun:
+def _fitted_run(setup: _MeasuredSetup, stated: _StatedRun, source: str) -> _FittedRun:
     """Return a run with what it measures.
 
     Args:
@@ -150,7 +150,7 @@ def fitted_run(setup: MeasuredSetup, stated: StatedRun, source: str) -> FittedRu
     """
     run, under_way = stated.run, 0.0
     if run.refused:
-        raise RunRefusedError(run.refused)
+        raise _RunRefusedError(run.refused)
     room = _room(setup, stated)
     if run.load == "queued":
         load, numbers = _queued(stated, room)
@@ -158,20 +158,20 @@ def fitted_run(setup: MeasuredSetup, stated: StatedRun, source: str) -> FittedRu
         load, numbers = "closed", _times(stated)
         under_way = run.concurrency if run.concurrency is not None else _arriving(stated)
         if under_way > _SLACK * room:
-            raise RunRefusedError(
+            raise _RunRefusedError(
                 f"above saturation: {under_way:,.0f} requests under way, and {room:,.0f} have room, so that they queued"
             )
         if run.concurrency is not None and run.requests is not None and run.requests < _ROUNDS * under_way:
-            raise RunRefusedError(
+            raise _RunRefusedError(
                 f"too short: {run.requests:,.0f} requests in all at {under_way:,.0f} under way is no steady load"
             )
         numbers = {"concurrency": under_way, **numbers}
     served = _served(setup, stated, load, numbers)
     point = next(points_of(served))
-    seen = tuple(observed(served, point, source))
+    seen = tuple(_observed(served, point, source))
     if run.concurrency is not None and stated.shortest == 1 and under_way > served.run.data:
         # answers of one length end together, and the next prompts then wait for each other
         seen = tuple(one for one in seen if not one.terms["first"])
     if not seen:
-        raise RunRefusedError("its first tokens wait for each other, and it has no time of the further ones")
-    return FittedRun(stated, served, point, seen)
+        raise _RunRefusedError("its first tokens wait for each other, and it has no time of the further ones")
+    return _FittedRun(stated, served, point, seen)

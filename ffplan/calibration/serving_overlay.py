@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ffplan.base.errors import InputError
 from ffplan.calibration.fit import FitError
-from ffplan.calibration.overlay import source_line
+from ffplan.calibration.overlay import _source_line
 from ffplan.calibration.serving_fit import FRACTIONS, NAMES
 from ffplan.catalog.engines import ANY, Engine
 from ffplan.inputs.composer import compose
@@ -24,17 +24,17 @@ _CLOSE = 1e-3
 """Relative distance within which a constant was read back as written [1]."""
 
 
-def own_key(accelerator: str) -> str:
+def _own_key(accelerator: str) -> str:
     """Return the key under `sources` of constants fitted on a user's runs on an accelerator."""
     return f"measured-{accelerator}"
 
 
-def constant_text(name: str, value: float) -> str:
+def _constant_text(name: str, value: float) -> str:
     """Return a constant of an engine as files have it: a percentage, or microseconds."""
     return f"{100 * value:.2f} %" if name in FRACTIONS else f"{1e6 * value:.4g} us"
 
 
-def rates_block(accelerator: str, figures: Mapping[str, tuple[float, str]], runs: int) -> str:
+def _rates_block(accelerator: str, figures: Mapping[str, tuple[float, str]], runs: int) -> str:
     """Return the constants of an engine on an accelerator as lines of its `rates`.
 
     Args:
@@ -44,29 +44,29 @@ def rates_block(accelerator: str, figures: Mapping[str, tuple[float, str]], runs
     """
     lines = [f"  {accelerator}:"]
     for name, (value, source) in figures.items():
-        lines.append(f"    {name}: {{value: {constant_text(name, value)}, source: {source}}}")
+        lines.append(f"    {name}: {{value: {_constant_text(name, value)}, source: {source}}}")
     return "\n".join([*lines, *([f"    runs: {runs}"] if runs else [])])
 
 
-def with_constants(engine: Engine, accelerator: str, values: Mapping[str, float]) -> Engine:
+def _with_constants(engine: Engine, accelerator: str, values: Mapping[str, float]) -> Engine:
     """Return an engine with other constants on an accelerator; the others are those of the release.
 
     Args:
         accelerator: id of the accelerator.
         values: fractions and seconds by name.
     """
-    base = release_rates(engine, accelerator)
+    base = _release_rates(engine, accelerator)
     changed = {name: getattr(base, name).model_copy(update={"value": value}) for name, value in values.items()}
     rates = {**engine.rates, accelerator: base.model_copy(update=changed)}
     return engine.model_copy(update={"rates": rates})
 
 
-def release_rates(engine: Engine, accelerator: str) -> EngineRates:
+def _release_rates(engine: Engine, accelerator: str) -> EngineRates:
     """Return the constants of an engine on an accelerator; those of any where it has none of its own."""
     return engine.rates.get(accelerator) or engine.rates[ANY]
 
 
-def overlay_text(text: str, name: str, fitted: Engine, accelerator: str, *, source: str, block: str) -> str:
+def _overlay_text(text: str, name: str, fitted: Engine, accelerator: str, *, source: str, block: str) -> str:
     """Return the text of an engine's file with the constants of one accelerator replaced or added.
 
     Args:
@@ -80,7 +80,7 @@ def overlay_text(text: str, name: str, fitted: Engine, accelerator: str, *, sour
     Raises:
         FitError: if the file is written in a way that cannot be edited.
     """
-    key = own_key(accelerator)
+    key = _own_key(accelerator)
     changed = re.sub(rf"^  {re.escape(accelerator)}:[ ]*\n(?:    .*\n?)*", "", text, flags=re.MULTILINE)
     changed = re.sub(rf"^  {re.escape(key)}: .*\n", "", changed, flags=re.MULTILINE)
     changed = re.sub(r"^sources:.*\n", lambda match: f"{match[0]}{source}\n", changed, count=1, flags=re.MULTILINE)
@@ -99,7 +99,7 @@ def overlay_text(text: str, name: str, fitted: Engine, accelerator: str, *, sour
     return changed
 
 
-def own_source(report: ServingCalibration, files: str, date: str) -> str:
+def _own_source(report: ServingCalibration, files: str, date: str) -> str:
     """Return the line of a fit under `sources`.
 
     Args:
@@ -109,4 +109,4 @@ def own_source(report: ServingCalibration, files: str, date: str) -> str:
     first = report.errors[0]
     error = f"mean error of {first.measure} {first.mean_after:.1%}"
     title = f"ffplan model calibrate serving on {files}: {report.rows} runs, {error}"
-    return source_line(own_key(report.accelerator), title, date)
+    return _source_line(_own_key(report.accelerator), title, date)

@@ -8,14 +8,14 @@ import numpy as np
 
 from ffplan.base.record import record
 from ffplan.calibration.serving_fit import FRACTIONS, LEVELS, NAMES, PRIORS, SPREAD, Fit
-from ffplan.calibration.serving_overlay import own_key, release_rates
+from ffplan.calibration.serving_overlay import _own_key, _release_rates
 from ffplan.catalog.engines import ANY, Engine
 from ffplan.catalog.store import Catalog
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ffplan.calibration.serving_loads import FittedRun
+    from ffplan.calibration.serving_loads import _FittedRun
 
 _LEVELS = 2
 """Factors by which a setup may differ from a release with runs on its accelerator: the release's there, and its own."""
@@ -40,22 +40,22 @@ class Prior:
 
 
 @record
-class ToldConstants:
+class _ToldConstants:
     """Fitted constants that runs tell."""
 
     values: dict[str, float]
     notes: dict[str, str]
 
 
-def release_prior(engine: Engine, accelerator: str) -> Prior:
+def _release_prior(engine: Engine, accelerator: str) -> Prior:
     """Return what a fit starts from: the release, and never constants of an earlier fit to runs of the user."""
-    rates = release_rates(engine, accelerator)
-    if own_key(accelerator) in {getattr(rates, name).source for name in NAMES}:
+    rates = _release_rates(engine, accelerator)
+    if _own_key(accelerator) in {getattr(rates, name).source for name in NAMES}:
         shipped = Catalog()
         if engine.id in shipped.ids_of("engine"):
             part = shipped.entry(engine.id).part
             assert isinstance(part, Engine)
-            engine, rates = part, release_rates(part, accelerator)
+            engine, rates = part, _release_rates(part, accelerator)
     own = accelerator in engine.rates
     levels = _LEVELS if own else len(LEVELS)
     values = {}
@@ -66,7 +66,7 @@ def release_prior(engine: Engine, accelerator: str) -> Prior:
     return Prior(engine, accelerator if own else ANY, values)
 
 
-def told_constants(rows: Sequence[FittedRun], prior: Prior) -> ToldConstants:
+def _told_constants(rows: Sequence[_FittedRun], prior: Prior) -> _ToldConstants:
     """Return the constants that runs tell, from the release's as the prior."""
     fit = Fit([seen for row in rows for seen in row.observations], (), prior.values)
     told, values, notes = fit.told(), {}, {}
@@ -80,4 +80,4 @@ def told_constants(rows: Sequence[FittedRun], prior: Prior) -> ToldConstants:
             notes[name] = "at its bound, the whole rate of the hardware"
         elif away > FAR:
             notes[name] = f"{away:.1f} deviations of its prior from the release"
-    return ToldConstants(values, notes)
+    return _ToldConstants(values, notes)

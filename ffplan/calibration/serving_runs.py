@@ -68,7 +68,7 @@ class ServingRequest:
 
 
 @record
-class MeasuredSetup:
+class _MeasuredSetup:
     """Engine and accelerator that all runs share."""
 
     engine: Engine
@@ -77,7 +77,7 @@ class MeasuredSetup:
 
 
 @record
-class StatedRun:
+class _StatedRun:
     """A run with everything that a replay takes, but its load."""
 
     run: BenchmarkRun
@@ -91,7 +91,7 @@ class StatedRun:
     shortest: float
     """Least length as a fraction of the nominal one [1]."""
 
-    def served(self, setup: MeasuredSetup, load: str, numbers: dict[str, float]) -> ServedRun:
+    def served(self, setup: _MeasuredSetup, load: str, numbers: dict[str, float]) -> ServedRun:
         """Return the run for a replay.
 
         Args:
@@ -117,7 +117,7 @@ class StatedRun:
         return serve_run(ServingRun.model_validate(fields), self.model, setup.accelerator, setup.engine, links)
 
 
-def finding_at(run: BenchmarkRun, message: str, remedy: str) -> Finding:
+def _finding_at(run: BenchmarkRun, message: str, remedy: str) -> Finding:
     """Return a fault at a run."""
     return Finding(
         rule=RULE, severity=Severity.ERROR, file=run.file, line=run.line, column=1, message=message, remedy=remedy
@@ -158,13 +158,13 @@ def _accelerator(catalog: Catalog, runs: Sequence[BenchmarkRun], name: str | Non
             close = sorted({text for found in named.values() for text in found})
             choices = f"one of {', '.join(close)}" if close else "such as h100-sxm-80gb"
             remedy = f"give --accelerator, {choices}"
-            raise InputError(finding_at(runs[0], "nothing says on which accelerator it ran", remedy))
+            raise InputError(_finding_at(runs[0], "nothing says on which accelerator it ran", remedy))
     part = catalog.entry(name).part
     assert isinstance(part, Accelerator)
     for run in runs:
         if run.accelerator and is_another(run.accelerator, part):
             message = f"the run is of `{run.accelerator}`, and the accelerator is `{part.id}`"
-            faults.append(finding_at(run, message, "calibrate one accelerator at a time, by its own --accelerator"))
+            faults.append(_finding_at(run, message, "calibrate one accelerator at a time, by its own --accelerator"))
     if faults:
         raise InputError(*faults)
     return part
@@ -181,11 +181,11 @@ def _engine(catalog: Catalog, runs: Sequence[BenchmarkRun], name: str | None) ->
     if name is None:
         if len(said) != 1 or None in said:
             remedy = "give --engine, such as vllm-2026; `ffplan catalog list engines` lists them"
-            raise InputError(finding_at(runs[0], "nothing says which release of which engine it ran", remedy))
+            raise InputError(_finding_at(runs[0], "nothing says which release of which engine it ran", remedy))
         name = said.pop()
     engine = engine_of(catalog, str(name))
     faults = [
-        finding_at(
+        _finding_at(
             run,
             f"the run is of `{run.software}`, and --engine names a release of {engine.software}",
             "calibrate one engine at a time, by its own --engine",
@@ -198,7 +198,7 @@ def _engine(catalog: Catalog, runs: Sequence[BenchmarkRun], name: str | None) ->
     return engine
 
 
-def setup_of(catalog: Catalog, runs: Sequence[BenchmarkRun], request: ServingRequest) -> MeasuredSetup:
+def _setup_of(catalog: Catalog, runs: Sequence[BenchmarkRun], request: ServingRequest) -> _MeasuredSetup:
     """Return engine and accelerator of all runs.
 
     Raises:
@@ -208,7 +208,7 @@ def setup_of(catalog: Catalog, runs: Sequence[BenchmarkRun], request: ServingReq
     accelerator = _accelerator(catalog, runs, request.accelerator)
     library = catalog.entry(accelerator.library).part
     assert isinstance(library, Library)
-    return MeasuredSetup(_engine(catalog, runs, request.engine), accelerator, library)
+    return _MeasuredSetup(_engine(catalog, runs, request.engine), accelerator, library)
 
 
 class _Settling:
@@ -230,10 +230,10 @@ class _Settling:
         """
         if said is not None and given is not None and said != given:
             message = f"the file says {words} {said}, and {option} says {given}"
-            self.faults.append(finding_at(self.run, message, f"leave {option} out, or give such files on their own"))
+            self.faults.append(_finding_at(self.run, message, f"leave {option} out, or give such files on their own"))
         elif said is None and given is None and example is not None:
             message = f"nothing says the {words}"
-            self.faults.append(finding_at(self.run, message, f"give {option}, such as {option} {example}"))
+            self.faults.append(_finding_at(self.run, message, f"give {option}, such as {option} {example}"))
         return given if said is None else said
 
     def length(self, words: str, option: str, said: float | None, given: int | None) -> float:
@@ -255,7 +255,7 @@ def _model(settling: _Settling, catalog: Catalog, given: str | None) -> str | No
     said = model_id(name, catalog.ids_of("model")) if name else None
     if said is None and given is None and name:
         message, remedy = f"the catalogue has no model by the name `{name}`", "give --model, such as llama3.1-70b"
-        settling.faults.append(finding_at(settling.run, message, remedy))
+        settling.faults.append(_finding_at(settling.run, message, remedy))
         return None
     found: str | None = settling.value("model", "--model", said, given, "llama3.1-70b")
     return found
@@ -276,7 +276,7 @@ def _precision(settling: _Settling, checkpoint: str, given: str | None) -> str |
     return found
 
 
-def stated_run(catalog: Catalog, run: BenchmarkRun, request: ServingRequest) -> StatedRun:
+def _stated_run(catalog: Catalog, run: BenchmarkRun, request: ServingRequest) -> _StatedRun:
     """Return a run with everything that a replay takes.
 
     Raises:
@@ -287,7 +287,7 @@ def stated_run(catalog: Catalog, run: BenchmarkRun, request: ServingRequest) -> 
     model = catalog.entry(name).part if name else None
     shape = model.transformer if isinstance(model, Model) else None
     if model is not None and shape is None:
-        settling.faults.append(finding_at(run, f"`{name}` is no transformer", "give --model with a language model"))
+        settling.faults.append(_finding_at(run, f"`{name}` is no transformer", "give --model with a language model"))
     precision = _precision(settling, shape.checkpoint if shape else "bf16", request.precision)
     plan = {
         field: settling.value(words, option, getattr(run, field), getattr(request, field), example)
@@ -297,10 +297,10 @@ def stated_run(catalog: Catalog, run: BenchmarkRun, request: ServingRequest) -> 
     output = settling.length("length of answers", "--osl", run.output, request.output)
     if shape is not None and plan["tensor"] and shape.heads % plan["tensor"]:
         message = f"`{name}` has {shape.heads} heads, which {plan['tensor']} tensor ranks do not divide"
-        settling.faults.append(finding_at(run, message, "correct the tensor parallelism"))
+        settling.faults.append(_finding_at(run, message, "correct the tensor parallelism"))
     shortest = settling.share("shortest length over the largest", "--shortest", run.shortest, request.shortest)
     if settling.faults:
         raise InputError(*settling.faults)
     assert isinstance(model, Model)
     fields = {"precision": precision, "cache": request.kv, **{name: ways or 1 for name, ways in plan.items()}}
-    return StatedRun(run=run, model=model, fields=fields, prompt=prompt, output=output, shortest=shortest)
+    return _StatedRun(run=run, model=model, fields=fields, prompt=prompt, output=output, shortest=shortest)

@@ -21,7 +21,7 @@ _WITH_CPU = re.compile(r"^G[HB][0-9]")
 
 
 @record
-class DeviceName:
+class _DeviceName:
     """Model, form and memory in an accelerator's name."""
 
     models: frozenset[str]
@@ -32,7 +32,7 @@ class DeviceName:
     """Memory as in the name [GB]; empty if the name has none."""
 
 
-def device_name(text: str) -> DeviceName:
+def _device_name(text: str) -> _DeviceName:
     """Parse an accelerator's name.
 
     Args:
@@ -44,7 +44,7 @@ def device_name(text: str) -> DeviceName:
         left = pattern.sub(" ", left)
     models = frozenset(_MODEL.findall(left))
     with_cpu = any(map(_WITH_CPU.match, models))
-    return DeviceName(models, form[1] if form else "", memory[1] if memory and not with_cpu else "")
+    return _DeviceName(models, form[1] if form else "", memory[1] if memory and not with_cpu else "")
 
 
 def is_another(text: str, part: Accelerator) -> bool:
@@ -53,7 +53,7 @@ def is_another(text: str, part: Accelerator) -> bool:
     Args:
         text: the name that a driver prints.
     """
-    said, known = device_name(text), device_name(part.name)
+    said, known = _device_name(text), _device_name(part.name)
     if not said.models or not known.models:
         return False
     if not said.models & known.models:

@@ -25,7 +25,7 @@ def base_name(data: Any) -> str | None:
     return name if isinstance(name, str) else None
 
 
-def with_base(data: dict[str, Any], base: dict[str, Any]) -> dict[str, Any]:
+def _with_base(data: dict[str, Any], base: dict[str, Any]) -> dict[str, Any]:
     """Merge the data of a profile with its base.
 
     Args:
@@ -45,7 +45,7 @@ def with_base(data: dict[str, Any], base: dict[str, Any]) -> dict[str, Any]:
     return merged
 
 
-def extension_faults(document: Document, base: dict[str, Any]) -> Iterator[Finding]:
+def _extension_faults(document: Document, base: dict[str, Any]) -> Iterator[Finding]:
     """Yield faults of a profile's changes to its base.
 
     Args:

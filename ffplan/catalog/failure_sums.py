@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ffplan.inputs.document import Document
 
 
-def sum_faults(study: Part, document: Document) -> Iterator[Finding]:
+def _sum_faults(study: Part, document: Document) -> Iterator[Finding]:
     """Yield printed sums of a failure study that its classes do not add up to."""
     assert isinstance(study, FailureStudy)
     for name, printed in study.printed.items():

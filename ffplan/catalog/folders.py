@@ -99,12 +99,12 @@ def _walked(root: Root, skipped: str | None = None) -> list[tuple[str, str]]:
         raise UsageError(f"ffplan: --catalog {root.label}: cannot be read: {reason}") from None
 
 
-def shipped_index(root: Root) -> Index:
+def _shipped_index(root: Root) -> Index:
     """Index the shipped catalogue by file names, without reading any file."""
     return Index({name: (path,) for name, path in _walked(root, MEASUREMENTS)}, {})
 
 
-def placed_index(root: Root, content: Callable[[Path, str], bytes] = read_bytes, *, strict: bool = True) -> Index:
+def _placed_index(root: Root, content: Callable[[Path, str], bytes] = read_bytes, *, strict: bool = True) -> Index:
     """Index a user's folder by the kinds and ids that its files state.
 
     Args:
@@ -161,7 +161,7 @@ def _of_document(document: Document) -> tuple[str, str] | None:
     if isinstance(kind, str) and kind in OTHER_FILES:
         return None
     if not isinstance(kind, str) or kind not in KINDS:
-        raise InputError(unknown_kind(document, kind))
+        raise InputError(_unknown_kind(document, kind))
     if not isinstance(name, str) or not IDENTIFIER.fullmatch(name):
         message = f"the {kind} has no `id`" if name is None else f"`{str(name)[:40]}` is no id of the {kind}"
         remedy = pattern_remedy(IDENTIFIER.pattern)
@@ -169,7 +169,7 @@ def _of_document(document: Document) -> tuple[str, str] | None:
     return kind, name
 
 
-def unknown_kind(document: Document, kind: object) -> Finding:
+def _unknown_kind(document: Document, kind: object) -> Finding:
     """Return the finding for a catalogue file of unknown kind.
 
     Args:
@@ -180,7 +180,7 @@ def unknown_kind(document: Document, kind: object) -> Finding:
     return document.finding("schema-choice", ("kind",), message, kind_hint(str(kind)))
 
 
-def other_id(file: str, stated: str, name: str) -> InputError:
+def _other_id(file: str, stated: str, name: str) -> InputError:
     """Return the fault of a shipped file whose id differs from its name."""
     message = f"the id `{stated}` differs from the file name `{name}`"
     return located("catalog-id", file, (1, 1), message, "name the file after the id")

@@ -80,7 +80,7 @@ def kind_hint(name: str) -> str:
     return f"did you mean `{meant}`?" if meant else did_you_mean(name, KINDS, what="kind")
 
 
-def model_of(kind: str) -> type[Part]:
+def _model_of(kind: str) -> type[Part]:
     """Return the model of a kind of part."""
     module, name = KINDS[kind].split(".")
     model: type[Part] = getattr(import_module(f"ffplan.catalog.{module}"), name)

@@ -59,17 +59,17 @@ def _admitted(catalog: Catalog, file: str) -> str:
     Raises:
         InputError: if the file has neither.
     """
-    from ffplan.catalog.configs.part import no_dimensions, read_import
+    from ffplan.catalog.configs.part import _no_dimensions, read_import
 
     found = read_import(file)
     if found.model is not None:
         return catalog.admit(found.model.entry, file).part.id
     if found.launch is None or not found.launch.part:
-        raise no_dimensions(file)
+        raise _no_dimensions(file)
     return found.launch.part
 
 
-class CatalogNames:
+class _CatalogNames:
     """Ids of the parts of a catalogue, as validation asks for them."""
 
     def __init__(self, catalog: Catalog) -> None:
@@ -87,9 +87,9 @@ class CatalogNames:
         """Return what is wrong with a name as the id of a part, and the remedy; None of an id of a part."""
         if self.catalog.locate(name) is not None:
             return None
-        from ffplan.catalog.kinds import model_of
+        from ffplan.catalog.kinds import _model_of
 
-        return unknown_part(name, self._ids(kinds), model_of(kinds[0]).kind_words)
+        return unknown_part(name, self._ids(kinds), _model_of(kinds[0]).kind_words)
 
 
 def naming(catalog: Catalog, *, strict: bool = False) -> PartNaming:
@@ -98,4 +98,4 @@ def naming(catalog: Catalog, *, strict: bool = False) -> PartNaming:
     Args:
         strict: unknown ids are faults of the schema.
     """
-    return PartNaming(CatalogNames(catalog), strict=strict)
+    return PartNaming(_CatalogNames(catalog), strict=strict)

@@ -76,7 +76,7 @@ class RentBook(Part):
     """Offers by id, such as aws-p5-h100-3-year."""
 
 
-def inherit(book: PriceBook, base: PriceBook) -> PriceBook:
+def _inherit(book: PriceBook, base: PriceBook) -> PriceBook:
     """Extend a price book with another's prices for parts that it lacks.
 
     Args:

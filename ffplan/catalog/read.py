@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 from ffplan.base.errors import InputError
 from ffplan.base.record import record
-from ffplan.catalog.extended import extension_faults, with_base
-from ffplan.catalog.folders import unknown_kind
-from ffplan.catalog.kinds import KINDS, model_of
+from ffplan.catalog.extended import _extension_faults, _with_base
+from ffplan.catalog.folders import _unknown_kind
+from ffplan.catalog.kinds import KINDS, _model_of
 from ffplan.catalog.parts import Part, Server, StorageServer, Switch
-from ffplan.catalog.topology import server_faults
+from ffplan.catalog.topology import _server_faults
 from ffplan.inputs.document import Document
 from ffplan.inputs.suggest import did_you_mean
 from ffplan.inputs.trusted import trusted
@@ -45,7 +45,7 @@ class Entry:
     def data(self) -> Any:
         """Its data, merged with the extended reliability profile."""
         data = self.document.data
-        return data if self.base is None or self.part.kind != "reliability" else with_base(data, self.base.data)
+        return data if self.base is None or self.part.kind != "reliability" else _with_base(data, self.base.data)
 
     def document_of(self, path: tuple[str | int, ...]) -> Document:
         """Return the file that states the value at a path: its own, or an extended one."""
@@ -67,7 +67,7 @@ def holds(data: Any, path: tuple[str | int, ...]) -> bool:
     return True
 
 
-def recalled_paths(part: Part) -> tuple[tuple[str | int, ...], ...]:
+def _recalled_paths(part: Part) -> tuple[tuple[str | int, ...], ...]:
     """Return the paths of the recalled figures (status R) of a part."""
     return tuple(
         path for path, figure in part.figures() if (figure.status or part.sources[figure.source].status) == "R"
@@ -84,19 +84,19 @@ def read_part(document: Document, base: Entry | None = None, *, shipped: bool = 
     Raises:
         InputError: if the file is wrong.
     """
-    if base is not None and not shipped and (faults := list(extension_faults(document, base.data))):
+    if base is not None and not shipped and (faults := list(_extension_faults(document, base.data))):
         raise InputError(*faults)
-    data = document.data if base is None else with_base(document.data, base.data)
-    part = trusted(model_of(data["kind"]), data) if shipped else _part(document, data)
-    recalled = (path for path in recalled_paths(part) if base is None or holds(document.data, path))
+    data = document.data if base is None else _with_base(document.data, base.data)
+    part = trusted(_model_of(data["kind"]), data) if shipped else _part(document, data)
+    recalled = (path for path in _recalled_paths(part) if base is None or holds(document.data, path))
     return Entry(part=part, document=document, recalled=tuple(recalled), base=base)
 
 
 def _part(document: Document, data: Any) -> Part:
     kind = data.get("kind") if isinstance(data, dict) else None
     if not isinstance(kind, str) or kind not in KINDS:
-        raise InputError(unknown_kind(document, kind))
-    part = validate(model_of(kind), document, data)
+        raise InputError(_unknown_kind(document, kind))
+    part = validate(_model_of(kind), document, data)
     faults = list(_part_faults(part, document))
     if faults:
         raise InputError(*faults)
@@ -129,11 +129,11 @@ def _part_faults(part: Part, document: Document) -> Iterator[Finding]:
             f"write `method: {METHODS[part.id]}`",
         )
     if part.kind == "failure-study":
-        from ffplan.catalog.failure_sums import sum_faults
+        from ffplan.catalog.failure_sums import _sum_faults
 
-        yield from sum_faults(part, document)
+        yield from _sum_faults(part, document)
     if isinstance(part, Server | StorageServer):
-        yield from server_faults(part, document)
+        yield from _server_faults(part, document)
         if part.power.training and part.power.maximum and part.power.training.value > part.power.maximum.value:
             yield document.finding(
                 "number-range",

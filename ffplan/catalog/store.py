@@ -12,10 +12,10 @@ from ffplan.base.errors import Finding, InputError, UsageError
 from ffplan.base.formatting import article
 from ffplan.base.paths import data_folder
 from ffplan.catalog.extended import base_name
-from ffplan.catalog.folders import Root, other_id, placed_index, shipped_index
+from ffplan.catalog.folders import Root, _other_id, _placed_index, _shipped_index
 from ffplan.catalog.kinds import KINDS
 from ffplan.catalog.parts import Part
-from ffplan.catalog.read import METHODS, Entry, read_part, recalled_paths
+from ffplan.catalog.read import METHODS, Entry, _recalled_paths, read_part
 from ffplan.inputs.document import Document, parse_document, read_bytes
 from ffplan.inputs.part_ids import unknown_part
 from ffplan.inputs.suggest import did_you_mean
@@ -55,9 +55,9 @@ class Catalog:
         shipped = Root(data_folder("catalogs"), "catalogs")
         self._roots = [*first, *named, shipped]
         indexes = [
-            *(placed_index(root, self._content, strict=False) for root in first),
-            *(placed_index(root, self._content) for root in named),
-            shipped_index(shipped),
+            *(_placed_index(root, self._content, strict=False) for root in first),
+            *(_placed_index(root, self._content) for root in named),
+            _shipped_index(shipped),
         ]
         self._indexes = [index.files for index in indexes]
         self._places: dict[tuple[str, int], tuple[Path, str]] = {}
@@ -175,10 +175,10 @@ class Catalog:
             path, label = self._place(*key)
             whole = self._part(path, label, shipped=self._ships(key[1]))
             if whole.part.id != key[0]:
-                raise other_id(label, whole.part.id, key[0])
+                raise _other_id(label, whole.part.id, key[0])
             document = whole.document
             part = self._with_constants(whole.part, document, key[1])
-            recalled = whole.recalled if part is whole.part else recalled_paths(part)
+            recalled = whole.recalled if part is whole.part else _recalled_paths(part)
             entry = Entry(part=part, document=document, recalled=recalled, key=key)
             merged = self._read[key] = self._extended(entry, (*chain, key)) if part.kind == "price-book" else entry
             if merged is entry and part is whole.part:  # it takes nothing of another, which would count as read
@@ -187,7 +187,7 @@ class Catalog:
 
     def _extended(self, entry: Entry, chain: tuple[tuple[str, int], ...]) -> Entry:
         """Merge a price book with the prices of its base."""
-        from ffplan.catalog.prices import PriceBook, inherit
+        from ffplan.catalog.prices import PriceBook, _inherit
 
         book = entry.part
         if not isinstance(book, PriceBook) or book.extends is None:
@@ -204,7 +204,7 @@ class Catalog:
                     "two currencies are never added: give every price in one currency",
                 )
             )
-        return replace(entry, part=inherit(book, base.part), base=base)
+        return replace(entry, part=_inherit(book, base.part), base=base)
 
     def _base(self, model: type[Part], name: str, document: Document, chain: tuple[tuple[str, int], ...]) -> Entry:
         """Return the base of a part, which may have the same id in a later folder.

@@ -61,12 +61,12 @@ def path_of(file: str) -> str:
     return path.as_posix()
 
 
-def uri_of(file: str) -> str:
+def _uri_of(file: str) -> str:
     """Return a file as a relative URI reference."""
     return quote(path_of(file))
 
 
-def fingerprints(findings: tuple[Finding, ...]) -> list[str]:
+def _fingerprints(findings: tuple[Finding, ...]) -> list[str]:
     """Return a fingerprint of each finding, which outlives moved lines: of rule, file, field and repetition.
 
     A finding without a field takes its message in place of it.
@@ -80,7 +80,7 @@ def fingerprints(findings: tuple[Finding, ...]) -> list[str]:
     return prints
 
 
-def in_one_line(finding: Finding) -> str:
+def _in_one_line(finding: Finding) -> str:
     """Return message and remedy in one line."""
     text = f"{finding.message}; {finding.remedy}" if finding.remedy else finding.message
     return " ".join(text.split())

@@ -11,7 +11,7 @@ from ffplan.base.control_characters import inert, visible
 from ffplan.base.errors import Severity
 from ffplan.base.files import read_regular
 from ffplan.base.formatting import plural
-from ffplan.check.checked import fingerprints, in_one_line, path_of, uri_of
+from ffplan.check.checked import _fingerprints, _in_one_line, _uri_of, path_of
 from ffplan.inputs.limits import MAX_BYTES
 
 if TYPE_CHECKING:
@@ -61,10 +61,10 @@ def _only_recalled(finding: Finding) -> bool:
 
 
 def _json(checked: Checked) -> str:
-    from ffplan.check.run import findings_report
+    from ffplan.check.run import _findings_report
     from ffplan.report.formats.data import to_json
 
-    return to_json(findings_report(checked))
+    return to_json(_findings_report(checked))
 
 
 def _markdown(checked: Checked) -> str:
@@ -78,7 +78,7 @@ def _markdown(checked: Checked) -> str:
     text += "\n| severity | place | finding | rule |\n| --- | --- | --- | --- |\n"
     for position, finding in enumerate(findings):
         place = f"{path_of(finding.file)}:{finding.line}"
-        cells = (finding.severity.value, visible(place), visible(in_one_line(finding)), finding.rule)
+        cells = (finding.severity.value, visible(place), visible(_in_one_line(finding)), finding.rule)
         row = f"| {' | '.join(escape(cell) for cell in cells)} |\n"
         if len(text) + len(row) > MOST_LETTERS:
             return f"{text}\n{len(findings) - position:,} more findings have no room here.\n"
@@ -106,7 +106,7 @@ def _github(checked: Checked) -> str:
 
 def _github_command(finding: Finding, checked: Checked) -> str:
     """Return an annotation at its line; of a file that ships with ffplan, one of the run as a whole."""
-    place, text = f"line={finding.line},col={finding.column}", in_one_line(finding)
+    place, text = f"line={finding.line},col={finding.column}", _in_one_line(finding)
     if finding.file in checked.shipped:
         place, text = "", f"{finding.file}:{finding.line}:{finding.column}: {text}"
     else:
@@ -127,13 +127,13 @@ def _gitlab(checked: Checked) -> str:
     findings = checked.worst_first
     rows = [
         {
-            "description": in_one_line(finding),
+            "description": _in_one_line(finding),
             "check_name": finding.rule,
             "fingerprint": fingerprint,
             "severity": _GITLAB[finding.severity],
             "location": {"path": path_of(finding.file), "lines": {"begin": max(finding.line, 1)}},
         }
-        for finding, fingerprint in zip(findings, fingerprints(findings), strict=True)
+        for finding, fingerprint in zip(findings, _fingerprints(findings), strict=True)
     ]
     return json.dumps(rows, indent=2, ensure_ascii=False) + "\n"
 
@@ -181,14 +181,14 @@ def _junit_case(suite: Element, file: str, finding: Finding) -> None:
     attributes = {"classname": visible(file), "name": visible(name), "time": "0"}
     case = ElementTree.SubElement(suite, "testcase", attributes)
     if finding.severity is Severity.INFO:
-        ElementTree.SubElement(case, "system-out").text = visible(in_one_line(finding))
+        ElementTree.SubElement(case, "system-out").text = visible(_in_one_line(finding))
         return
     severity = finding.severity.value
     failure = ElementTree.SubElement(
         case, "failure", {"type": f"{severity} {finding.rule}", "message": visible(finding.message)}
     )
     place = f"{file}:{finding.line}:{finding.column}"
-    failure.text = visible(f"{place}: {severity}: {in_one_line(finding)} [{finding.rule}]")
+    failure.text = visible(f"{place}: {severity}: {_in_one_line(finding)} [{finding.rule}]")
 
 
 def _sarif(checked: Checked) -> str:
@@ -208,7 +208,7 @@ def _sarif(checked: Checked) -> str:
         "originalUriBaseIds": {_SHIPPED: {"description": {"text": "the files that ship with ffplan"}}},
         "results": [
             _sarif_result(finding, fingerprint, position, lines.get(finding.file))
-            for finding, fingerprint in zip(findings, fingerprints(findings), strict=True)
+            for finding, fingerprint in zip(findings, _fingerprints(findings), strict=True)
         ],
     }
     log = {"$schema": "https://json.schemastore.org/sarif-2.1.0.json", "version": "2.1.0", "runs": [run]}
@@ -244,13 +244,13 @@ def _sarif_result(
     if lines and 0 < finding.line <= len(lines):
         region["snippet"] = {"text": lines[finding.line - 1]}
     base = _SHIPPED if lines is None else "%SRCROOT%"
-    place = {"artifactLocation": {"uri": uri_of(finding.file), "uriBaseId": base}, "region": region}
+    place = {"artifactLocation": {"uri": _uri_of(finding.file), "uriBaseId": base}, "region": region}
     index = {"ruleIndex": position[finding.rule]} if finding.rule in position else {}
     return {
         "ruleId": finding.rule,
         **index,
         "level": _SARIF[finding.severity],
-        "message": {"text": in_one_line(finding)},
+        "message": {"text": _in_one_line(finding)},
         "partialFingerprints": {"ffplanFinding/v1": fingerprint},
         "locations": [{"physicalLocation": place}],
     }

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ffplan.base.formatting import listed, number, power
 from ffplan.base.record import record
-from ffplan.check.rule import Breach, Rule, rule_of_limit
+from ffplan.check.rule import Breach, Rule, _rule_of_limit
 from ffplan.design.schema import LIMITED, limit_path
 from ffplan.inputs.quantities import Money
 
@@ -67,7 +67,7 @@ class DesignLimit:
     def rule(self) -> Rule:
         """Return its rule."""
         return Rule(
-            id=rule_of_limit(self.field),
+            id=_rule_of_limit(self.field),
             title=self.title,
             why=self.why,
             example=self.example,
@@ -78,7 +78,7 @@ class DesignLimit:
 
     def breaches(self, examined: Examined) -> Iterable[Breach]:
         """Return the breaches of the limit; none where the design does not declare it."""
-        if declared(self, examined) is None:
+        if _declared(self, examined) is None:
             return ()
         hold = self.holder or _BY_ROOT.get(LIMITED[self.field].partition(".")[0], _plain)
         path = limit_path(self.field, examined.design.document.data)
@@ -129,12 +129,12 @@ def _shown(value: float, unit: str) -> str:
     return power(value) if unit == "W" else f"{number(value, 5)} {unit}"
 
 
-def declared(limit: DesignLimit, examined: Examined) -> Any:
+def _declared(limit: DesignLimit, examined: Examined) -> Any:
     """Return the bound of a limit that a design declares."""
     return getattr(examined.design.spec.limits, limit.field)
 
 
-def unknown_job(examined: Examined, *, tokens: bool = False) -> str:
+def _unknown_job(examined: Examined, *, tokens: bool = False) -> str:
     """Return why the step of the workload, or its run over `tokens`, is unknown; empty if it is known."""
     workload = examined.design.workload
     if workload is None:
@@ -152,22 +152,24 @@ def _number(limit: DesignLimit, results: dict[str, Any]) -> float | None:
 
 
 def _plain(limit: DesignLimit, examined: Examined) -> Iterator[Breach]:
-    yield from compare(limit, _number(limit, {"": examined.assessment}), declared(limit, examined))
+    yield from compare(limit, _number(limit, {"": examined.assessment}), _declared(limit, examined))
 
 
 def _of_step(limit: DesignLimit, examined: Examined) -> Iterator[Breach]:
     row = examined.timed.rows[0] if examined.timed else None
-    yield from compare(limit, _number(limit, {"train": row}), declared(limit, examined), unknown=unknown_job(examined))
+    yield from compare(
+        limit, _number(limit, {"train": row}), _declared(limit, examined), unknown=_unknown_job(examined)
+    )
 
 
 def _of_run(limit: DesignLimit, examined: Examined) -> Iterator[Breach]:
-    unknown = unknown_job(examined, tokens=True)
-    yield from compare(limit, _number(limit, {"run": examined.run}), declared(limit, examined), unknown=unknown)
+    unknown = _unknown_job(examined, tokens=True)
+    yield from compare(limit, _number(limit, {"run": examined.run}), _declared(limit, examined), unknown=unknown)
 
 
 def _of_load(limit: DesignLimit, examined: Examined) -> Iterator[Breach]:
     row, unknown = examined.served
-    bound = declared(limit, examined)
+    bound = _declared(limit, examined)
     if row is not None and isinstance(bound, Money):
         priced = row.cost.currency if row.cost else None
         unknown = f"tokens are priced in {priced}" if priced else "the design has no prices"
@@ -189,14 +191,14 @@ def _of_site(limit: DesignLimit, examined: Examined) -> Iterator[Breach]:
     yield from compare(
         limit,
         None if unknown else kilowatts * 1e3,
-        declared(limit, examined),
+        _declared(limit, examined),
         what=limit.what.format(pue=f"at PUE {plan.pue:g},"),
-        missing=unrated(plan.missing if site is None else site.missing),
+        missing=_unrated(plan.missing if site is None else site.missing),
         unknown=unknown,
     )
 
 
-def unrated(missing: Iterable[MissingFigure]) -> str:
+def _unrated(missing: Iterable[MissingFigure]) -> str:
     """Name the powers that a sum lacks; empty if it is complete."""
     parts = listed(f"`{figure.path}` of `{figure.part}`" for figure in missing)
     return f"no {parts}" if parts else ""

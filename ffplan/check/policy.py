@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from ffplan.base.errors import Finding, InputError, Severity
 from ffplan.base.record import record
-from ffplan.check.rule import rule_of_limit
+from ffplan.check.rule import _rule_of_limit
 from ffplan.design.policy_schema import PolicyFields, policy_fields
 from ffplan.inputs.document import read_bytes
 from ffplan.inputs.quantities import Money
@@ -54,7 +54,7 @@ class Policy:
 NO_POLICY = Policy(file="", folder=Path(), fields=PolicyFields.model_construct(), places={})
 
 
-def known_rules() -> list[str]:
+def _known_rules() -> list[str]:
     """Return the ids of all rules."""
     from ffplan.check.team_rules import every_rule  # few files have a policy or a waiver
 
@@ -110,7 +110,7 @@ def _line_of(text: str, path: tuple[str | int, ...]) -> int:
 
 def _unknown_rules(fields: PolicyFields, text: str, file: str) -> Iterator[Finding]:
     """Yield a fault for each rule that does not exist, and for each waiver of a rule that takes none."""
-    known = set(known_rules())
+    known = set(_known_rules())
     named: list[tuple[tuple[str | int, ...], str]] = [(("rules", name), name) for name in fields.rules]
     named += [(("mandatory",), name) for name in fields.mandatory]
     named += [(("waivers", position, "rule"), waiver.rule) for position, waiver in enumerate(fields.waivers)]
@@ -275,7 +275,7 @@ def named_limits(
     """
     before, after = design.spec.limits, held.spec.limits
     team = {name for name in after.model_fields_set if getattr(before, name) != getattr(after, name)}
-    rules = {rule_of_limit(name) for name in team}
+    rules = {_rule_of_limit(name) for name in team}
     return tuple(
         replace(finding, message=f"{finding.message}, set by {policy.file}") if finding.rule in rules else finding
         for finding in findings

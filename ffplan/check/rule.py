@@ -66,7 +66,7 @@ class Rule:
             )
 
 
-def rule_of_limit(field: str) -> str:
+def _rule_of_limit(field: str) -> str:
     """Return the id of the rule of a field under `limits`."""
     return f"limit-{field.replace('_', '-')}"
 

@@ -76,7 +76,7 @@ def _read_site(design: ResolvedDesign, catalog: Catalog) -> None:
         resolve_ownership(design, catalog, offers=design.ownership is not None or catalog.overlaid)
 
 
-def findings_report(checked: Checked) -> Findings:
+def _findings_report(checked: Checked) -> Findings:
     """Return the findings as `ffplan check --format json` prints them."""
     return Findings(
         schema_version=SCHEMA_VERSION,

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from ffplan.base.errors import Finding, Severity
 from ffplan.base.record import record
-from ffplan.check.policy import UNWAIVABLE, known_rules
+from ffplan.check.policy import UNWAIVABLE, _known_rules
 from ffplan.inputs.comments import value_spans
 from ffplan.inputs.suggest import did_you_mean
 
@@ -137,7 +137,7 @@ def _comment_fault(parts: re.Match[str] | None) -> tuple[str, ...]:
     """Return (fault, remedy) of a comment that waives; an empty tuple if it is valid."""
     if parts is None:
         return ("a waiver without rule or reason", "write `# ffplan: waive RULE until 2027-03-31: reason`")
-    known = known_rules()
+    known = _known_rules()
     if parts[1] in UNWAIVABLE:
         return (f"`{parts[1]}` is about waivers: no waiver accepts it", "remove the waiver")
     if parts[1] not in known:

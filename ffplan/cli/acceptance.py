@@ -9,11 +9,11 @@ import typer
 
 from ffplan.base.errors import EXIT_FINDINGS, UsageError
 from ffplan.cli.formats import FormatOption, ReportFormat
-from ffplan.cli.job import JobGpusOption, JobModelOption, requested_job
-from ffplan.cli.loading import parsed, read_output, resolved_design
+from ffplan.cli.job import JobGpusOption, JobModelOption, _requested_job
+from ffplan.cli.loading import _parsed, _read_output, _resolved_design
 from ffplan.cli.options import CatalogOption, DesignArgument, OutputOption, ProfileOption
-from ffplan.cli.output import emit, refuse_target, write
-from ffplan.cli.page import with_extras
+from ffplan.cli.output import _refuse_target, emit, write
+from ffplan.cli.page import _with_extras
 from ffplan.cli.progress import Progress
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def _read(files: list[str], said: CollectiveHints) -> tuple[Measured, ...]:
     try:
         for number, file in enumerate(files):
             progress.step(number, len(files), file)
-            measured_values += read_log(read_output(file, MOST_BYTES), file, said)
+            measured_values += read_log(_read_output(file, MOST_BYTES), file, said)
     finally:
         progress.end()
     return tuple(measured_values)
@@ -110,7 +110,7 @@ def acceptance(
     from ffplan.report.operate import acceptance_document
     from ffplan.studies.operate.acceptance import study_acceptance
 
-    part = parsed(lambda: parse_share(tolerance), "--tolerance", "fabric accept")
+    part = _parsed(lambda: parse_share(tolerance), "--tolerance", "fabric accept")
     if part >= 1:
         raise UsageError(f"ffplan fabric accept: --tolerance {tolerance}: it must be below 100 %")
     if save is not None:
@@ -118,19 +118,19 @@ def acceptance(
             raise UsageError("ffplan fabric accept: --save has an effect with --measured only")
         if date is None:
             raise UsageError("ffplan fabric accept: --save needs --date, the day of the measurement")
-        refuse_target(save, "--save")
+        _refuse_target(save, "--save")
     elif date is not None:
         raise UsageError("ffplan fabric accept: --date has an effect with --save only")
     said = _said(operation, ranks, measured or [])
-    design, parts = resolved_design(file, catalog, profile)
+    design, parts = _resolved_design(file, catalog, profile)
     if not design.accelerators:
         raise UsageError(f"ffplan fabric accept: `{design.spec.name}` has no accelerators")
     values = _read(measured or [], said)
-    job = requested_job("fabric accept", design, parts, model, gpus)
+    job = _requested_job("fabric accept", design, parts, model, gpus)
     report = study_acceptance(design, parts, part, values, job.report if job else None)
     if save is not None and date is not None:
         _save(values, design, save, date)
-    emit(with_extras(acceptance_document(report), form, [file], catalog, "acceptance"), form, output)
+    emit(_with_extras(acceptance_document(report), form, [file], catalog, "acceptance"), form, output)
     if any(row.verdict == "fail" for row in report.judged):
         raise typer.Exit(EXIT_FINDINGS)
 

@@ -15,8 +15,8 @@ from ffplan.inputs.revision import NoFileError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ffplan.cli.checked_files import CheckedFile, Task
-    from ffplan.cli.versions import Assessor
+    from ffplan.cli.checked_files import _CheckedFile, _Task
+    from ffplan.cli.versions import _Assessor
     from ffplan.results.difference import FigureChange
     from ffplan.studies.explain.difference import Version
 
@@ -29,14 +29,14 @@ def _owner(saved: Version, designs: list[str]) -> str | None:
     return same[0] if len(same) == 1 else None
 
 
-def _before(file: str, reference: Version | str, assessor: Assessor) -> Version | str:
+def _before(file: str, reference: Version | str, assessor: _Assessor) -> Version | str:
     """Return the previous version, or why it is missing: a new file, or one that cannot be assessed."""
-    from ffplan.cli.versions import revision_document
+    from ffplan.cli.versions import _revision_document
 
     if not isinstance(reference, str):
         return reference
     try:
-        return assessor.version(revision_document(file, reference))
+        return assessor.version(_revision_document(file, reference))
     except InputError:
         return f"the version of `{reference}` cannot be assessed"
     except NoFileError:
@@ -72,7 +72,7 @@ def _skipped(file: str, why: str) -> Finding:
     )
 
 
-def _of_design(file: str, result: CheckedFile, reference: Version | str, assessor: Assessor) -> Iterator[Finding]:
+def _of_design(file: str, result: _CheckedFile, reference: Version | str, assessor: _Assessor) -> Iterator[Finding]:
     """Yield findings on figures of one design that got worse."""
     from ffplan.inputs.document import read_document
     from ffplan.studies.explain.difference import figure_changes, regressions
@@ -89,7 +89,7 @@ def _of_design(file: str, result: CheckedFile, reference: Version | str, assesso
         yield _finding(result.file, row, limit, name)
 
 
-def with_regressions(files: list[str], results: list[CheckedFile], against: str, task: Task) -> list[CheckedFile]:
+def _with_regressions(files: list[str], results: list[_CheckedFile], against: str, task: _Task) -> list[_CheckedFile]:
     """Add a finding to checked files for every figure that got worse than the policy allows.
 
     Args:
@@ -103,7 +103,7 @@ def with_regressions(files: list[str], results: list[CheckedFile], against: str,
     """
     from ffplan.catalog.store import Catalog
     from ffplan.check.waivers import waive
-    from ffplan.cli.versions import Assessor, saved_version
+    from ffplan.cli.versions import _Assessor, _saved_version
     from ffplan.inputs.revision import known_revision
 
     pairs = zip(files, results, strict=True)
@@ -111,7 +111,7 @@ def with_regressions(files: list[str], results: list[CheckedFile], against: str,
     reference: Version | str = against
     held = designs
     if is_file(against):
-        reference = saved_version(against, "check")
+        reference = _saved_version(against, "check")
         held = [name for name in designs if name == _owner(reference, designs)]
         if not held:
             raise UsageError(f"ffplan check: --against {against}: it is of no design that is checked")
@@ -119,7 +119,7 @@ def with_regressions(files: list[str], results: list[CheckedFile], against: str,
         known_revision(Path(designs[0]), against)
     else:
         raise UsageError(f"ffplan check: --against {against}: no design among the files is one that git could have")
-    assessor, annotated = Assessor(Catalog(task.catalogs)), []
+    assessor, annotated = _Assessor(Catalog(task.catalogs)), []
     for file, result in zip(files, results, strict=True):
         if file not in held:
             annotated.append(result)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ffplan.base.errors import EXIT_BUG, FfplanError, UsageError
-from ffplan.cli.commands import FORMER, PANELS, TOP, Command, current_names
+from ffplan.cli.commands import FORMER, PANELS, TOP, _Command, _current_names
 from ffplan.cli.progress import LINE
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ def build(only: str | None = None, name: str | None = None, *, brief: bool = Fal
 def _add(
     app: typer.Typer,
     name: str,
-    command: Command,
+    command: _Command,
     only: str | None,
     cls: type[typer.core.TyperCommand] | None = None,
 ) -> None:
@@ -124,9 +124,9 @@ def _viewed(command: Callable[..., None]) -> Callable[..., None]:
     """Return a command with the options of a report, if it makes one."""
     if command.__annotations__.get("form") != "FormatOption":
         return command
-    from ffplan.cli.view import with_view
+    from ffplan.cli.view import _with_view
 
-    return with_view(command)
+    return _with_view(command)
 
 
 def _invoked(words: list[str]) -> tuple[str | None, str | None]:
@@ -196,7 +196,7 @@ def _report_usage(error: typer.BadParameter) -> int:
 
 def run() -> int:
     """Run the command line; return the exit code."""
-    words, note = current_names(sys.argv[1:])
+    words, note = _current_names(sys.argv[1:])
     if note is not None:
         print(note, file=sys.stderr)
     try:

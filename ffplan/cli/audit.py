@@ -11,7 +11,7 @@ from ffplan.base.errors import EXIT_FINDINGS, UsageError
 from ffplan.base.files import is_folder
 from ffplan.base.formatting import plural
 from ffplan.cli.formats import FormatOption, ReportFormat
-from ffplan.cli.loading import large_output, read_output, read_text, wired_design
+from ffplan.cli.loading import _large_output, _read_output, _read_text, _wired_design
 from ffplan.cli.options import CatalogOption, DesignArgument, OutputOption
 from ffplan.cli.output import emit
 
@@ -22,7 +22,7 @@ MOST_FILES = 10_000
 """Most files of single devices."""
 
 
-def read_files(paths: list[str], command: str, *, partial: bool = False) -> AsBuilt:
+def _read_files(paths: list[str], command: str, *, partial: bool = False) -> AsBuilt:
     """Read a fabric as built from files, or from a folder's files.
 
     Args:
@@ -44,9 +44,9 @@ def read_files(paths: list[str], command: str, *, partial: bool = False) -> AsBu
         if not files or len(files) > MOST_FILES:
             raise UsageError(f"ffplan {command}: {path}: {plural(len(files), 'file')}; give 1 to {MOST_FILES:,}")
     if len(files) == 1:
-        with large_output(files[0], MOST_BYTES, MOST_STREAMED) as content:
+        with _large_output(files[0], MOST_BYTES, MOST_STREAMED) as content:
             return read_as_built([(files[0], content)], partial=partial)
-    return read_as_built([(file, read_output(file, MOST_BYTES)) for file in files], partial=partial)
+    return read_as_built([(file, _read_output(file, MOST_BYTES)) for file in files], partial=partial)
 
 
 def _of_this_part(built: AsBuilt, others: set[str], file: str) -> None:
@@ -92,13 +92,13 @@ def audit(
     from ffplan.interop.exported import subnet
     from ffplan.report.fabric import audit_document
 
-    wired = wired_design(file, catalog)
+    wired = _wired_design(file, catalog)
     network = wired.fabric.network
     inside = subnet(network, None if plane is None else plane - 1, None if zone is None else zone - 1)
     if not inside.any():
         raise UsageError("ffplan fabric audit: the fabric has no such plane or zone")
-    rules = read_map(read_text(names, MOST_BYTES), names) if names else []
-    built, planned = read_files(as_built, "fabric audit"), designed(network, wired.names, inside)
+    rules = read_map(_read_text(names, MOST_BYTES), names) if names else []
+    built, planned = _read_files(as_built, "fabric audit"), designed(network, wired.names, inside)
     if network.radix > max((device.ports for device in built.devices if device.kind == "switch"), default=0) > 0:
         built = join_cards(built)  # the design has switches that are larger than any one found: chassis of cards
     built = of_design(built, planned.names, rules)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ffplan.cli.formats import FormatOption, ReportFormat
-from ffplan.cli.loading import wired_design
+from ffplan.cli.loading import _wired_design
 from ffplan.cli.options import CatalogOption, DesignArgument, OutputOption
 from ffplan.cli.output import emit
 
@@ -18,4 +18,4 @@ def cabling(
     from ffplan.report.fabric import cabling_document
     from ffplan.studies.fabric import cabling as study
 
-    emit(cabling_document(study.cabling(wired_design(file, catalog))), form, output)
+    emit(cabling_document(study.cabling(_wired_design(file, catalog))), form, output)

@@ -9,16 +9,16 @@ import typer
 from ffplan.base.errors import EXIT_FINDINGS, UsageError
 from ffplan.catalog.named import part_of
 from ffplan.cli.formats import FormatOption, ReportFormat
-from ffplan.cli.options import CatalogOption, OutputOption, complete_part
+from ffplan.cli.options import CatalogOption, OutputOption, _complete_part
 from ffplan.cli.output import emit
-from ffplan.cli.overlay_files import overlay_target, write_overlay
+from ffplan.cli.overlay_files import _overlay_target, _write_overlay
 
 AcceleratorArgument = Annotated[
     str,
     typer.Argument(
         metavar="ACCELERATOR",
         help="Catalogue id of the accelerator.",
-        autocompletion=complete_part("accelerator"),
+        autocompletion=_complete_part("accelerator"),
     ),
 ]
 CasesOption = Annotated[
@@ -46,7 +46,7 @@ StartOption = Annotated[
         "--start",
         metavar="ID",
         help="Accelerator that gives the constants that are not fitted; the accelerator itself if omitted.",
-        autocompletion=complete_part("accelerator"),
+        autocompletion=_complete_part("accelerator"),
     ),
 ]
 UnitsOption = Annotated[
@@ -108,7 +108,7 @@ def calibrate(
             "ffplan model calibrate: --launches, --start and --units have no effect on files of collectives"
         )
     names = choices(only, RATES if links else tuple(BOUNDS), "--only") if only is not None else None
-    target = overlay_target(folder, accelerator, parts, "ffplan model calibrate") if folder is not None else None
+    target = _overlay_target(folder, accelerator, parts, "ffplan model calibrate") if folder is not None else None
     progress = Progress("replaying")
     query = CalibrationRequest(
         accelerator=accelerator, cases=tuple(cases), names=names, launches=launches, start=start, units=units
@@ -127,5 +127,5 @@ def calibrate(
                 f"ffplan model calibrate: nothing written: {'; '.join(doubts)}; --force writes it anyway", err=True
             )
             raise typer.Exit(EXIT_FINDINGS)
-        written = write_overlay(target, folder, result.overlay, "ffplan model calibrate")
+        written = _write_overlay(target, folder, result.overlay, "ffplan model calibrate")
         typer.echo(f"ffplan model calibrate: wrote {written}", err=True)

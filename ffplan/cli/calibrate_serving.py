@@ -10,9 +10,9 @@ from ffplan.base.errors import EXIT_FINDINGS, UsageError
 from ffplan.catalog.named import part_of
 from ffplan.cli.calibrate import ForceOption
 from ffplan.cli.formats import FormatOption, ReportFormat
-from ffplan.cli.options import CatalogOption, OutputOption, complete_part
+from ffplan.cli.options import CatalogOption, OutputOption, _complete_part
 from ffplan.cli.output import emit
-from ffplan.cli.overlay_files import overlay_target, write_overlay
+from ffplan.cli.overlay_files import _overlay_target, _write_overlay
 from ffplan.cli.serve_options import CacheOption, DataOption, ExpertOption, PipelineOption
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ EngineOption = Annotated[
         "--engine",
         metavar="NAME",
         help="Release whose constants the fit starts from, such as vllm-2026; the files' own if omitted.",
-        autocompletion=complete_part("engine"),
+        autocompletion=_complete_part("engine"),
     ),
 ]
 AcceleratorOption = Annotated[
@@ -44,7 +44,7 @@ AcceleratorOption = Annotated[
         "--accelerator",
         metavar="ID",
         help="Accelerator of the runs; the files' own if omitted.",
-        autocompletion=complete_part("accelerator"),
+        autocompletion=_complete_part("accelerator"),
     ),
 ]
 ModelOption = Annotated[
@@ -54,7 +54,7 @@ ModelOption = Annotated[
         "-m",
         metavar="ID",
         help="Model of the catalogue, where files do not name it.",
-        autocompletion=complete_part("model"),
+        autocompletion=_complete_part("model"),
     ),
 ]
 PrecisionOption = Annotated[
@@ -132,7 +132,7 @@ def calibrate_serving(
     from ffplan.catalog.models import Model
     from ffplan.catalog.parts import Accelerator
     from ffplan.catalog.store import Catalog
-    from ffplan.cli.loading import day_of, read_output
+    from ffplan.cli.loading import _day_of, _read_output
     from ffplan.cli.progress import Progress
     from ffplan.interop.served.read import read_results
     from ffplan.report.calibrate_serving import serving_document
@@ -154,11 +154,11 @@ def calibrate_serving(
         output=osl,
         shortest=shortest,
     )
-    runs = [run for file in files for run in read_results(read_output(file, _MOST_BYTES), file)]
+    runs = [run for file in files for run in read_results(_read_output(file, _MOST_BYTES), file)]
     progress = Progress("fitting")
     try:
-        result = calibrate_serving(parts, runs, request, day_of(date, _WHO), progress.count)
-        target = overlay_target(folder, result.report.engine, parts, _WHO) if folder is not None else None
+        result = calibrate_serving(parts, runs, request, _day_of(date, _WHO), progress.count)
+        target = _overlay_target(folder, result.report.engine, parts, _WHO) if folder is not None else None
     except (FitError, ServeError) as error:
         raise UsageError(f"{_WHO}: {error}") from None
     finally:
@@ -166,7 +166,7 @@ def calibrate_serving(
     emit(serving_document(result.report), form, output)
     if folder is not None and target is not None:
         _refuse_doubts(result, force=force)
-        written = write_overlay(target, folder, result.overlay, _WHO)
+        written = _write_overlay(target, folder, result.overlay, _WHO)
         typer.echo(f"{_WHO}: wrote {written}", err=True)
         typer.echo(f"{_WHO}: use it: ffplan serve ... --catalog {folder} --engine {result.report.engine}", err=True)
 

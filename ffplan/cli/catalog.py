@@ -14,14 +14,14 @@ from ffplan.cli.output import emit
 app = typer.Typer(help="List, show and audit parts.", no_args_is_help=True, rich_markup_mode=None)
 
 
-class ListFormat(StrEnum):
+class _ListFormat(StrEnum):
     """Formats of the catalogue."""
 
     TABLE = "table"
     JSON = "json"
 
 
-class AuditFormat(StrEnum):
+class _AuditFormat(StrEnum):
     """Formats of the audit."""
 
     TABLE = "table"
@@ -29,7 +29,7 @@ class AuditFormat(StrEnum):
     CSV = "csv"
 
 
-FormatOption = Annotated[ListFormat, typer.Option("--format", "-f", help="Format.")]
+FormatOption = Annotated[_ListFormat, typer.Option("--format", "-f", help="Format.")]
 
 
 def _complete_part(incomplete: str) -> list[str]:
@@ -60,7 +60,7 @@ def list_parts(
         str | None, typer.Argument(metavar="KIND", help="Kind of part, or rents; the kinds themselves if omitted.")
     ] = None,
     full: Annotated[bool, typer.Option("--full", help="List the parts of every kind.")] = False,
-    form: FormatOption = ListFormat.TABLE,
+    form: FormatOption = _ListFormat.TABLE,
     output: OutputOption = None,
     catalog: CatalogOption = None,
 ) -> None:
@@ -86,7 +86,7 @@ def list_parts(
 @app.command("show")
 def show_part(
     name: Annotated[str, typer.Argument(metavar="ID", help="Id of a part.", autocompletion=_complete_part)],
-    form: FormatOption = ListFormat.TABLE,
+    form: FormatOption = _ListFormat.TABLE,
     output: OutputOption = None,
     catalog: CatalogOption = None,
 ) -> None:
@@ -112,7 +112,7 @@ def audit_parts(
     months: Annotated[
         int, typer.Option("--months", min=1, max=600, help="Age from which a price is stale, from the newest source.")
     ] = 24,
-    form: Annotated[AuditFormat, typer.Option("--format", "-f", help="Format.")] = AuditFormat.TABLE,
+    form: Annotated[_AuditFormat, typer.Option("--format", "-f", help="Format.")] = _AuditFormat.TABLE,
     output: OutputOption = None,
     catalog: CatalogOption = None,
 ) -> None:

@@ -12,8 +12,8 @@ import typer
 
 from ffplan.base.errors import EXIT_FINDINGS, EXIT_INVALID, EXIT_OK, Severity, UsageError
 from ffplan.base.files import is_file, is_folder
-from ffplan.cli.options import CatalogOption, OutputOption, ProfileOption, complete_design
-from ffplan.cli.output import terminal_width, write
+from ffplan.cli.options import CatalogOption, OutputOption, ProfileOption, _complete_design
+from ffplan.cli.output import _terminal_width, write
 from ffplan.cli.progress import Progress
 
 if TYPE_CHECKING:
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
     from ffplan.base.errors import Finding
     from ffplan.check.checked import Checked
     from ffplan.check.waivers import Waiver
-    from ffplan.cli.checked_files import CheckedFile, Task
+    from ffplan.cli.checked_files import _CheckedFile, _Task
 
 FilesArgument = Annotated[
     list[str],
     typer.Argument(
         metavar="FILE...",
         help="Design files, names of shipped designs, catalogue files, or folders of them.",
-        autocompletion=complete_design,
+        autocompletion=_complete_design,
     ),
 ]
 
@@ -48,7 +48,7 @@ else:
 MOST_JOBS = 256
 
 
-class FailOn(StrEnum):
+class _FailOn(StrEnum):
     """Least severity that makes the exit code 1."""
 
     INFO = "info"
@@ -66,29 +66,29 @@ def _day(text: str | None) -> date:
         raise UsageError(f"ffplan check: --today: `{text}` is no day; write it as 2027-03-31") from None
 
 
-def _results(files: list[str], task: Task, jobs: int) -> list[CheckedFile]:
+def _results(files: list[str], task: _Task, jobs: int) -> list[_CheckedFile]:
     """Check every file, with several processes if requested."""
-    from ffplan.cli.checked_files import checked
+    from ffplan.cli.checked_files import _checked
 
     progress = Progress("checking")
-    checked_files: list[CheckedFile] = []
+    checked_files: list[_CheckedFile] = []
     if jobs == 1 or len(files) == 1:
         for number, file in enumerate(files):
             progress.step(number, len(files))
-            checked_files.append(checked(file, task))
+            checked_files.append(_checked(file, task))
     else:
         from ffplan.base.workers import worker_pool
 
         size = max(1, min(50, len(files) // (4 * jobs)))
         with worker_pool(min(jobs, len(files))) as pool:
-            for result in pool.map(checked, files, [task] * len(files), chunksize=size):
+            for result in pool.map(_checked, files, [task] * len(files), chunksize=size):
                 progress.step(len(checked_files), len(files))
                 checked_files.append(result)
     progress.end()
     return checked_files
 
 
-def _unused(results: list[CheckedFile], names: list[str]) -> list[Finding]:
+def _unused(results: list[_CheckedFile], names: list[str]) -> list[Finding]:
     """Return waivers that accept nothing; a policy's only if a named folder contains all files it covers."""
     from ffplan.check.waivers import unused, weighed
 
@@ -104,7 +104,7 @@ def _unused(results: list[CheckedFile], names: list[str]) -> list[Finding]:
     return [finding for left_over in idle for finding in weighed((left_over,), policies[left_over.file])]
 
 
-def _mandatory(results: Iterable[CheckedFile]) -> frozenset[str]:
+def _mandatory(results: Iterable[_CheckedFile]) -> frozenset[str]:
     return frozenset(rule for result in results for rule in result.policy.fields.mandatory)
 
 
@@ -112,7 +112,7 @@ def check(
     files: FilesArgument,
     form: Annotated[CheckFormat, typer.Option("--format", "-f", help="Format of the findings.")] = CheckFormat.TEXT,
     fail_on: Annotated[
-        FailOn | None,
+        _FailOn | None,
         typer.Option("--fail-on", help="Least severity that makes the exit code 1; error if omitted."),
     ] = None,
     policy: Annotated[
@@ -149,29 +149,29 @@ def check(
     Exit code 0 when fine, 1 with findings at or above --fail-on, 2 when a file cannot be assessed.
     """
     from ffplan.check.formats import render
-    from ffplan.cli.checked_files import Task, yaml_files
+    from ffplan.cli.checked_files import _Task, _yaml_files
 
     if update_baseline and baseline is None:
         raise UsageError("ffplan check: --update-baseline needs --baseline FILE")
     if isolated and policy is not None:
         raise UsageError("ffplan check: --isolated leaves no policy; drop it, or --policy")
-    names, files = files, yaml_files(files)
-    task = Task(catalogs=tuple(catalog or ()), policy=policy, isolated=isolated, today=_day(today), profile=profile)
+    names, files = files, _yaml_files(files)
+    task = _Task(catalogs=tuple(catalog or ()), policy=policy, isolated=isolated, today=_day(today), profile=profile)
     results = _results(files, task, jobs)
     whole = all(result.whole for result in results)
     if against is not None:
-        from ffplan.cli.against import with_regressions
+        from ffplan.cli.against import _with_regressions
 
-        results = with_regressions(files, results, against, task)
+        results = _with_regressions(files, results, against, task)
     every = [finding for result in results for finding in result.findings] + _unused(results, names)
     report = _report(files, results, every)
     if baseline is not None:
         report = _with_baseline(report, baseline, update=update_baseline, mandatory=_mandatory(results))
-    write(render(report, form.value, width=terminal_width(output)), output)
+    write(render(report, form.value, width=_terminal_width(output)), output)
     raise typer.Exit(EXIT_INVALID if not whole else _code(report.findings, fail_on, results))
 
 
-def _report(files: list[str], results: list[CheckedFile], findings: list[Finding]) -> Checked:
+def _report(files: list[str], results: list[_CheckedFile], findings: list[Finding]) -> Checked:
     from ffplan.check.checked import Checked
 
     return Checked(
@@ -186,22 +186,22 @@ def _report(files: list[str], results: list[CheckedFile], findings: list[Finding
 def _with_baseline(report: Checked, file: str, *, update: bool, mandatory: frozenset[str]) -> Checked:
     """Return a report without a baseline's findings; the baseline is written first if requested."""
     from ffplan.check.baseline import against, others, read_baseline, write_baseline
-    from ffplan.cli.loading import read_text
+    from ffplan.cli.loading import _read_text
 
     named = [*report.files, *(finding.file for finding in report.findings)]
     if update:
-        kept = others(read_baseline(read_text(file), file), named) if is_file(file) else None
+        kept = others(read_baseline(_read_text(file), file), named) if is_file(file) else None
         write(write_baseline(report.findings, mandatory, kept), file, option="--baseline")
-    whole = read_baseline(read_text(file), file)
+    whole = read_baseline(_read_text(file), file)
     comparison = against(report.findings, whole - others(whole, named), mandatory)
     return replace(report, findings=comparison.new, known=comparison.known, fixed=comparison.fixed)
 
 
-def _code(findings: Iterable[Finding], fail_on: FailOn | None, results: list[CheckedFile]) -> int:
+def _code(findings: Iterable[Finding], fail_on: _FailOn | None, results: list[_CheckedFile]) -> int:
     """Return the exit code: without --fail-on, the strictest policy of the files decides."""
     stated = [result.policy.fields.fail_on for result in results]
-    levels = [FailOn(word) for word in stated if word is not None]
-    limits = [fail_on] if fail_on else levels + [FailOn.ERROR] * any(word is None for word in stated)
-    ranks = [Severity(limit.value).rank for limit in limits if limit is not FailOn.NEVER]
+    levels = [_FailOn(word) for word in stated if word is not None]
+    limits = [fail_on] if fail_on else levels + [_FailOn.ERROR] * any(word is None for word in stated)
+    ranks = [Severity(limit.value).rank for limit in limits if limit is not _FailOn.NEVER]
     failed = bool(ranks) and any(finding.severity.rank >= min(ranks) for finding in findings)
     return EXIT_FINDINGS if failed else EXIT_OK

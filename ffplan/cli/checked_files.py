@@ -40,7 +40,7 @@ OTHER_KINDS = {
 
 
 @record
-class Task:
+class _Task:
     """Settings of a check."""
 
     catalogs: tuple[str, ...]
@@ -55,7 +55,7 @@ class Task:
 
 
 @record
-class CheckedFile:
+class _CheckedFile:
     """A file with its findings."""
 
     file: str
@@ -97,7 +97,7 @@ def _below(folder: str) -> list[str]:
     return sorted(paths)
 
 
-def yaml_files(names: Sequence[str]) -> list[str]:
+def _yaml_files(names: Sequence[str]) -> list[str]:
     """Return the files to check: named files, and every YAML file below named folders.
 
     Args:
@@ -136,7 +136,7 @@ _found = cache(find_policy)
 """The policy of a folder, searched only once."""
 
 
-def policy_for(path: Path, task: Task) -> Policy:
+def _policy_for(path: Path, task: _Task) -> Policy:
     """Return the policy of a file.
 
     Raises:
@@ -150,7 +150,7 @@ def policy_for(path: Path, task: Task) -> Policy:
     return NO_POLICY if policy is None else _policy_at(policy)
 
 
-def _check(document: Document, path: Path, kind: str | None, policy: Policy, task: Task) -> tuple[Finding, ...]:
+def _check(document: Document, path: Path, kind: str | None, policy: Policy, task: _Task) -> tuple[Finding, ...]:
     """Return the findings on a file of one kind.
 
     Raises:
@@ -159,10 +159,10 @@ def _check(document: Document, path: Path, kind: str | None, policy: Policy, tas
     catalog = _parts(task.catalogs).fresh()
     if kind is None:
         from ffplan.check.run import examine
-        from ffplan.cli.loading import with_profile
+        from ffplan.cli.loading import _with_profile
         from ffplan.design.resolve import resolve
 
-        resolved = with_profile(resolve(document, catalog), catalog, task.profile)
+        resolved = _with_profile(resolve(document, catalog), catalog, task.profile)
         design, remarks = with_limits(resolved, policy)
         findings = examine(resolved, catalog, brief=True, today=task.today, held=design).findings
         return (*named_limits(findings, resolved, design, policy), *remarks)
@@ -178,16 +178,16 @@ def _check(document: Document, path: Path, kind: str | None, policy: Policy, tas
 
         if base_name(document.data) is not None:  # a profile is whole with the one that it extends alone
             entry = Catalog(task.catalogs, beside=str(path.parent)).entry(document.data["id"])
-            return unfinished(document, entry.part)
+            return _unfinished(document, entry.part)
         part = read_part(document).part
-        todo = unfinished(document, part)
+        todo = _unfinished(document, part)
         if getattr(part, "extends", None) is not None:  # what it extends must be there, and close no circle
             Catalog(task.catalogs, beside=str(path.parent)).entry(part.id)
         return todo
     return ()
 
 
-def unfinished(document: Document, part: Part) -> tuple[Finding, ...]:
+def _unfinished(document: Document, part: Part) -> tuple[Finding, ...]:
     """Return findings on template text left in a part."""
     texts: dict[tuple[str, ...], str] = {("name",): part.name, ("vendor",): part.vendor}
     texts |= {("sources", key, "title"): source.title for key, source in part.sources.items()}
@@ -204,7 +204,7 @@ def unfinished(document: Document, part: Part) -> tuple[Finding, ...]:
     )
 
 
-def _waived(result: CheckedFile, path: Path, document: Document | None, task: Task) -> CheckedFile:
+def _waived(result: _CheckedFile, path: Path, document: Document | None, task: _Task) -> _CheckedFile:
     """Return a file without its waived findings; faults that prevent reading cannot be waived."""
     text = (read_regular(path, MAX_BYTES) or b"").decode("utf-8-sig", "replace")
     comments, faults = comment_waivers(text, result.file, document.root if document else None)
@@ -221,7 +221,7 @@ def _waived(result: CheckedFile, path: Path, document: Document | None, task: Ta
     )
 
 
-def checked(name: str, task: Task) -> CheckedFile:
+def _checked(name: str, task: _Task) -> _CheckedFile:
     """Return the findings on one file: a design, or by its `kind` a part, a file of measured cases or a plan.
 
     Args:
@@ -236,12 +236,12 @@ def checked(name: str, task: Task) -> CheckedFile:
     path, file = find_design(name)
     policy, document, word = NO_POLICY, None, "design"
     try:
-        policy = policy_for(path if str(path) == name else Path(name), task)
+        policy = _policy_for(path if str(path) == name else Path(name), task)
         document = read_document(path, file)
         kind = _kind(document)
         word = "design" if kind is None else OTHER_FILES.get(kind, "part")
         findings = _check(document, path, kind, policy, task)
-        result = CheckedFile(file=file, word=word, findings=findings, whole=True, policy=policy)
+        result = _CheckedFile(file=file, word=word, findings=findings, whole=True, policy=policy)
     except InputError as error:
-        result = CheckedFile(file=file, word=word, findings=error.findings, whole=False, policy=policy)
+        result = _CheckedFile(file=file, word=word, findings=error.findings, whole=False, policy=policy)
     return _waived(result, path, document, task)

@@ -24,10 +24,10 @@ from ffplan.cli.collective_options import (
     ZonesOption,
 )
 from ffplan.cli.formats import FormatOption, ReportFormat
-from ffplan.cli.loading import choice, parsed, resolved_design
+from ffplan.cli.loading import _parsed, _resolved_design, choice
 from ffplan.cli.options import CatalogOption, DesignArgument, OutputOption
 from ffplan.cli.output import emit
-from ffplan.cli.page import with_extras
+from ffplan.cli.page import _with_extras
 from ffplan.cli.series import series
 
 if TYPE_CHECKING:
@@ -101,11 +101,11 @@ def collective(
     )
     algorithm = choice(algorithm.lower(), NAMES, "--algorithm") if algorithm else None
     protocol = choice(protocol.lower(), PROTOCOLS, "--protocol") if protocol else None
-    design, parts = resolved_design(file, catalog)
+    design, parts = _resolved_design(file, catalog)
     libraries = _libraries(library, operation, design)
     tokens_of = {name: value or DEEPSEEK_V3[name] for name, value in zip(DEEPSEEK_V3, options.values(), strict=True)}
     routing = Routing(**tokens_of, sms=sms) if operation in OF_TOKENS else None
-    rate = parsed(lambda: parse_quantity(nic_rate, BANDWIDTH), "--nic-rate") if nic_rate else None
+    rate = _parsed(lambda: parse_quantity(nic_rate, BANDWIDTH), "--nic-rate") if nic_rate else None
     request = CollectiveRequest(
         operation=operation,
         algorithm=algorithm,
@@ -124,4 +124,4 @@ def collective(
         report = collective_table(design, parts, libraries, request, ranks, sizes)
     except QueryError as error:
         raise UsageError(f"ffplan collective: {error}") from None
-    emit(with_extras(collective_document(report, chart=chart), form, [file], catalog, "collective"), form, output)
+    emit(_with_extras(collective_document(report, chart=chart), form, [file], catalog, "collective"), form, output)

@@ -8,7 +8,7 @@ from ffplan.base.record import record
 
 
 @record
-class Command:
+class _Command:
     """A command, or a group of commands."""
 
     summary: str
@@ -16,7 +16,7 @@ class Command:
     module: str = ""
     """Its module under `ffplan.cli`; empty if it has no function of its own."""
     _: KW_ONLY
-    commands: dict[str, Command] | None = None
+    commands: dict[str, _Command] | None = None
     """Commands of a group, beside those of its module."""
     former: str = ""
     """Name that it had; it still works, and says the new one."""
@@ -41,61 +41,61 @@ _SERVE = (
 )
 _COLLECTIVE = ("--op", "--library", "--size", "--gpus", "--algorithm", "--sharp", "--tokens", "--chart")
 _OPERATE = {
-    "goodput": Command("what failures and checkpoints leave of a job", "goodput", former="goodput"),
-    "storage": Command("capacity, rates and what binds them", "storage", former="storage"),
-    "jobs": Command("how jobs share a cluster: use, and waits by size", "utilization", former="utilization"),
+    "goodput": _Command("what failures and checkpoints leave of a job", "goodput", former="goodput"),
+    "storage": _Command("capacity, rates and what binds them", "storage", former="storage"),
+    "jobs": _Command("how jobs share a cluster: use, and waits by size", "utilization", former="utilization"),
 }
 _FABRIC = {
-    "size": Command("every network family for a number of endpoints", "size", former="size"),
-    "route": Command("a job over the wired fabric: load per link", "route", former="route"),
-    "place": Command("the order of a job's ranks over its nodes", "place", former="place"),
-    "faults": Command("what losing switches and links leaves", "faults", former="faults"),
-    "cables": Command("cables by length over the floor plan", "cabling", former="cabling"),
-    "export": Command("the fabric for another program", "export", former="export"),
-    "import": Command("files of other programs", "import_", former="import"),
-    "audit": Command("the fabric as built against the design", "audit", former="audit"),
-    "verify": Command("the fabric in a real program, such as OpenSM", "verify", former="verify"),
-    "accept": Command("what delivered parts should measure, and do", "acceptance", former="acceptance"),
+    "size": _Command("every network family for a number of endpoints", "size", former="size"),
+    "route": _Command("a job over the wired fabric: load per link", "route", former="route"),
+    "place": _Command("the order of a job's ranks over its nodes", "place", former="place"),
+    "faults": _Command("what losing switches and links leaves", "faults", former="faults"),
+    "cables": _Command("cables by length over the floor plan", "cabling", former="cabling"),
+    "export": _Command("the fabric for another program", "export", former="export"),
+    "import": _Command("files of other programs", "import_", former="import"),
+    "audit": _Command("the fabric as built against the design", "audit", former="audit"),
+    "verify": _Command("the fabric in a real program, such as OpenSM", "verify", former="verify"),
+    "accept": _Command("what delivered parts should measure, and do", "acceptance", former="acceptance"),
 }
-_CATALOG = {"schema": Command("the JSON Schema of files and outputs", "schema", former="schema")}
+_CATALOG = {"schema": _Command("the JSON Schema of files and outputs", "schema", former="schema")}
 _CALIBRATE = {
-    "accelerator": Command("an accelerator, from training runs or collectives", "calibrate"),
-    "serving": Command("a serving engine, from results of benchmarks", "calibrate_serving"),
+    "accelerator": _Command("an accelerator, from training runs or collectives", "calibrate"),
+    "serving": _Command("a serving engine, from results of benchmarks", "calibrate_serving"),
 }
 _MODEL = {
-    "accuracy": Command("the model against measurements", "accuracy", former="accuracy"),
-    "calibrate": Command(
+    "accuracy": _Command("the model against measurements", "accuracy", former="accuracy"),
+    "calibrate": _Command(
         "constants from your own runs", commands=_CALIBRATE, former="calibrate", default="accelerator"
     ),
-    "measure": Command("kernels on a GPU at hand", "measure", former="measure"),
-    "reproduce": Command("a saved report, computed again", "reproduce", former="reproduce"),
+    "measure": _Command("kernels on a GPU at hand", "measure", former="measure"),
+    "reproduce": _Command("a saved report, computed again", "reproduce", former="reproduce"),
 }
 PANELS = {
     "Plan": {
-        "init": Command("designs to start from, for a few wishes", "init"),
-        "design": Command("fabric, bounds, power and cost of a design", "design"),
-        "compare": Command("designs side by side, at a job", "compare"),
-        "check": Command("designs in CI: rules, limits, policies", "check"),
-        "diff": Command("two versions of a design, and what changed", "diff"),
-        "cost": Command("own or rent, and what a training run costs", "cost"),
-        "recommend": Command(
+        "init": _Command("designs to start from, for a few wishes", "init"),
+        "design": _Command("fabric, bounds, power and cost of a design", "design"),
+        "compare": _Command("designs side by side, at a job", "compare"),
+        "check": _Command("designs in CI: rules, limits, policies", "check"),
+        "diff": _Command("two versions of a design, and what changed", "diff"),
+        "cost": _Command("own or rent, and what a training run costs", "cost"),
+        "recommend": _Command(
             "the best purchase to train or serve a model", "recommend", common=(*_RECOMMEND, *_OUTPUT)
         ),
-        "sweep": Command("a design varied along any paths", "sweep"),
+        "sweep": _Command("a design varied along any paths", "sweep"),
     },
     "Predict": {
-        "train": Command("seconds a step, memory and what binds", "train", common=(*_TRAIN, *_OUTPUT)),
-        "serve": Command("tokens a second, latency and cost of a served model", "serve", common=(*_SERVE, *_OUTPUT)),
-        "collective": Command("a collective over sizes and scales", "collective", common=(*_COLLECTIVE, *_OUTPUT)),
-        "operate": Command("goodput, storage and jobs of a cluster", commands=_OPERATE),
+        "train": _Command("seconds a step, memory and what binds", "train", common=(*_TRAIN, *_OUTPUT)),
+        "serve": _Command("tokens a second, latency and cost of a served model", "serve", common=(*_SERVE, *_OUTPUT)),
+        "collective": _Command("a collective over sizes and scales", "collective", common=(*_COLLECTIVE, *_OUTPUT)),
+        "operate": _Command("goodput, storage and jobs of a cluster", commands=_OPERATE),
     },
     "Build": {
-        "fabric": Command("size, wire, export, audit and accept it", commands=_FABRIC),
+        "fabric": _Command("size, wire, export, audit and accept it", commands=_FABRIC),
     },
     "Trust": {
-        "explain": Command("where a figure comes from, or what a rule means", "explain"),
-        "catalog": Command("parts, prices, their sources, and schemas", "catalog", commands=_CATALOG),
-        "model": Command("accuracy and calibration of the model", commands=_MODEL),
+        "explain": _Command("where a figure comes from, or what a rule means", "explain"),
+        "catalog": _Command("parts, prices, their sources, and schemas", "catalog", commands=_CATALOG),
+        "model": _Command("accuracy and calibration of the model", commands=_MODEL),
     },
 }
 """Commands by the heading of the help that they stand under."""
@@ -111,7 +111,7 @@ FORMER = {
 """Group and name of the commands that stood at the top before."""
 
 
-def current_names(words: list[str]) -> tuple[list[str], str | None]:
+def _current_names(words: list[str]) -> tuple[list[str], str | None]:
     """Return the words of a command line with today's name of its command, and what to say of a former name."""
     note = None
     if words and words[0] in FORMER:
@@ -123,7 +123,7 @@ def current_names(words: list[str]) -> tuple[list[str], str | None]:
 
 def _with_default(words: list[str]) -> list[str]:
     """Return words with the command that a group means where they name none of its commands."""
-    commands: dict[str, Command] | None = TOP
+    commands: dict[str, _Command] | None = TOP
     for position, word in enumerate(words):
         command = (commands or {}).get(word)
         if command is None:

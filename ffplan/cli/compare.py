@@ -21,14 +21,14 @@ from ffplan.cli.compare_options import (
     SearchOption,
     ServeOption,
 )
-from ffplan.cli.compare_serve import ServedOutput, compare_served, refuse_others
-from ffplan.cli.cost_options import DrawsOption, TokensOption, YearsOption, tokens_of
+from ffplan.cli.compare_serve import _compare_served, _refuse_others, _ServedOutput
+from ffplan.cli.cost_options import DrawsOption, TokensOption, YearsOption, _tokens_of
 from ffplan.cli.formats import FormatOption, ReportFormat
-from ffplan.cli.loading import examined_design, resolved_design
-from ffplan.cli.models import model_part
+from ffplan.cli.loading import _examined_design, _resolved_design
+from ffplan.cli.models import _model_part
 from ffplan.cli.options import CatalogOption, DesignsArgument, EffortOption, OutputOption, ProfileOption, SeedOption
 from ffplan.cli.output import emit
-from ffplan.cli.page import with_extras
+from ffplan.cli.page import _with_extras
 from ffplan.cli.progress import Progress
 from ffplan.cli.serve_options import (
     AtOption,
@@ -40,7 +40,7 @@ from ffplan.cli.serve_options import (
     PrecisionOption,
     PromptOption,
 )
-from ffplan.cli.served_model import ServedModel
+from ffplan.cli.served_model import _ServedModel
 from ffplan.cli.train_options import StackOption
 from ffplan.studies.cost.request import CostRequest
 
@@ -70,7 +70,7 @@ def _each(files: list[str], read: Callable[[str], T]) -> tuple[T, ...]:
 
 
 @record
-class JobOptions:
+class _JobOptions:
     """The training job in options."""
 
     model: str | None
@@ -94,7 +94,7 @@ def _training(
     designs: tuple[Assessment, ...],
     labels: tuple[str, ...],
     baseline: int,
-    job: JobOptions,
+    job: _JobOptions,
 ) -> tuple[TrainingComparison, MoneyComparison | None]:
     """Return the training job on every design, with costs if tokens are given.
 
@@ -102,7 +102,7 @@ def _training(
         UsageError: if the batch is missing, or the model is unknown.
     """
     from ffplan.catalog.stacks import SoftwareStack
-    from ffplan.cli.plan_file import told_plan
+    from ffplan.cli.plan_file import _told_plan
     from ffplan.studies.basis.job_layout import most_gpus
     from ffplan.studies.basis.provenance import files_of
     from ffplan.studies.compare.compare import comparable
@@ -112,12 +112,12 @@ def _training(
 
     if job.batch is None and job.tokens is None:
         raise UsageError("ffplan compare: --model needs --batch, the sequences of a step")
-    resolved = [resolved_design(file, catalogs, job.profile, job.effort) for file in files]
+    resolved = [_resolved_design(file, catalogs, job.profile, job.effort) for file in files]
     fields: dict[str, Any] = {}
     if job.model is None:
         job, fields = _stated(job, [design for design, _ in resolved])
     assert job.model is not None
-    part = model_part(resolved[0][1], job.model, "compare")
+    part = _model_part(resolved[0][1], job.model, "compare")
     most = min(most_gpus(design) for design, _ in resolved)
     if part.transformer is None:
         raise UsageError(f"ffplan compare: --model {part.id}: a search needs a transformer; `ffplan train` times it")
@@ -125,7 +125,7 @@ def _training(
         raise UsageError(f"ffplan compare: --gpus {job.gpus:,}: one job can span {most:,} on every design")
     gpus = job.gpus or most
     plan_fields = fields | {name: value for name, value in (("batch", job.batch), ("stack", job.stack)) if value}
-    plan = with_default_batch(told_plan(job.plan, plan_fields, "compare")[1], part, gpus)
+    plan = with_default_batch(_told_plan(job.plan, plan_fields, "compare")[1], part, gpus)
     assert plan.batch is not None
     if plan.stack is not None:
         part_of(resolved[0][1], SoftwareStack, plan.stack, f"ffplan compare: {'--stack' if job.stack else '--plan'}")
@@ -146,17 +146,17 @@ def _training(
     return comparison, money
 
 
-def _stated(job: JobOptions, designs: list[ResolvedDesign]) -> tuple[JobOptions, dict[str, Any]]:
+def _stated(job: _JobOptions, designs: list[ResolvedDesign]) -> tuple[_JobOptions, dict[str, Any]]:
     """Return the designs' job with the requested tokens, and the fields of its plan.
 
     Raises:
         InputError: if a workload gives its batch twice.
         UsageError: if no design states a job, or two state different jobs.
     """
-    from ffplan.cli.workload import own_workload
+    from ffplan.cli.workload import _own_workload
     from ffplan.studies.train.default_job import workload_fields
 
-    design, workload = own_workload("compare", designs)
+    design, workload = _own_workload("compare", designs)
     searching = workload.plan is None or workload.search
     stated = replace(job, model=workload.model, gpus=workload.gpus, search=searching)
     return stated, workload_fields(design, workload)
@@ -205,37 +205,37 @@ def compare(
     """Compare designs in adjacent columns, with ratios to a baseline; or how they serve a model."""
     if len(files) < 2:
         raise UsageError("ffplan compare: name at least two designs")
-    refuse_others(context, serve=serve)
+    _refuse_others(context, serve=serve)
     from ffplan.report.compare import compare_document
     from ffplan.studies.basis.provenance import design_info
     from ffplan.studies.compare import compare as study
     from ffplan.studies.cost.request import DRAWS, CostRequest
 
     if serve:
-        asked = ServedModel((isl, osl), (ttft, tpot, at), (engine, precision, kv))
-        resolved = _each(files, lambda file: resolved_design(file, catalog, profile))
+        asked = _ServedModel((isl, osl), (ttft, tpot, at), (engine, precision, kv))
+        resolved = _each(files, lambda file: _resolved_design(file, catalog, profile))
         labels, base = study.labelled([design_info(design) for design, _ in resolved], files, baseline)
-        compare_served(resolved, labels, base, (model, asked), ServedOutput(files, form, output, catalog=catalog))
+        _compare_served(resolved, labels, base, (model, asked), _ServedOutput(files, form, output, catalog=catalog))
         return
-    designs = _each(files, lambda file: examined_design(file, catalog, profile))
+    designs = _each(files, lambda file: _examined_design(file, catalog, profile))
     labels, base = study.labelled([design.design for design in designs], files, baseline)
     if tokens is None and (years is not None or draws is not None or seed or effort):
         raise UsageError("ffplan compare: --years, --draws, --seed and --effort have an effect with --tokens only")
     _refuse_without_model(model, batch or gpus or plan or stack or search)
     training, money = None, None
     if model is not None or tokens is not None:
-        job = JobOptions(
+        job = _JobOptions(
             model=model,
             batch=batch,
             gpus=gpus,
             plan=plan,
             stack=stack,
             search=search or plan is None,
-            tokens=None if tokens is None else tokens_of(tokens, "compare"),
+            tokens=None if tokens is None else _tokens_of(tokens, "compare"),
             money=CostRequest(draws=DRAWS if draws is None else draws, seed=seed, years=years),
             profile=profile,
             effort=effort,
         )
         training, money = _training(files, catalog, designs, labels, base, job)
     comparison = study.compare(designs, labels, base, training, money)
-    emit(with_extras(compare_document(comparison), form, files, catalog, "comparison"), form, output)
+    emit(_with_extras(compare_document(comparison), form, files, catalog, "comparison"), form, output)

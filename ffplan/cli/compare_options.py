@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from ffplan.cli.options import complete_part
+from ffplan.cli.options import _complete_part
 from ffplan.cli.series import MOST
 
 BaselineOption = Annotated[
@@ -19,7 +19,7 @@ ModelOption = Annotated[
         "--model",
         metavar="ID",
         help="Train this model on every design, each with its fastest plan: tokens/s, MFU, capital; or --serve it.",
-        autocompletion=complete_part("model"),
+        autocompletion=_complete_part("model"),
     ),
 ]
 BatchOption = Annotated[

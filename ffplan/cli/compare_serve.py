@@ -10,10 +10,10 @@ import typer
 from ffplan.base.errors import EXIT_FINDINGS, UsageError
 from ffplan.base.record import record
 from ffplan.cli.formats import ReportFormat
-from ffplan.cli.models import model_part
-from ffplan.cli.options import given_options
+from ffplan.cli.models import _model_part
+from ffplan.cli.options import _given_options
 from ffplan.cli.output import emit
-from ffplan.cli.page import with_extras
+from ffplan.cli.page import _with_extras
 from ffplan.cli.progress import Progress
 from ffplan.cli.served_model import SERVING
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ffplan.catalog.store import Catalog
-    from ffplan.cli.served_model import ServedModel
+    from ffplan.cli.served_model import _ServedModel
     from ffplan.design.resolved import ResolvedDesign
     from ffplan.studies.serve.answer import ServeQuestion
 
@@ -30,7 +30,7 @@ _TRAINING = ("batch", "gpus", "plan", "search", "stack", "tokens", "years", "dra
 
 
 @record
-class ServedOutput:
+class _ServedOutput:
     """Where the report goes, and what it names."""
 
     files: list[str]
@@ -41,25 +41,25 @@ class ServedOutput:
     catalog: list[str] | None
 
 
-def refuse_others(context: typer.Context, *, serve: bool) -> None:
+def _refuse_others(context: typer.Context, *, serve: bool) -> None:
     """Refuse options of training beside --serve, and of serving without it.
 
     Raises:
         UsageError: with the first.
     """
-    given = [name for name in (_TRAINING if serve else SERVING) if name in given_options(context)]
+    given = [name for name in (_TRAINING if serve else SERVING) if name in _given_options(context)]
     if given and serve:
         raise UsageError(f"{_WHO}: --{given[0]} has an effect on training only; leave it out, or --serve")
     if given:
         raise UsageError(f"{_WHO}: --{given[0]} has an effect with --serve only")
 
 
-def compare_served(
+def _compare_served(
     designs: Sequence[tuple[ResolvedDesign, Catalog]],
     labels: tuple[str, ...],
     baseline: int,
-    asked: tuple[str | None, ServedModel],
-    output: ServedOutput,
+    asked: tuple[str | None, _ServedModel],
+    output: _ServedOutput,
 ) -> None:
     """Print how designs serve a model; exit with 1 where none does within the targets.
 
@@ -87,7 +87,7 @@ def compare_served(
         progress.now,
     )
     progress.end()
-    document = with_extras(
+    document = _with_extras(
         serve_comparison_document(report), output.form, output.files, output.catalog, "serve-comparison"
     )
     emit(document, output.form, output.file)
@@ -95,7 +95,7 @@ def compare_served(
         raise typer.Exit(EXIT_FINDINGS)
 
 
-def _question(parts: Catalog, model: str, load: ServedModel) -> ServeQuestion:
+def _question(parts: Catalog, model: str, load: _ServedModel) -> ServeQuestion:
     """Return what is asked of a design.
 
     Raises:
@@ -108,7 +108,7 @@ def _question(parts: Catalog, model: str, load: ServedModel) -> ServeQuestion:
     from ffplan.studies.serve.setup import PlanRequest, default_precision
 
     (isl, osl), (_, precision, kv) = load.lengths, load.plan
-    part = model_part(parts, model, "compare")
+    part = _model_part(parts, model, "compare")
     engine, targets = load.engine_and_targets(parts, _WHO)
     request = PlanRequest(precision=precision or default_precision(part), kv=kv)
     task = ServeTask(load=Load(requests=Requests(prompt=isl, output=osl)), targets=targets)

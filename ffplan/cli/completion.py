@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import typer  # noqa: TC002 - Typer reads the annotations
 
 from ffplan.base.errors import FfplanError
-from ffplan.cli.project import project_catalogs
+from ffplan.cli.project import _project_catalogs
 
 if TYPE_CHECKING:
     from ffplan.inputs.document import Document
@@ -18,18 +18,18 @@ USUAL = ("nodes[0].count", "fabric.oversubscription", "fabric.switch", "fabric.t
 
 def _document(ctx: typer.Context) -> Document | None:
     """Return the design that the command line names; None if it names none that can be read."""
-    from ffplan.cli.versions import design_document
+    from ffplan.cli.versions import _design_document
 
     name: Any = ctx.params.get("file") or ctx.params.get("what")
     if not isinstance(name, str) or name == "-":
         return None
     try:
-        return design_document(name)
+        return _design_document(name)
     except FfplanError:
         return None
 
 
-def complete_varied(ctx: typer.Context, incomplete: str) -> list[str]:
+def _complete_varied(ctx: typer.Context, incomplete: str) -> list[str]:
     """Return the fields of the design that begin so, each with the `=` that values follow."""
     from ffplan.base.plain import leaves
 
@@ -39,7 +39,7 @@ def complete_varied(ctx: typer.Context, incomplete: str) -> list[str]:
     return [f"{path}=" for path in known if path.startswith(incomplete) and path not in ("name", "description")]
 
 
-def complete_figure(ctx: typer.Context, incomplete: str) -> list[str]:
+def _complete_figure(ctx: typer.Context, incomplete: str) -> list[str]:
     """Return the figures of the design that begin so."""
     document = _document(ctx)
     if document is None:
@@ -48,7 +48,7 @@ def complete_figure(ctx: typer.Context, incomplete: str) -> list[str]:
     from ffplan.studies.explain.path import known_figures
 
     try:
-        known = known_figures(document, Catalog(project_catalogs(ctx.params.get("catalog"))))
+        known = known_figures(document, Catalog(_project_catalogs(ctx.params.get("catalog"))))
     except FfplanError:
         return []
     return [path for path in known if path.startswith(incomplete)]

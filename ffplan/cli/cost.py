@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ffplan.base.errors import EXIT_FINDINGS, UsageError
-from ffplan.cli.cost_options import DrawsOption, TokensOption, YearsOption, tokens_of
+from ffplan.cli.cost_options import DrawsOption, TokensOption, YearsOption, _tokens_of
 from ffplan.cli.formats import FormatOption, ReportFormat
-from ffplan.cli.loading import resolved_design
-from ffplan.cli.models import model_part
+from ffplan.cli.loading import _resolved_design
+from ffplan.cli.models import _model_part
 from ffplan.cli.options import (
     CatalogOption,
     DesignArgument,
@@ -19,10 +19,10 @@ from ffplan.cli.options import (
     OutputOption,
     ProfileOption,
     SeedOption,
-    complete_part,
+    _complete_part,
 )
 from ffplan.cli.output import emit
-from ffplan.cli.page import with_extras
+from ffplan.cli.page import _with_extras
 from ffplan.cli.progress import Progress
 from ffplan.cli.series import MOST
 
@@ -50,17 +50,17 @@ def _timed(
     Raises:
         UsageError: if the model is unknown, or the plan is invalid.
     """
-    from ffplan.cli.plan_file import told_plan
+    from ffplan.cli.plan_file import _told_plan
     from ffplan.studies.basis.job_layout import most_gpus
     from ffplan.studies.train.default_job import timed_on
 
-    part = model_part(parts, model, "cost")
+    part = _model_part(parts, model, "cost")
     if part.transformer is None:
         raise UsageError(f"ffplan cost: --model {part.id}: tokens need a transformer; `ffplan train` times it")
     most = most_gpus(design)
     if gpus is not None and gpus > most:
         raise UsageError(f"ffplan cost: --gpus {gpus:,}: one job can span {most:,} of this design")
-    _, fields = told_plan(plan, options, "cost")
+    _, fields = _told_plan(plan, options, "cost")
     searching = search or plan is None
     return _shown(lambda: timed_on(design, parts, part, fields, gpus, tokens, searching=searching), part.id)
 
@@ -74,11 +74,11 @@ def _own_job(design: ResolvedDesign, parts: Catalog, tokens: str | None) -> Time
     if tokens is None and (design.workload is None or design.workload.tokens is None):
         return None  # before the imports: a cluster without a job needs no model of training
 
-    from ffplan.cli.workload import own_workload
+    from ffplan.cli.workload import _own_workload
     from ffplan.studies.train.default_job import timed_workload, with_tokens
 
-    own_workload("cost", [design])
-    design = with_tokens(design, None if tokens is None else tokens_of(tokens, "cost"))
+    _own_workload("cost", [design])
+    design = with_tokens(design, None if tokens is None else _tokens_of(tokens, "cost"))
     return _shown(lambda: timed_workload(design, parts, design.stated_workload), design.stated_workload.model)
 
 
@@ -135,7 +135,7 @@ def cost(
             "-m",
             metavar="ID",
             help="Train this model; needs --tokens. The design's `workload` if omitted.",
-            autocompletion=complete_part("model"),
+            autocompletion=_complete_part("model"),
         ),
     ] = None,
     tokens: TokensOption = None,
@@ -178,17 +178,17 @@ def cost(
     from ffplan.studies.cost.cost import study_cost
     from ffplan.studies.cost.request import DRAWS, CostRequest
 
-    design, parts = resolved_design(file, catalog, profile, effort)
+    design, parts = _resolved_design(file, catalog, profile, effort)
     if rent is not None:
         design = _rented(design, parts, rent)
     if model is None or tokens is None:
         timed = _own_job(design, parts, tokens)
     else:
         options: dict[str, object] = {"batch": batch} if batch is not None else {}
-        number = tokens_of(tokens, "cost")
+        number = _tokens_of(tokens, "cost")
         timed = _timed(design, parts, model=model, tokens=number, options=options, plan=plan, gpus=gpus, search=search)
     if timed is None and effort is not None:
         raise UsageError("ffplan cost: --effort has an effect on a run; give --tokens")
     request = CostRequest(draws=DRAWS if draws is None else draws, seed=seed, years=years)
     document = cost_document(study_cost(design, parts, request, timed))
-    emit(with_extras(document, form, [file], catalog, "cost"), form, output)
+    emit(_with_extras(document, form, [file], catalog, "cost"), form, output)

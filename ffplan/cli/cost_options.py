@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ffplan.base.errors import UsageError
-from ffplan.cli.models import model_part
+from ffplan.cli.models import _model_part
 from ffplan.cli.options import SeedOption
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ DrawsOption = Annotated[
 MoneySeedOption = SeedOption
 
 
-def tokens_of(text: str, command: str) -> float:
+def _tokens_of(text: str, command: str) -> float:
     """Parse a number of tokens.
 
     Args:
@@ -46,13 +46,13 @@ def tokens_of(text: str, command: str) -> float:
     Raises:
         UsageError: if the text is not a number above 0.
     """
-    from ffplan.cli.loading import parsed
+    from ffplan.cli.loading import _parsed
     from ffplan.inputs.tokens import parse_tokens
 
-    return parsed(lambda: parse_tokens(text), "--tokens", command)
+    return _parsed(lambda: parse_tokens(text), "--tokens", command)
 
 
-def book_of(parts: Catalog, name: str, command: str) -> PriceBook:
+def _book_of(parts: Catalog, name: str, command: str) -> PriceBook:
     """Return the price book that --prices names.
 
     Raises:
@@ -64,7 +64,7 @@ def book_of(parts: Catalog, name: str, command: str) -> PriceBook:
     return part_of(parts, PriceBook, name, f"ffplan {command}: --prices")
 
 
-def money_of(text: str | None, book: PriceBook, option: str, command: str) -> float | None:
+def _money_of(text: str | None, book: PriceBook, option: str, command: str) -> float | None:
     """Parse an amount in the currency of a price book [currency]; None if not given.
 
     Args:
@@ -74,12 +74,12 @@ def money_of(text: str | None, book: PriceBook, option: str, command: str) -> fl
     Raises:
         UsageError: if the text is no amount, or in another currency.
     """
-    from ffplan.cli.loading import parsed
+    from ffplan.cli.loading import _parsed
     from ffplan.inputs.quantities import parse_money
 
     if text is None:
         return None
-    money = parsed(lambda: parse_money(text), option, command)
+    money = _parsed(lambda: parse_money(text), option, command)
     if money.currency != book.currency:
         fault = f"{option} is in {money.currency}, the price book `{book.id}` in {book.currency}"
         remedy = f"no rate of exchange is known: give it in {book.currency}, or another book with --prices"
@@ -87,7 +87,7 @@ def money_of(text: str | None, book: PriceBook, option: str, command: str) -> fl
     return money.amount
 
 
-def transformer_of(parts: Catalog, name: str, command: str) -> Model:
+def _transformer_of(parts: Catalog, name: str, command: str) -> Model:
     """Return a model whose work is counted in tokens.
 
     Args:
@@ -97,7 +97,7 @@ def transformer_of(parts: Catalog, name: str, command: str) -> Model:
         UsageError: if the part is not a model, or no transformer.
     """
 
-    part = model_part(parts, name, command)
+    part = _model_part(parts, name, command)
     if part.transformer is None:
         raise UsageError(f"ffplan {command}: --model {name}: a workload is counted in tokens; name a transformer")
     return part

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ffplan.cli.formats import FormatOption, ReportFormat
-from ffplan.cli.loading import examined_design, resolved_design
+from ffplan.cli.loading import _examined_design, _resolved_design
 from ffplan.cli.options import CatalogOption, DesignArgument, OutputOption, ProfileOption
 from ffplan.cli.output import emit
-from ffplan.cli.page import with_extras
+from ffplan.cli.page import _with_extras
 
 if TYPE_CHECKING:
     from ffplan.results.design import Assessment
@@ -22,7 +22,7 @@ def _with_levels(file: str, catalogs: list[str] | None, profile: str | None) -> 
     from ffplan.check.run import examine
     from ffplan.studies.train.rooflines import level_rooflines
 
-    design, catalog = resolved_design(file, catalogs, profile)
+    design, catalog = _resolved_design(file, catalogs, profile)
     return replace(examine(design, catalog), levels=level_rooflines(design, catalog))
 
 
@@ -42,6 +42,6 @@ def design(
     """Assess one design: fabric, bounds on communication, power and cost."""
     from ffplan.report.design import design_document
 
-    assessment = _with_levels(file, catalog, profile) if rooflines else examined_design(file, catalog, profile)
+    assessment = _with_levels(file, catalog, profile) if rooflines else _examined_design(file, catalog, profile)
     document = design_document(assessment)
-    emit(with_extras(document, form, [file], catalog, "assessment"), form, output)
+    emit(_with_extras(document, form, [file], catalog, "assessment"), form, output)

@@ -10,30 +10,30 @@ from ffplan.base.errors import UsageError
 from ffplan.base.files import is_file
 from ffplan.cli.cost_options import TokensOption
 from ffplan.cli.formats import FormatOption, ReportFormat
-from ffplan.cli.options import CatalogOption, OutputOption, complete_design, complete_part
+from ffplan.cli.options import CatalogOption, OutputOption, _complete_design, _complete_part
 from ffplan.cli.output import emit
 from ffplan.cli.progress import Progress
 from ffplan.cli.series import MOST
 
 if TYPE_CHECKING:
-    from ffplan.cli.versions import Assessor
+    from ffplan.cli.versions import _Assessor
     from ffplan.studies.explain.difference import Version
 
 
-def _versions(before: str, after: str, assessor: Assessor) -> tuple[Version, Version]:
+def _versions(before: str, after: str, assessor: _Assessor) -> tuple[Version, Version]:
     """Return the two versions named by the arguments."""
-    from ffplan.cli.versions import design_document, revision_document, saved_version
+    from ffplan.cli.versions import _design_document, _revision_document, _saved_version
     from ffplan.inputs.revision import revisions
 
     names = (before, after)
     if not is_file(before) and (documents := revisions(before)) is not None:
         start, end = documents
-        later = design_document(after) if end is None else revision_document(after, end)
-        return assessor.version(revision_document(after, start)), assessor.version(later)
+        later = _design_document(after) if end is None else _revision_document(after, end)
+        return assessor.version(_revision_document(after, start)), assessor.version(later)
     if before == after == "-":
         raise UsageError("ffplan diff: standard input holds one design; name a file for the other")
     first, second = (
-        saved_version(name, "diff") if name.lower().endswith(".json") else assessor.version(design_document(name))
+        _saved_version(name, "diff") if name.lower().endswith(".json") else assessor.version(_design_document(name))
         for name in names
     )
     return first, second
@@ -45,7 +45,7 @@ def diff(
         typer.Argument(
             metavar="BEFORE",
             help="A design, `-`, a report saved as JSON, or revisions of git such as main..HEAD.",
-            autocompletion=complete_design,
+            autocompletion=_complete_design,
         ),
     ],
     after: Annotated[
@@ -53,7 +53,7 @@ def diff(
         typer.Argument(
             metavar="AFTER",
             help="A design, `-` or a saved report; with revisions, the design's file.",
-            autocompletion=complete_design,
+            autocompletion=_complete_design,
         ),
     ],
     model: Annotated[
@@ -62,7 +62,7 @@ def diff(
             "--model",
             metavar="ID",
             help="Train this model on both; the designs' `workload` if omitted.",
-            autocompletion=complete_part("model"),
+            autocompletion=_complete_part("model"),
         ),
     ] = None,
     tokens: TokensOption = None,
@@ -81,15 +81,15 @@ def diff(
     Both versions use the current parts. `ffplan fabric audit` compares a design with the fabric as built.
     """
     from ffplan.catalog.store import Catalog
-    from ffplan.cli.versions import Assessor
-    from ffplan.cli.workload import own_tokens, workload_of
+    from ffplan.cli.versions import _Assessor
+    from ffplan.cli.workload import _own_tokens, _workload_of
     from ffplan.inputs.document import parse_document
     from ffplan.report.explain import difference_document
     from ffplan.studies.explain.difference import difference
 
     parts = Catalog(catalog or ())
-    workload = workload_of("diff", parts, model, tokens, batch, gpus)
-    assessor = Assessor(parts, workload, own_tokens("diff", model, tokens))
+    workload = _workload_of("diff", parts, model, tokens, batch, gpus)
+    assessor = _Assessor(parts, workload, _own_tokens("diff", model, tokens))
     old, new = _versions(before, after, assessor)
     if assessor.tokens is not None and not any(version.figures["step"][0] for version in (old, new)):
         raise UsageError("ffplan diff: --tokens goes with --model, or with a `workload` of a design")

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ffplan.base.errors import UsageError
-from ffplan.cli.completion import complete_figure
+from ffplan.cli.completion import _complete_figure
 from ffplan.cli.cost_options import TokensOption
 from ffplan.cli.formats import FormatOption, ReportFormat
-from ffplan.cli.options import CatalogOption, OutputOption, complete_design, complete_part
+from ffplan.cli.options import CatalogOption, OutputOption, _complete_design, _complete_part
 from ffplan.cli.output import emit, write
 from ffplan.cli.progress import Progress
 from ffplan.cli.series import MOST
@@ -90,25 +90,25 @@ def _meaning(document: Any, path: str) -> str:
 
 def _kept(report: TrainReport) -> Any:
     """Return the plan of a report to be timed unchanged."""
-    from ffplan.cli.plan_file import plan_text
+    from ffplan.cli.plan_file import _plan_text
     from ffplan.design.plan_file import plan_of
     from ffplan.design.training import PlanFields
     from ffplan.inputs.document import parse_document
 
-    return plan_of(parse_document(plan_text(PlanFields(), report.rows[0].plan).encode(), "plan"), {})
+    return plan_of(parse_document(_plan_text(PlanFields(), report.rows[0].plan).encode(), "plan"), {})
 
 
 def explain(
     what: Annotated[
         str,
         typer.Argument(
-            metavar="DESIGN|WORD", help="A design; a rule, a term or a path alone.", autocompletion=complete_design
+            metavar="DESIGN|WORD", help="A design; a rule, a term or a path alone.", autocompletion=_complete_design
         ),
     ],
     path: Annotated[
         str | None,
         typer.Argument(
-            metavar="PATH", help="Figure, such as cost.network or train.step_s.", autocompletion=complete_figure
+            metavar="PATH", help="Figure, such as cost.network or train.step_s.", autocompletion=_complete_figure
         ),
     ] = None,
     model: Annotated[
@@ -117,7 +117,7 @@ def explain(
             "--model",
             metavar="ID",
             help="Model, in place of the design's `workload`.",
-            autocompletion=complete_part("model"),
+            autocompletion=_complete_part("model"),
         ),
     ] = None,
     tokens: TokensOption = None,
@@ -136,20 +136,20 @@ def explain(
         write(_word(what), output)
         return
     from ffplan.catalog.store import Catalog
-    from ffplan.cli.versions import design_document
-    from ffplan.cli.workload import own_tokens, workload_of
+    from ffplan.cli.versions import _design_document
+    from ffplan.cli.workload import _own_tokens, _workload_of
     from ffplan.report.explain import explanation_document
     from ffplan.studies.explain.path import Question
     from ffplan.studies.explain.path import explain as study
 
     parts = Catalog(catalog or ())
-    workload = workload_of("explain", parts, model, tokens, batch, gpus)
+    workload = _workload_of("explain", parts, model, tokens, batch, gpus)
     question = Question(
-        document=design_document(what),
+        document=_design_document(what),
         catalog=parts,
         path=path,
         workload=workload,
-        tokens=own_tokens("explain", model, tokens),
+        tokens=_own_tokens("explain", model, tokens),
     )
     progress = Progress("a tenth of each input")
     report = study(question, _meaning, _kept, progress.step)

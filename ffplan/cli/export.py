@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ffplan.base.errors import UsageError
-from ffplan.cli.loading import resolved_design, wired_design
+from ffplan.cli.loading import _resolved_design, _wired_design
 from ffplan.cli.options import CatalogOption, DesignArgument, OutputOption
 from ffplan.cli.output import write
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ffplan.studies.fabric.wired import WiredDesign
 
 
-class Target(StrEnum):
+class _Target(StrEnum):
     """Targets of an export."""
 
     IBSIM = "ibsim"
@@ -159,38 +159,38 @@ def _every_network(wired: WiredDesign) -> Exported:
 
 
 _OF_SUBNET = {
-    Target.IBSIM: ("exported", "netlist"),
-    Target.OPENSM_QOS: ("exported", "qos_policy"),
-    Target.GRAPHML: ("graph", "graphml"),
-    Target.DOT: ("graph", "dot"),
+    _Target.IBSIM: ("exported", "netlist"),
+    _Target.OPENSM_QOS: ("exported", "qos_policy"),
+    _Target.GRAPHML: ("graph", "graphml"),
+    _Target.DOT: ("graph", "dot"),
 }
 """Targets that take a plane or a zone: module of `ffplan.interop`, imported when it is needed, and function."""
-_OF_WHOLE: dict[Target, tuple[str, str, dict[str, bool]]] = {
-    Target.SLURM_BLOCK: ("schedulers", "block_conf", {}),
-    Target.SLURM_YAML: ("schedulers", "topology_yaml", {}),
-    Target.KUBERNETES: ("schedulers", "node_labels", {"old": False}),
-    Target.KUBERNETES_OLD: ("schedulers", "node_labels", {"old": True}),
-    Target.CONTAINERLAB: ("simulators", "containerlab", {}),
-    Target.PTM: ("simulators", "topology_dot", {}),
-    Target.ASTRA_SIM: ("simulators", "astra_sim", {}),
-    Target.SIMAI: ("simulators", "simai", {}),
-    Target.INFRAGRAPH: ("simulators", "infragraph", {}),
+_OF_WHOLE: dict[_Target, tuple[str, str, dict[str, bool]]] = {
+    _Target.SLURM_BLOCK: ("schedulers", "block_conf", {}),
+    _Target.SLURM_YAML: ("schedulers", "topology_yaml", {}),
+    _Target.KUBERNETES: ("schedulers", "node_labels", {"old": False}),
+    _Target.KUBERNETES_OLD: ("schedulers", "node_labels", {"old": True}),
+    _Target.CONTAINERLAB: ("simulators", "containerlab", {}),
+    _Target.PTM: ("simulators", "topology_dot", {}),
+    _Target.ASTRA_SIM: ("simulators", "astra_sim", {}),
+    _Target.SIMAI: ("simulators", "simai", {}),
+    _Target.INFRAGRAPH: ("simulators", "infragraph", {}),
 }
 """Targets that take the whole fabric: module, function and its options."""
-_OTHERS: dict[Target, Callable[[WiredDesign, int | None, int | None], str | Iterator[str]]] = {
-    Target.SLURM: _slurm,
-    Target.HOSTS: _hosts,
-    Target.SVG: _svg,
-    Target.CABLES: _cables,
-    Target.LABELS: _labels,
-    Target.PORTS: _ports,
-    Target.RACKS: _racks,
-    Target.STEPS: _steps,
-    Target.NCCL: _nccl,
+_OTHERS: dict[_Target, Callable[[WiredDesign, int | None, int | None], str | Iterator[str]]] = {
+    _Target.SLURM: _slurm,
+    _Target.HOSTS: _hosts,
+    _Target.SVG: _svg,
+    _Target.CABLES: _cables,
+    _Target.LABELS: _labels,
+    _Target.PORTS: _ports,
+    _Target.RACKS: _racks,
+    _Target.STEPS: _steps,
+    _Target.NCCL: _nccl,
 }
 
 
-def _subnet(target: Target, wired: WiredDesign, plane: int | None, zone: int | None) -> str | Iterator[str]:
+def _subnet(target: _Target, wired: WiredDesign, plane: int | None, zone: int | None) -> str | Iterator[str]:
     """Export the devices of one plane and zone, or of all."""
     from ffplan.interop.exported import subnet
 
@@ -200,7 +200,7 @@ def _subnet(target: Target, wired: WiredDesign, plane: int | None, zone: int | N
     return text
 
 
-def _whole_fabric(target: Target, table: Table | None, wired: WiredDesign) -> str | Iterator[str]:
+def _whole_fabric(target: _Target, table: Table | None, wired: WiredDesign) -> str | Iterator[str]:
     """Export the whole fabric; an inventory lists the networks beside it as well."""
     from ffplan.interop.exported import Exported
 
@@ -219,13 +219,13 @@ def _interop(module: str, function: str) -> Callable[..., Any]:
     return found
 
 
-def _check_table(target: Target, table: Table | None) -> None:
+def _check_table(target: _Target, table: Table | None) -> None:
     """Refuse a table without an inventory, and an inventory without a table.
 
     Raises:
         UsageError: for either.
     """
-    inventories = (Target.NETBOX, Target.NAUTOBOT)
+    inventories = (_Target.NETBOX, _Target.NAUTOBOT)
     if table is not None and target not in inventories:
         raise UsageError("ffplan fabric export: --table goes with --to netbox and --to nautobot")
     if table is None and target in inventories:
@@ -234,7 +234,7 @@ def _check_table(target: Target, table: Table | None) -> None:
 
 def export(
     file: DesignArgument,
-    target: Annotated[Target, typer.Option("--to", help="Program or format to export to.")],
+    target: Annotated[_Target, typer.Option("--to", help="Program or format to export to.")],
     plane: Annotated[int | None, typer.Option("--plane", min=1, help="Only this plane, counted from 1.")] = None,
     zone: Annotated[int | None, typer.Option("--zone", min=1, help="Only this zone, counted from 1.")] = None,
     share: Annotated[
@@ -259,15 +259,15 @@ def export(
     nodes. netbox, nautobot: CSV of every network, by --table. containerlab, ptm: labs and link checks. astra-sim,
     simai, infragraph: simulators. docs/interop.md has a table.
     """
-    if share is not None and target is not Target.OPENSM_CONF:
-        raise UsageError(f"ffplan fabric export: --share goes with --to {Target.OPENSM_CONF.value}")
+    if share is not None and target is not _Target.OPENSM_CONF:
+        raise UsageError(f"ffplan fabric export: --share goes with --to {_Target.OPENSM_CONF.value}")
     _check_table(target, table)
-    if target is Target.OPENSM_CONF:  # the options are those of every fabric: the design is read, not wired
+    if target is _Target.OPENSM_CONF:  # the options are those of every fabric: the design is read, not wired
         _whole(plane, zone, "the options are those of every subnet")
-        design, _ = resolved_design(file, catalog)
+        design, _ = _resolved_design(file, catalog)
         write(_opensm_conf(design, share), output)
         return
-    wired = wired_design(file, catalog)
+    wired = _wired_design(file, catalog)
     for name, value, most in (("--plane", plane, wired.fabric.planes), ("--zone", zone, wired.fabric.zones)):
         if value is not None and value > most:
             raise UsageError(f"ffplan fabric export: {name} {value}: the fabric has {most}")

@@ -8,7 +8,7 @@ import typer
 
 from ffplan.base.errors import UsageError
 from ffplan.cli.formats import FormatOption, ReportFormat
-from ffplan.cli.loading import choice, wired_trees
+from ffplan.cli.loading import _wired_trees, choice
 from ffplan.cli.options import CatalogOption, DesignArgument, OutputOption, SeedOption
 from ffplan.cli.output import emit
 from ffplan.cli.progress import Progress
@@ -45,7 +45,7 @@ def faults(
     from ffplan.studies.fabric import faults as study
 
     choice(routing, ("adaptive", "static"), "--routing")
-    wired = wired_trees(file, catalog, "fabric faults: losses are modelled on trees")
+    wired = _wired_trees(file, catalog, "fabric faults: losses are modelled on trees")
     query = study.FaultRequest(tuple(lose or ()), routing, samples, seed)
     progress = Progress("losses")
     try:

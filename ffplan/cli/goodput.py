@@ -10,14 +10,14 @@ import typer
 from ffplan.base.errors import InputError, UsageError
 from ffplan.cli.cost_options import DrawsOption
 from ffplan.cli.formats import FormatOption, ReportFormat
-from ffplan.cli.job import JobGpusOption, JobModelOption, requested_job
-from ffplan.cli.loading import choice, parsed, resolved_design
+from ffplan.cli.job import JobGpusOption, JobModelOption, _requested_job
+from ffplan.cli.loading import _parsed, _resolved_design, choice
 from ffplan.cli.options import CatalogOption, DesignArgument, OutputOption, ProfileOption, SeedOption
 from ffplan.cli.output import emit
-from ffplan.cli.page import with_extras
+from ffplan.cli.page import _with_extras
 from ffplan.cli.progress import Progress
 from ffplan.cli.series import MOST
-from ffplan.cli.simulated import announce, needs_simpy
+from ffplan.cli.simulated import _announce, _needs_simpy
 
 if TYPE_CHECKING:
     from ffplan.design.resolved import ResolvedDesign
@@ -46,7 +46,7 @@ def _with_options(
 
     changes: dict[str, object] = {}
     if interval is not None:
-        changes["checkpoint_interval"] = parsed(
+        changes["checkpoint_interval"] = _parsed(
             lambda: parse_quantity(interval, DURATION), "--interval", "operate goodput"
         )
         if not changes["checkpoint_interval"]:
@@ -92,8 +92,8 @@ def _simulated(study: GoodputStudy, days: float, runs: int, seed: int) -> Simula
     from ffplan.studies.goodput.simulation import SimulationRequest, expected_seconds, simulate
 
     request = SimulationRequest(days, runs, seed)
-    needs_simpy("operate goodput: --simulate")
-    announce("operate goodput: the simulation", expected_seconds(study.job, study.inputs, request))
+    _needs_simpy("operate goodput: --simulate")
+    _announce("operate goodput: the simulation", expected_seconds(study.job, study.inputs, request))
     progress = Progress("simulated runs")
     losses = _losses(study.basis.design)
     try:
@@ -139,9 +139,9 @@ def goodput(
     from ffplan.studies.cost.request import CostRequest
     from ffplan.studies.goodput.goodput import study_goodput
 
-    design, parts = resolved_design(file, catalog, profile)
+    design, parts = _resolved_design(file, catalog, profile)
     design = _with_options(design, interval, checkpoints, restart, spares)
-    job = requested_job("operate goodput", design, parts, model, gpus)
+    job = _requested_job("operate goodput", design, parts, model, gpus)
     if job is None:
         raise UsageError("ffplan operate goodput: no job: name --model, or give the design a `workload`")
     try:
@@ -156,4 +156,4 @@ def goodput(
     report: GoodputReport = study.report
     if simulate:
         report = replace(report, simulation=_simulated(study, days, runs, seed))
-    emit(with_extras(goodput_document(report), form, [file], catalog, "goodput"), form, output)
+    emit(_with_extras(goodput_document(report), form, [file], catalog, "goodput"), form, output)

@@ -10,8 +10,8 @@ import typer
 
 from ffplan.base.errors import UsageError
 from ffplan.catalog.named import part_of
-from ffplan.cli.loading import day_of, read_bytes
-from ffplan.cli.options import CatalogOption, OutputOption, complete_part
+from ffplan.cli.loading import _day_of, read_bytes
+from ffplan.cli.options import CatalogOption, OutputOption, _complete_part
 from ffplan.cli.output import write
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def import_nccl(
             "--like",
             metavar="ID",
             help="Server of the catalogue that fills figures missing in the file.",
-            autocompletion=complete_part("server"),
+            autocompletion=_complete_part("server"),
         ),
     ] = None,
     gpus: Annotated[
@@ -87,7 +87,7 @@ def import_nccl(
     from ffplan.interop.xml_tree import MOST_BYTES
 
     _refuse_id(name, "ffplan fabric import nccl")
-    parts, day = Catalog(catalog or ()), day_of(date, "ffplan fabric import nccl")
+    parts, day = Catalog(catalog or ()), _day_of(date, "ffplan fabric import nccl")
     if cpu:
         part_of(parts, Cpu, cpu, "ffplan fabric import nccl: --cpu")
     basis = _basis(parts, like)
@@ -188,11 +188,11 @@ def import_ibnetdiscover(
     output: OutputOption = None,
 ) -> None:
     """Turn the output of fabric tools into JSON: switches, hosts and links as built."""
-    from ffplan.cli.audit import read_files
+    from ffplan.cli.audit import _read_files
     from ffplan.interop.asbuilt.model import as_built_report
     from ffplan.report.formats.data import to_json
 
-    built = read_files(file, "fabric import ibnetdiscover", partial=True)
+    built = _read_files(file, "fabric import ibnetdiscover", partial=True)
     write(to_json(as_built_report(built, file[0])), output)
     for remark in built.remarks:
         print(f"ffplan fabric import: {remark}", file=sys.stderr)

@@ -13,8 +13,8 @@ from ffplan.base.control_characters import visible
 from ffplan.base.errors import EXIT_FINDINGS, UsageError
 from ffplan.base.files import is_file, is_folder
 from ffplan.cli.formats import FormatOption, ReportFormat
-from ffplan.cli.loading import choice, parsed
-from ffplan.cli.options import CatalogOption, PricesOption, complete_design, complete_part
+from ffplan.cli.loading import _parsed, choice
+from ffplan.cli.options import CatalogOption, PricesOption, _complete_design, _complete_part
 from ffplan.cli.output import emit, write
 from ffplan.cli.progress import Progress
 from ffplan.cli.series import MOST
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ffplan.studies.choose.candidates import Built, Wishes
 
 
-class PowerOf(StrEnum):
+class _PowerOf(StrEnum):
     """Kind of power limited by --power."""
 
     FACILITY_PEAK = "facility-peak"
@@ -40,7 +40,7 @@ SwitchOption = Annotated[
         "--switch",
         metavar="ID",
         help="Switch of the fabric; the cheapest if omitted.",
-        autocompletion=complete_part("switch"),
+        autocompletion=_complete_part("switch"),
     ),
 ]
 FAMILIES = ("rail-optimised", "rail-only", "fat-tree", "top-of-rack")
@@ -63,7 +63,7 @@ PowerOption = Annotated[
     ),
 ]
 PowerOfOption = Annotated[
-    PowerOf, typer.Option("--power-of", help="Kind of power limited by --power; the facility's peak if omitted.")
+    _PowerOf, typer.Option("--power-of", help="Kind of power limited by --power; the facility's peak if omitted.")
 ]
 
 
@@ -145,25 +145,25 @@ def init(
     accelerator: Annotated[
         str | None,
         typer.Option(
-            "--accelerator", "-a", metavar="ID", help="Accelerator.", autocompletion=complete_part("accelerator")
+            "--accelerator", "-a", metavar="ID", help="Accelerator.", autocompletion=_complete_part("accelerator")
         ),
     ] = None,
     budget: Annotated[
         str | None, typer.Option("--budget", metavar="MONEY", help="Most to spend on the cluster, such as '$160M'.")
     ] = None,
     power: PowerOption = None,
-    power_of: PowerOfOption = PowerOf.FACILITY_PEAK,
+    power_of: PowerOfOption = _PowerOf.FACILITY_PEAK,
     switch: SwitchOption = None,
     fabric: FabricOption = None,
     model: Annotated[
         str | None,
-        typer.Option("--model", "-m", metavar="ID", help="Model to train.", autocompletion=complete_part("model")),
+        typer.Option("--model", "-m", metavar="ID", help="Model to train.", autocompletion=_complete_part("model")),
     ] = None,
     prices: PricesOption,
     pue: Annotated[float, typer.Option("--pue", min=1.0, max=5.0, help="Facility over IT power.")] = 1.25,
     start: Annotated[
         str | None,
-        typer.Option("--from", metavar="DESIGN", help="Copy a shipped design.", autocompletion=complete_design),
+        typer.Option("--from", metavar="DESIGN", help="Copy a shipped design.", autocompletion=_complete_design),
     ] = None,
     name: Annotated[str | None, typer.Option("--name", metavar="NAME", help="Start of the names.")] = None,
     folder: Annotated[str, typer.Option("--folder", metavar="DIR", help="Folder of the files.")] = ".",
@@ -207,7 +207,7 @@ def _wishes(
     gpus: int | None,
     budget: str | None,
     power: str | None,
-    power_of: PowerOf,
+    power_of: _PowerOf,
     switch: str | None,
     fabric: str | None,
     model: str | None,
@@ -219,23 +219,23 @@ def _wishes(
     from ffplan.catalog.named import part_of
     from ffplan.catalog.parts import Accelerator, Switch
     from ffplan.catalog.store import Catalog
-    from ffplan.cli.cost_options import book_of, money_of, transformer_of
-    from ffplan.cli.models import refuse_own_file
+    from ffplan.cli.cost_options import _book_of, _money_of, _transformer_of
+    from ffplan.cli.models import _refuse_own_file
     from ffplan.inputs.dimensions import POWER
     from ffplan.inputs.quantities import parse_quantity
     from ffplan.studies.choose.candidates import Wishes
 
     parts = Catalog(catalogs or ())
     accelerator = part_of(parts, Accelerator, accelerator, "ffplan init: --accelerator").id
-    book = book_of(parts, prices, "init")
+    book = _book_of(parts, prices, "init")
     if model is not None:
-        refuse_own_file(parts, model, "init")
-        model = transformer_of(parts, model, "init").id
+        _refuse_own_file(parts, model, "init")
+        model = _transformer_of(parts, model, "init").id
     return Wishes(
         accelerator=accelerator,
         gpus=gpus,
-        budget=money_of(budget, book, "--budget", "init"),
-        watts=parsed(lambda: parse_quantity(power, POWER), "--power", "init") if power is not None else None,
+        budget=_money_of(budget, book, "--budget", "init"),
+        watts=_parsed(lambda: parse_quantity(power, POWER), "--power", "init") if power is not None else None,
         model=model,
         book=book.id,
         pue=pue,

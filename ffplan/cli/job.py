@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ffplan.base.errors import UsageError
-from ffplan.cli.models import model_part
-from ffplan.cli.options import complete_part
+from ffplan.cli.models import _model_part
+from ffplan.cli.options import _complete_part
 from ffplan.cli.progress import Progress
 from ffplan.cli.series import MOST
 
@@ -24,7 +24,7 @@ JobModelOption = Annotated[
         "-m",
         metavar="ID",
         help="Train this model; the design's `workload` if omitted.",
-        autocompletion=complete_part("model"),
+        autocompletion=_complete_part("model"),
     ),
 ]
 JobGpusOption = Annotated[
@@ -33,7 +33,7 @@ JobGpusOption = Annotated[
 ]
 
 
-def requested_job(
+def _requested_job(
     command: str, design: ResolvedDesign, parts: Catalog, model: str | None, gpus: int | None
 ) -> GoodputJob | None:
     """Return the job with its fastest plan; None without a job.
@@ -54,7 +54,7 @@ def requested_job(
             raise UsageError(f"ffplan {command}: --gpus has an effect with --model, or a `workload` in the design")
         return None
     name = design.stated_workload.model if model is None else model
-    name = model_part(parts, name, command).id
+    name = _model_part(parts, name, command).id
     progress = Progress(f"searching plans of {name}")
     progress.step(0, 1)
     try:

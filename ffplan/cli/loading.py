@@ -49,7 +49,7 @@ def read_bytes(file: str, most: int = MOST_BYTES) -> bytes:
     return raw
 
 
-def read_text(file: str, most: int = MOST_BYTES) -> str:
+def _read_text(file: str, most: int = MOST_BYTES) -> str:
     """Return the content of a text file.
 
     Raises:
@@ -76,7 +76,7 @@ def _output(file: str, raw: bytes, text: str | None) -> str:
     return text
 
 
-def read_output(file: str, most: int = MOST_BYTES) -> str:
+def _read_output(file: str, most: int = MOST_BYTES) -> str:
     """Return the text of another program's output file.
 
     Raises:
@@ -87,7 +87,7 @@ def read_output(file: str, most: int = MOST_BYTES) -> str:
 
 
 @contextmanager
-def large_output(file: str, held: int, most: int) -> Iterator[str | LargeText]:
+def _large_output(file: str, held: int, most: int) -> Iterator[str | LargeText]:
     """Open another program's output file: its text, or its parts if too large to hold.
 
     Args:
@@ -119,7 +119,7 @@ def large_output(file: str, held: int, most: int) -> Iterator[str | LargeText]:
         raise _unreadable(file, error) from None
 
 
-def resolved_design(
+def _resolved_design(
     name: str, catalogs: list[str] | None, profile: str | None = None, effort: Effort | None = None
 ) -> tuple[ResolvedDesign, Catalog]:
     """Return a design given by path or name, with its catalogue.
@@ -140,11 +140,11 @@ def resolved_design(
 
     path, file = find_design(name)
     catalog = Catalog(catalogs or ())
-    design = with_profile(resolve(read_document(path, file), catalog), catalog, profile)
+    design = _with_profile(resolve(read_document(path, file), catalog), catalog, profile)
     return with_effort(design, effort), catalog
 
 
-def with_profile(design: ResolvedDesign, catalog: Catalog, profile: str | None) -> ResolvedDesign:
+def _with_profile(design: ResolvedDesign, catalog: Catalog, profile: str | None) -> ResolvedDesign:
     """Return a design with another reliability profile, if given.
 
     Args:
@@ -162,14 +162,14 @@ def with_profile(design: ResolvedDesign, catalog: Catalog, profile: str | None) 
     return profiled(design, part_of(catalog, ReliabilityProfile, profile, "ffplan: --profile").id)
 
 
-def wired_design(name: str, catalogs: list[str] | None) -> WiredDesign:
+def _wired_design(name: str, catalogs: list[str] | None) -> WiredDesign:
     """Return a design given by path or name, wired."""
     from ffplan.studies.fabric.wired import wire_design
 
-    return wire_design(resolved_design(name, catalogs)[0])
+    return wire_design(_resolved_design(name, catalogs)[0])
 
 
-def wired_trees(name: str, catalogs: list[str] | None, what: str) -> WiredDesign:
+def _wired_trees(name: str, catalogs: list[str] | None, what: str) -> WiredDesign:
     """Return a design given by path or name, wired; refuse a fabric that is no tree.
 
     Args:
@@ -180,10 +180,10 @@ def wired_trees(name: str, catalogs: list[str] | None, what: str) -> WiredDesign
     Raises:
         UsageError: for a dragonfly.
     """
-    return only_trees(wired_design(name, catalogs), what)
+    return _only_trees(_wired_design(name, catalogs), what)
 
 
-def only_trees(wired: WiredDesign, what: str) -> WiredDesign:
+def _only_trees(wired: WiredDesign, what: str) -> WiredDesign:
     """Refuse a wired design without trees; return any other.
 
     Raises:
@@ -194,14 +194,14 @@ def only_trees(wired: WiredDesign, what: str) -> WiredDesign:
     return wired
 
 
-def examined_design(name: str, catalogs: list[str] | None, profile: str | None = None) -> Assessment:
+def _examined_design(name: str, catalogs: list[str] | None, profile: str | None = None) -> Assessment:
     """Return the assessment of a design, with the findings of every rule; arguments as for `resolved_design`."""
     from ffplan.check.run import examine
 
-    return examine(*resolved_design(name, catalogs, profile))
+    return examine(*_resolved_design(name, catalogs, profile))
 
 
-def parsed(parse: Callable[[], T], option: str, command: str = "") -> T:
+def _parsed(parse: Callable[[], T], option: str, command: str = "") -> T:
     """Return a quantity or an amount of money given on the command line.
 
     Args:
@@ -222,7 +222,7 @@ def parsed(parse: Callable[[], T], option: str, command: str = "") -> T:
         raise UsageError(f"{place}: {option}: {context.get('message')}; {context.get('remedy')}") from None
 
 
-def day_of(text: str | None, command: str) -> str:
+def _day_of(text: str | None, command: str) -> str:
     """Return a day as YYYY-MM-DD; today if None.
 
     Args:
@@ -248,7 +248,7 @@ def message_size(design: ResolvedDesign, text: str | None) -> float:
     from ffplan.studies.fabric.wired import message_bytes
 
     if text is not None:
-        return parsed(lambda: parse_quantity(text, DATA), "--size")
+        return _parsed(lambda: parse_quantity(text, DATA), "--size")
     return message_bytes(design)
 
 

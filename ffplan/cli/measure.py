@@ -10,9 +10,9 @@ import typer
 from ffplan.base.errors import EXIT_FINDINGS, UsageError
 from ffplan.catalog.named import part_of
 from ffplan.cli.formats import FormatOption, ReportFormat
-from ffplan.cli.options import CatalogOption, OutputOption, complete_part
-from ffplan.cli.output import emit, refuse_target, write
-from ffplan.cli.overlay_files import overlay_target, write_overlay
+from ffplan.cli.options import CatalogOption, OutputOption, _complete_part
+from ffplan.cli.output import _refuse_target, emit, write
+from ffplan.cli.overlay_files import _overlay_target, _write_overlay
 from ffplan.cli.progress import Progress
 
 if TYPE_CHECKING:
@@ -31,14 +31,14 @@ INTERRUPTED = 130
 """Exit code of a run ended by Ctrl-C."""
 
 
-class SizesChoice(StrEnum):
+class _SizesChoice(StrEnum):
     """Plans of kernels."""
 
     USUAL = "usual"
     TINY = "tiny"
 
 
-class DeviceChoice(StrEnum):
+class _DeviceChoice(StrEnum):
     """Devices."""
 
     CUDA = "cuda"
@@ -46,7 +46,7 @@ class DeviceChoice(StrEnum):
 
 
 SizesOption = Annotated[
-    SizesChoice | None,
+    _SizesChoice | None,
     typer.Option("--sizes", help="usual: minutes on a GPU; tiny: seconds, shows that it runs. Tiny on a CPU."),
 ]
 GroupsOption = Annotated[
@@ -55,7 +55,7 @@ GroupsOption = Annotated[
 ]
 
 
-def _plan(sizes: SizesChoice | None, groups: str | None, *, cpu: bool = False) -> KernelPlan:
+def _plan(sizes: _SizesChoice | None, groups: str | None, *, cpu: bool = False) -> KernelPlan:
     """Return the requested plan.
 
     Raises:
@@ -64,7 +64,7 @@ def _plan(sizes: SizesChoice | None, groups: str | None, *, cpu: bool = False) -
     from ffplan.cli.loading import choices
     from ffplan.measuring.plan import GROUPS, PLANS
 
-    default = SizesChoice.TINY if cpu else SizesChoice.USUAL
+    default = _SizesChoice.TINY if cpu else _SizesChoice.USUAL
     plan = PLANS[(sizes or default).value]()
     if groups is None:
         return plan
@@ -91,8 +91,8 @@ def run(
         str, typer.Option("--output", "-o", metavar="FILE", help="Recording to write (JSON), whole or not at all.")
     ],
     device: Annotated[
-        DeviceChoice, typer.Option("--device", help="cuda: the first visible GPU; cpu: a trial that is never fitted.")
-    ] = DeviceChoice.CUDA,
+        _DeviceChoice, typer.Option("--device", help="cuda: the first visible GPU; cpu: a trial that is never fitted.")
+    ] = _DeviceChoice.CUDA,
     sizes: SizesOption = None,
     groups: GroupsOption = None,
     title: Annotated[
@@ -110,8 +110,8 @@ def run(
     from ffplan.measuring.recording import recording_text
     from ffplan.measuring.run import RecordingHead, run_plan
 
-    refuse_target(output, "--output")
-    plan, head = _plan(sizes, groups, cpu=device is DeviceChoice.CPU), RecordingHead(_title(title), _date(date))
+    _refuse_target(output, "--output")
+    plan, head = _plan(sizes, groups, cpu=device is _DeviceChoice.CPU), RecordingHead(_title(title), _date(date))
     progress = Progress("measuring")
     try:
         recording = run_plan(plan, _device(device), head, progress.step if progress.shown else _line)
@@ -154,7 +154,7 @@ def _date(date: str | None) -> str:
         raise UsageError(f"ffplan model measure run: --date: no day `{date}`; write one such as 2026-08-31") from None
 
 
-def _device(device: DeviceChoice) -> TorchDevice:
+def _device(device: _DeviceChoice) -> TorchDevice:
     """Return the device.
 
     Raises:
@@ -162,12 +162,12 @@ def _device(device: DeviceChoice) -> TorchDevice:
     """
     from ffplan.measuring.torch_device import NoDeviceError, TorchDevice
 
-    if device is DeviceChoice.CPU:
+    if device is _DeviceChoice.CPU:
         typer.echo(
             "ffplan model measure: on a CPU: this shows that the program runs; its times are never fitted", err=True
         )
     try:
-        return TorchDevice(gpu=device is DeviceChoice.CUDA)
+        return TorchDevice(gpu=device is _DeviceChoice.CUDA)
     except NoDeviceError as error:
         raise UsageError(f"ffplan model measure run: {error}") from None
 
@@ -184,7 +184,7 @@ AcceleratorOption = Annotated[
         "--accelerator",
         metavar="ID",
         help="Catalogue id of the accelerator that was measured.",
-        autocompletion=complete_part("accelerator"),
+        autocompletion=_complete_part("accelerator"),
     ),
 ]
 StackOption = Annotated[
@@ -193,7 +193,7 @@ StackOption = Annotated[
         "--stack",
         metavar="ID",
         help="Software stack that takes the rate of element-wise kernels.",
-        autocompletion=complete_part("stack"),
+        autocompletion=_complete_part("stack"),
     ),
 ]
 OnlyOption = Annotated[
@@ -249,7 +249,7 @@ def fit(
         raise UsageError(f"ffplan model measure fit: {error}") from None
     targets = {}
     if folder is not None:
-        targets = {name: overlay_target(folder, name, parts, "ffplan model measure fit") for name in result.files}
+        targets = {name: _overlay_target(folder, name, parts, "ffplan model measure fit") for name in result.files}
     emit(measured_document(result.report), form, output)
     if folder is not None:
         _write(result, folder, targets, force=force)
@@ -268,7 +268,7 @@ def _write(result: MeasuredResult, folder: str, targets: dict[str, Path], *, for
         typer.echo(f"ffplan model measure: nothing written: {reasons}{more}", err=True)
         raise typer.Exit(EXIT_FINDINGS)
     for name, text in result.files.items():
-        written = write_overlay(targets[name], folder, text, "ffplan model measure fit")
+        written = _write_overlay(targets[name], folder, text, "ffplan model measure fit")
         typer.echo(f"ffplan model measure: wrote {written}", err=True)
 
 

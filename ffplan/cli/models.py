@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from ffplan.catalog.store import Catalog
 
 
-def model_part(parts: Catalog, name: str, command: str) -> Model:
+def _model_part(parts: Catalog, name: str, command: str) -> Model:
     """Return the model given by `--model`; of a file, say once what was assumed and left out.
 
     Args:
@@ -32,7 +32,7 @@ def model_part(parts: Catalog, name: str, command: str) -> Model:
     return part
 
 
-def refuse_own_file(parts: Catalog, name: str, command: str) -> None:
+def _refuse_own_file(parts: Catalog, name: str, command: str) -> None:
     """Refuse a model read from a file where designs are written: they would name one that no catalogue has.
 
     Raises:
@@ -40,7 +40,7 @@ def refuse_own_file(parts: Catalog, name: str, command: str) -> None:
     """
     from ffplan.base.errors import UsageError
 
-    part = model_part(parts, name, command)
+    part = _model_part(parts, name, command)
     if parts.admitted(str(name)) == part.id:
         raise UsageError(
             f"ffplan {command}: --model {name}: the designs would name `{part.id}`, which no catalogue has; write it "

@@ -6,31 +6,31 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from ffplan.cli.project import project_catalogs, project_prices
+from ffplan.cli.project import _project_catalogs, _project_prices
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-def complete_design(incomplete: str) -> list[str]:
+def _complete_design(incomplete: str) -> list[str]:
     """Return the shipped designs that complete a name, for the shell."""
     from ffplan.inputs.design_files import shipped_designs
 
     return [name for name in shipped_designs() if name.startswith(incomplete)]
 
 
-def complete_part(kind: str) -> Callable[[str], list[str]]:
+def _complete_part(kind: str) -> Callable[[str], list[str]]:
     """Return a shell completer for ids of one kind of part."""
 
     def complete(incomplete: str) -> list[str]:
         from ffplan.catalog.store import Catalog
 
-        return [name for name in Catalog(project_catalogs()).ids_of(kind) if name.startswith(incomplete)]
+        return [name for name in Catalog(_project_catalogs()).ids_of(kind) if name.startswith(incomplete)]
 
     return complete
 
 
-def by_comma(values: list[str] | None) -> list[str] | None:
+def _by_comma(values: list[str] | None) -> list[str] | None:
     """Return the values of an option that is repeated, or takes a list with commas."""
     return None if values is None else [text.strip() for value in values for text in value.split(",")]
 
@@ -41,7 +41,7 @@ CatalogOption = Annotated[
         "--catalog",
         metavar="DIR",
         help="Folder of your own parts, searched first. May be repeated.",
-        callback=project_catalogs,
+        callback=_project_catalogs,
     ),
 ]
 
@@ -52,8 +52,8 @@ PricesOption = Annotated[
         "--prices",
         metavar="ID",
         help=f"Price book; the project's, or {DEFAULT_BOOK}, if omitted.",
-        autocompletion=complete_part("price-book"),
-        default_factory=lambda: project_prices() or DEFAULT_BOOK,
+        autocompletion=_complete_part("price-book"),
+        default_factory=lambda: _project_prices() or DEFAULT_BOOK,
         show_default=False,
     ),
 ]
@@ -64,7 +64,7 @@ ProfileOption = Annotated[
         "--profile",
         metavar="ID",
         help="Reliability profile in place of the design's own: failures of another fleet.",
-        autocompletion=complete_part("reliability"),
+        autocompletion=_complete_part("reliability"),
     ),
 ]
 
@@ -87,7 +87,7 @@ DesignArgument = Annotated[
     typer.Argument(
         metavar="DESIGN",
         help="A design file, or the name of a shipped design.",
-        autocompletion=complete_design,
+        autocompletion=_complete_design,
     ),
 ]
 
@@ -96,7 +96,7 @@ DesignsArgument = Annotated[
     typer.Argument(
         metavar="DESIGN...",
         help="Design files, or names of shipped designs.",
-        autocompletion=complete_design,
+        autocompletion=_complete_design,
     ),
 ]
 
@@ -121,7 +121,7 @@ OrderOption = Annotated[
 ]
 
 
-def given_options(context: typer.Context) -> set[str]:
+def _given_options(context: typer.Context) -> set[str]:
     """Return the parameters that the command line gives, and leaves to no default."""
     from typer._click.core import ParameterSource
 

@@ -26,14 +26,14 @@ LEAST = 40
 """Smallest width used of a terminal [1]."""
 
 
-def to_terminal(output: str | None) -> bool:
+def _to_terminal(output: str | None) -> bool:
     """Return whether the report goes to a terminal."""
     return output is None and sys.stdout is not None and sys.stdout.isatty()
 
 
-def terminal_width(output: str | None) -> int | None:
+def _terminal_width(output: str | None) -> int | None:
     """Return the width of the terminal that receives the report, in characters [1]; None for other outputs."""
-    return max(LEAST, shutil.get_terminal_size().columns) if to_terminal(output) else None
+    return max(LEAST, shutil.get_terminal_size().columns) if _to_terminal(output) else None
 
 
 def write(text: str | Iterable[str], output: str | None, *, option: str = "--output") -> None:
@@ -49,9 +49,9 @@ def write(text: str | Iterable[str], output: str | None, *, option: str = "--out
     try:
         if output is None or output == "-":
             parts = [text] if isinstance(text, str) else text
-            _print(map(visible_but_styles, parts) if to_terminal(None) else parts)
+            _print(map(visible_but_styles, parts) if _to_terminal(None) else parts)
         else:
-            refuse_target(output, option)
+            _refuse_target(output, option)
             write_whole(Path(output), text)
     except (OSError, ValueError) as error:
         place = "standard output" if output in (None, "-") else f"{option} {output}"
@@ -77,7 +77,7 @@ def _discard_stdout() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def refuse_target(name: str, option: str) -> None:
+def _refuse_target(name: str, option: str) -> None:
     """Refuse an unwritable file before computing.
 
     Raises:
@@ -98,13 +98,13 @@ def emit(document: Document, form: StrEnum, output: str | None) -> None:
     Args:
         output: file, or None for standard output.
     """
-    from ffplan.cli.view import current_view
+    from ffplan.cli.view import _current_view
     from ffplan.inputs.suggest import did_you_mean
     from ffplan.report.first.screen import NoSectionError
     from ffplan.report.formats import render
 
     try:
-        text = render(document, form.value, current_view(), terminal=to_terminal(output))
+        text = render(document, form.value, _current_view(), terminal=_to_terminal(output))
     except NoSectionError as error:
         hint = did_you_mean(error.name, error.known, what="section")
         raise UsageError(f"ffplan: --section {error.name}: {hint}") from None

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from ffplan.catalog.store import Catalog
 
 
-def overlay_target(folder: str, name: str, parts: Catalog, command: str) -> Path:
+def _overlay_target(folder: str, name: str, parts: Catalog, command: str) -> Path:
     """Return the file to write a part to: a new one, or its existing file in a catalogue folder.
 
     Args:
@@ -39,7 +39,7 @@ def overlay_target(folder: str, name: str, parts: Catalog, command: str) -> Path
     return path
 
 
-def write_overlay(path: Path, folder: str, text: str, command: str) -> str:
+def _write_overlay(path: Path, folder: str, text: str, command: str) -> str:
     """Write the file of a part; return its path.
 
     Args:

@@ -28,7 +28,7 @@ DEFAULT_RACK_UNITS = 42
 """Default rack units of a rack."""
 
 
-def with_extras(
+def _with_extras(
     document: Document, form: StrEnum, files: Sequence[str], catalogs: Sequence[str] | None, schema: str
 ) -> Document:
     """Add a page's extras to a document; other formats skip the work.
@@ -46,7 +46,7 @@ def with_extras(
 
 def _extras(value: Any, files: Sequence[str], catalogs: tuple[str, ...], schema: str) -> Extras:
     from ffplan.catalog.store import Catalog
-    from ffplan.cli.page_measured import measured_curves
+    from ffplan.cli.page_measured import _measured_curves
     from ffplan.design.resolve import resolve
     from ffplan.figures.origins import Origins
     from ffplan.inputs.design_files import find_design
@@ -69,7 +69,7 @@ def _extras(value: Any, files: Sequence[str], catalogs: tuple[str, ...], schema:
         design = resolve(read_document(path, file), catalog)
         drawings += _drawings(design)
         sources |= _sources(catalog)
-        curves += measured_curves(position, design, _assessments(value)[position:], base)
+        curves += _measured_curves(position, design, _assessments(value)[position:], base)
     sources |= _sources(_read(value, base.fresh()))
     known = tuple(sources[key] for key in sorted(sources))
     rows, copy = list(described(value, schema)), told(value)

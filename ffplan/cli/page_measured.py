@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ffplan.results.design import Assessment
 
 
-def measured_curves(
+def _measured_curves(
     position: int, design: ResolvedDesign, assessments: tuple[Assessment, ...], base: Catalog
 ) -> list[MeasuredCurve]:
     """Return the measurements for each curve of a design; empty without curves.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ffplan.base.errors import UsageError
 from ffplan.cli.formats import FormatOption, ReportFormat
-from ffplan.cli.loading import choice, message_size, wired_design
+from ffplan.cli.loading import _wired_design, choice, message_size
 from ffplan.cli.options import (
     CatalogOption,
     DesignArgument,
@@ -34,7 +34,7 @@ def place(
     from ffplan.studies.fabric import route as study
 
     choice(order, ORDERS, "--order")
-    wired = wired_design(file, catalog)
+    wired = _wired_design(file, catalog)
     try:
         report = study.place(wired, order, nodes, message_size(wired.design, size), seed)
     except StudyError as error:

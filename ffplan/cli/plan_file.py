@@ -18,7 +18,7 @@ WIDTHS = {4: "fp32", 2: "bf16"}
 """Precision of a gradient by its bytes."""
 
 
-def overlap_names(text: str | None) -> tuple[str, ...] | None:
+def _overlap_names(text: str | None) -> tuple[str, ...] | None:
     """Split names separated by commas; `none` gives no names.
 
     Raises:
@@ -32,7 +32,7 @@ def overlap_names(text: str | None) -> tuple[str, ...] | None:
     return tuple(name for name in names if name not in ("", "none"))
 
 
-def told_plan(file: str | None, options: dict[str, Any], command: str) -> tuple[Document | None, PlanFields]:
+def _told_plan(file: str | None, options: dict[str, Any], command: str) -> tuple[Document | None, PlanFields]:
     """Return the plan that options override, and its file; say what was assumed of another program's arguments.
 
     Args:
@@ -52,7 +52,7 @@ def told_plan(file: str | None, options: dict[str, Any], command: str) -> tuple[
     return document, plan_of(document, options)
 
 
-def plan_text(base: PlanFields, plan: PlanRow) -> str:
+def _plan_text(base: PlanFields, plan: PlanRow) -> str:
     """Return a plan as file text: requested fields with the row's values, without data-parallel ranks."""
     from ffplan.design.training import LEAST_ZERO
 

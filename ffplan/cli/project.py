@@ -48,7 +48,7 @@ def _settings(folder: Path | None) -> tuple[Path, PolicyFields] | None:
     return None if path is None else (path.parent, read_defaults(path, os.path.relpath(path)))
 
 
-def project_catalogs(given: list[str] | None = None) -> list[str]:
+def _project_catalogs(given: list[str] | None = None) -> list[str]:
     """Return the folders of parts: those of the option, then those of the project.
 
     Args:
@@ -59,7 +59,7 @@ def project_catalogs(given: list[str] | None = None) -> list[str]:
     return [*(given or ()), *own]
 
 
-def project_prices() -> str | None:
+def _project_prices() -> str | None:
     """Return the project's price book; None of a project without one."""
     found = _settings(_here())
     return None if found is None else found[1].prices

@@ -9,13 +9,13 @@ import typer
 
 from ffplan.base.errors import EXIT_FINDINGS, EXIT_STOPPED, UsageError
 from ffplan.cli.formats import FormatOption, ReportFormat
-from ffplan.cli.loading import parsed
+from ffplan.cli.loading import _parsed
 from ffplan.cli.options import CatalogOption, EffortOption, OutputOption, PricesOption
 from ffplan.cli.output import emit
-from ffplan.cli.page import with_extras
+from ffplan.cli.page import _with_extras
 from ffplan.cli.progress import Progress
-from ffplan.cli.recommend_fleet import Output, ServedLoad, limit_of, recommend_fleet, refuse_others
-from ffplan.cli.recommend_folder import require_folder, written
+from ffplan.cli.recommend_fleet import Output, _limit_of, _recommend_fleet, _refuse_others, _ServedLoad
+from ffplan.cli.recommend_folder import _require_folder, written
 from ffplan.cli.recommend_options import (
     Aim,
     AimOption,
@@ -52,7 +52,7 @@ from ffplan.cli.serve_options import (
     PrecisionOption,
     PromptOption,
 )
-from ffplan.cli.served_model import ServedModel
+from ffplan.cli.served_model import _ServedModel
 
 if TYPE_CHECKING:
     from ffplan.catalog.store import Catalog
@@ -100,7 +100,7 @@ def _time(
 ) -> tuple[float, float, float | None]:
     """Return tokens, days, and the sustained rate [FLOP/s]; a rate alone implies a run of thirty days."""
     from ffplan.catalog.models import Model
-    from ffplan.cli.cost_options import tokens_of
+    from ffplan.cli.cost_options import _tokens_of
     from ffplan.inputs.dimensions import COMPUTE
     from ffplan.inputs.quantities import parse_quantity
     from ffplan.studies.choose.recommend_target import USUAL_DAYS, days_for
@@ -108,16 +108,16 @@ def _time(
     if sustained is None:
         if tokens is None or days is None:
             raise UsageError("ffplan recommend: give --tokens and --days, or --sustained")
-        return tokens_of(tokens, "recommend"), days, None
+        return _tokens_of(tokens, "recommend"), days, None
     if days is not None:
         raise UsageError("ffplan recommend: give --days or --sustained, not both: each sets the other")
-    rate = 1e12 * parsed(lambda: parse_quantity(sustained, COMPUTE), "--sustained", "recommend")
+    rate = 1e12 * _parsed(lambda: parse_quantity(sustained, COMPUTE), "--sustained", "recommend")
     part = parts.entry(model).part
     assert isinstance(part, Model)
     assert part.transformer is not None
     shape = part.transformer
     if tokens is not None:
-        count = tokens_of(tokens, "recommend")
+        count = _tokens_of(tokens, "recommend")
         return count, days_for(shape, rate, count), rate
     return USUAL_DAYS / days_for(shape, rate, 1.0), USUAL_DAYS, rate
 
@@ -143,7 +143,7 @@ def _space(power: str | None, racks: int | None, floor: str | None, area_per_rac
     from ffplan.inputs.quantities import parse_quantity
 
     def quantity(text: str | None, dimension: Dimension, option: str) -> float | None:
-        return parsed(lambda: parse_quantity(text, dimension), option, "recommend") if text is not None else None
+        return _parsed(lambda: parse_quantity(text, dimension), option, "recommend") if text is not None else None
 
     return {
         "watts": quantity(power, POWER, "--power"),
@@ -231,25 +231,25 @@ def recommend(
     Exit code 1 if no design meets the target within the limits.
     """
     from ffplan.catalog.store import Catalog
-    from ffplan.cli.cost_options import book_of, money_of
+    from ffplan.cli.cost_options import _book_of, _money_of
     from ffplan.report.choose import recommendation_document
 
-    refuse_others(context, serve, within)
+    _refuse_others(context, serve, within)
     parts = Catalog(catalog or ())
-    require_folder(folder, parts, model)
-    book = book_of(parts, prices, "recommend")
-    most = {"capex": money_of(capex, book, "--capex", "recommend"), **limit_of(within, book)}
+    _require_folder(folder, parts, model)
+    book = _book_of(parts, prices, "recommend")
+    most = {"capex": _money_of(capex, book, "--capex", "recommend"), **_limit_of(within, book)}
     space = {**_space(power, racks, floor, area_per_rack), **most}
     chosen = _parts(parts, accelerator, switch, exclude)
     shared = {"book": book.id, "pue": pue, "aim": aim.value, "slack": slack, "chance": chance, **chosen, **space}
     if serve is not None or within is not None:
-        asked = ServedLoad((serve, peak), ServedModel((isl, osl), (ttft, tpot, at), (engine, precision, kv)))
-        recommend_fleet(parts, model, asked, shared, Output(best, folder, form, output, catalog=catalog))
+        asked = _ServedLoad((serve, peak), _ServedModel((isl, osl), (ttft, tpot, at), (engine, precision, kv)))
+        _recommend_fleet(parts, model, asked, shared, Output(best, folder, form, output, catalog=catalog))
         return
-    run_only = {"tco": money_of(tco, book, "--tco", "recommend"), "effort": effort}
+    run_only = {"tco": _money_of(tco, book, "--tco", "recommend"), "effort": effort}
     target = _training_target(parts, model, (tokens, days, sustained), later, {**shared, **run_only})
     report, stopped, refused = _found(parts, target, book.currency, best, folder)
-    emit(with_extras(recommendation_document(report), form, [], catalog, "recommendation"), form, output)
+    emit(_with_extras(recommendation_document(report), form, [], catalog, "recommendation"), form, output)
     _leave(report, stopped, refused)
 
 
@@ -261,10 +261,10 @@ def _training_target(
     shared: dict[str, Any],
 ) -> Target:
     """Return what a cluster is to train, from tokens, days and a sustained rate."""
-    from ffplan.cli.cost_options import transformer_of
+    from ffplan.cli.cost_options import _transformer_of
     from ffplan.studies.choose.recommend_target import Target
 
-    name = transformer_of(parts, model, "recommend").id
+    name = _transformer_of(parts, model, "recommend").id
     count, most_days, rate = _time(parts, name, *run)
     stages, last_days = _stages(most_days, later, by_rate=rate is not None)
     return Target(model=name, tokens=count, days=last_days, sustained=rate, stages=stages, **shared)

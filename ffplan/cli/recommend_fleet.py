@@ -12,14 +12,14 @@ import typer
 from ffplan.base.errors import EXIT_FINDINGS, UsageError
 from ffplan.base.record import record
 from ffplan.cli.formats import ReportFormat
-from ffplan.cli.loading import parsed
-from ffplan.cli.models import model_part
-from ffplan.cli.options import given_options
+from ffplan.cli.loading import _parsed
+from ffplan.cli.models import _model_part
+from ffplan.cli.options import _given_options
 from ffplan.cli.output import emit
-from ffplan.cli.page import with_extras
+from ffplan.cli.page import _with_extras
 from ffplan.cli.progress import Progress
 from ffplan.cli.recommend_folder import written
-from ffplan.cli.served_model import SERVING, ServedModel
+from ffplan.cli.served_model import SERVING, _ServedModel
 
 if TYPE_CHECKING:
     from ffplan.catalog.prices import PriceBook
@@ -35,12 +35,12 @@ _RACKS = re.compile(r"(\d{1,6}) ?racks?")
 
 
 @record
-class ServedLoad:
+class _ServedLoad:
     """What is asked to be served, as written."""
 
     rate: tuple[str | None, str]
     """Rate, and peak over it; no rate for as many requests as the limits allow."""
-    model: ServedModel
+    model: _ServedModel
     """Lengths, targets, engine and precision."""
 
 
@@ -57,13 +57,13 @@ class Output:
     catalog: list[str] | None
 
 
-def refuse_others(context: typer.Context, serve: str | None, within: str | None) -> None:
+def _refuse_others(context: typer.Context, serve: str | None, within: str | None) -> None:
     """Refuse options of training beside --serve or --within, and of serving without; and both of these.
 
     Raises:
         UsageError: with the first.
     """
-    written_out, serves = given_options(context), serve is not None or within is not None
+    written_out, serves = _given_options(context), serve is not None or within is not None
     if serve is not None and within is not None:
         raise UsageError(f"{WHO}: --within sizes the load by a limit; bound a load with --power, --capex or --racks")
     given = [name for name in (TRAINING if serves else (*SERVING, "peak")) if name in written_out]
@@ -75,7 +75,7 @@ def refuse_others(context: typer.Context, serve: str | None, within: str | None)
         raise UsageError(f"{WHO}: --{given[0]} goes with --serve, {remedy}")
 
 
-def limit_of(within: str | None, book: PriceBook) -> dict[str, Any]:
+def _limit_of(within: str | None, book: PriceBook) -> dict[str, Any]:
     """Return the limit of --within as a field of a target: watts, capex or racks; nothing without it.
 
     Args:
@@ -85,7 +85,7 @@ def limit_of(within: str | None, book: PriceBook) -> dict[str, Any]:
     Raises:
         UsageError: if it is neither a power, nor money, nor racks.
     """
-    from ffplan.cli.cost_options import money_of
+    from ffplan.cli.cost_options import _money_of
     from ffplan.inputs.dimensions import POWER
     from ffplan.inputs.quantities import parse_quantity
 
@@ -95,9 +95,9 @@ def limit_of(within: str | None, book: PriceBook) -> dict[str, Any]:
     if racks is not None and int(racks[1]) > 0:
         return {"racks": int(racks[1])}
     with suppress(UsageError):
-        return {"watts": parsed(lambda: parse_quantity(within, POWER), "--within")}
+        return {"watts": _parsed(lambda: parse_quantity(within, POWER), "--within")}
     with suppress(UsageError):
-        return {"capex": money_of(within, book, "--within", "recommend")}
+        return {"capex": _money_of(within, book, "--within", "recommend")}
     raise UsageError(f"{WHO}: --within: `{within}` is no power, money or racks; write 5MW, '$40M' or '20 racks'")
 
 
@@ -111,7 +111,7 @@ def _factor(text: str) -> float:
     return value
 
 
-def recommend_fleet(parts: Catalog, model: str, asked: ServedLoad, fixed: dict[str, Any], output: Output) -> None:
+def _recommend_fleet(parts: Catalog, model: str, asked: _ServedLoad, fixed: dict[str, Any], output: Output) -> None:
     """Print the fleets that serve a load; exit with 1 where none is within the limits.
 
     Args:
@@ -127,7 +127,7 @@ def recommend_fleet(parts: Catalog, model: str, asked: ServedLoad, fixed: dict[s
     from ffplan.report.fleet import fleet_document
 
     report = _sized(parts, _target(parts, model, asked, fixed), output)
-    document = with_extras(fleet_document(report), output.form, [], output.catalog, "fleet-recommendation")
+    document = _with_extras(fleet_document(report), output.form, [], output.catalog, "fleet-recommendation")
     emit(document, output.form, output.file)
     if not report.designs:
         raise typer.Exit(EXIT_FINDINGS)
@@ -142,9 +142,9 @@ def _limits(fixed: dict[str, Any]) -> tuple[tuple[str, float], ...]:
     return tuple((name, float(given[name])) for name in LIMITS if given[name] is not None)
 
 
-def _target(parts: Catalog, model: str, asked: ServedLoad, fixed: dict[str, Any]) -> FleetTarget:
+def _target(parts: Catalog, model: str, asked: _ServedLoad, fixed: dict[str, Any]) -> FleetTarget:
     """Return what a fleet is to serve."""
-    from ffplan.cli.serve import rate_of
+    from ffplan.cli.serve import _rate_of
     from ffplan.serving.load import Requests
     from ffplan.studies.fleet.target import AIMS, FleetTarget
     from ffplan.studies.serve.loads import Load
@@ -161,10 +161,10 @@ def _target(parts: Catalog, model: str, asked: ServedLoad, fixed: dict[str, Any]
         raise UsageError(f"{WHO}: serving needs latency targets, such as --ttft 2s --tpot 50ms")
     kept = ("book", "pue", "aim", "allowed", "switches", "excluded", "chance", "rack_area")
     return FleetTarget(
-        model=model_part(parts, model, "recommend"),
+        model=_model_part(parts, model, "recommend"),
         engine=engine,
         load=Load(requests=Requests(prompt=isl, output=osl, chunk=float(engine.chunk.value))),
-        rate=None if rate is None else rate_of(rate, "--serve", "recommend") * over,
+        rate=None if rate is None else _rate_of(rate, "--serve", "recommend") * over,
         peak=over,
         targets=targets,
         request=PlanRequest(precision=precision, kv=kv),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from ffplan.base.errors import UsageError
 from ffplan.base.files import read_regular
-from ffplan.cli.models import refuse_own_file
+from ffplan.cli.models import _refuse_own_file
 from ffplan.cli.output import write
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ MOST_FILE = 2**20
 """Largest existing file compared with a design [byte]."""
 
 
-def require_folder(folder: str | None, parts: Catalog, model: str) -> None:
+def _require_folder(folder: str | None, parts: Catalog, model: str) -> None:
     """Make the folder before sizing.
 
     Args:
@@ -32,7 +32,7 @@ def require_folder(folder: str | None, parts: Catalog, model: str) -> None:
     """
     if folder is None:
         return
-    refuse_own_file(parts, model, "recommend")
+    _refuse_own_file(parts, model, "recommend")
     try:
         Path(folder).mkdir(parents=True, exist_ok=True)
     except (OSError, ValueError) as error:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from ffplan.cli.options import by_comma, complete_part
+from ffplan.cli.options import _by_comma, _complete_part
 
 MOST_DAYS = 3650.0
 
@@ -29,8 +29,8 @@ AllowedOption = Annotated[
         "-a",
         metavar="ID",
         help="Accelerators to choose from, with commas or repeated; all with a price if omitted.",
-        callback=by_comma,
-        autocompletion=complete_part("accelerator"),
+        callback=_by_comma,
+        autocompletion=_complete_part("accelerator"),
     ),
 ]
 SwitchOption = Annotated[
@@ -39,8 +39,8 @@ SwitchOption = Annotated[
         "--switch",
         metavar="ID",
         help="Switches to choose from, with commas or repeated; all with a price if omitted.",
-        callback=by_comma,
-        autocompletion=complete_part("switch"),
+        callback=_by_comma,
+        autocompletion=_complete_part("switch"),
     ),
 ]
 SustainedOption = Annotated[
@@ -54,7 +54,7 @@ SustainedOption = Annotated[
 ModelOption = Annotated[
     str,
     typer.Option(
-        "--model", "-m", metavar="ID", help="Model to train or to serve.", autocompletion=complete_part("model")
+        "--model", "-m", metavar="ID", help="Model to train or to serve.", autocompletion=_complete_part("model")
     ),
 ]
 TokensOption = Annotated[str | None, typer.Option("--tokens", metavar="N", help="Tokens to train on, such as 2T.")]
@@ -105,7 +105,7 @@ ExcludeOption = Annotated[
         "--exclude",
         metavar="ID",
         help="Accelerators, servers, switches and links to leave out, with commas or repeated.",
-        callback=by_comma,
+        callback=_by_comma,
     ),
 ]
 ChanceOption = Annotated[

@@ -9,7 +9,7 @@ import typer
 from ffplan.base.errors import EXIT_FINDINGS, UsageError
 from ffplan.base.files import is_regular
 from ffplan.cli.formats import FormatOption, ReportFormat
-from ffplan.cli.loading import examined_design, read_text
+from ffplan.cli.loading import _examined_design, _read_text
 from ffplan.cli.options import CatalogOption, OutputOption
 from ffplan.cli.output import emit
 
@@ -50,11 +50,11 @@ def reproduce(
     from ffplan.studies.explain import reproduce as study
 
     try:
-        saved = study.read_report(read_text(report, MOST_BYTES))
+        saved = study.read_report(_read_text(report, MOST_BYTES))
     except study.NoReportError as error:
         line, column = error.place
         raise UsageError(f"ffplan model reproduce: {report}:{line}:{column}: {error}") from None
-    reproduction = study.reproduce(saved, report, lambda file: examined_design(_design_of(report, file), catalog))
+    reproduction = study.reproduce(saved, report, lambda file: _examined_design(_design_of(report, file), catalog))
     emit(reproduction_document(reproduction), form, output)
     if reproduction.differences:
         raise typer.Exit(EXIT_FINDINGS)

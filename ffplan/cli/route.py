@@ -8,7 +8,7 @@ import typer
 
 from ffplan.base.errors import UsageError
 from ffplan.cli.formats import FormatOption, ReportFormat
-from ffplan.cli.loading import choice, message_size, read_text, wired_design
+from ffplan.cli.loading import _read_text, _wired_design, choice, message_size
 from ffplan.cli.options import (
     CatalogOption,
     DesignArgument,
@@ -75,12 +75,12 @@ def route(
         choice(traffic, TRAFFIC, "--traffic")
     if beside is not None:
         choice(beside, TRAFFIC, "--beside")
-    wired = wired_design(file, catalog)
+    wired = _wired_design(file, catalog)
     flows = None
     if traffic not in TRAFFIC:
         from ffplan.interop.workloads import MOST_BYTES, read_matrix
 
-        flows = read_matrix(read_text(traffic, MOST_BYTES), traffic, wired.names)
+        flows = read_matrix(_read_text(traffic, MOST_BYTES), traffic, wired.names)
     query = study.RouteRequest(
         traffic=traffic,
         size=message_size(wired.design, size),

@@ -11,7 +11,7 @@ from ffplan.cli.options import CatalogOption, OutputOption
 from ffplan.cli.output import write
 
 
-class SchemaName(StrEnum):
+class _SchemaName(StrEnum):
     """Files and outputs with a JSON Schema."""
 
     DESIGN = "design"
@@ -59,7 +59,7 @@ class SchemaName(StrEnum):
 
 
 def schema(
-    name: Annotated[SchemaName, typer.Argument(help="File or output to describe.")],
+    name: Annotated[_SchemaName, typer.Argument(help="File or output to describe.")],
     with_catalog: Annotated[
         bool, typer.Option("--with-catalog", help="Offer the ids of all parts, those of --catalog too, as choices.")
     ] = False,

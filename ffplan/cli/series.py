@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from ffplan.base.errors import UsageError
-from ffplan.cli.loading import parsed
+from ffplan.cli.loading import _parsed
 
 SHORT = re.compile(r"([0-9]+)([KMGTkmgt])")
 """Sizes as in nccl-tests: K is 1024."""
@@ -28,7 +28,7 @@ def _size(text: str, option: str) -> float:
 
     short = SHORT.fullmatch(text.strip())
     whole = f"{short[1]} {short[2].upper()}iB" if short else text
-    return parsed(lambda: parse_quantity(whole, DATA), option.rpartition(" ")[2])
+    return _parsed(lambda: parse_quantity(whole, DATA), option.rpartition(" ")[2])
 
 
 def series(text: str, option: str, *, sizes: bool = False) -> tuple[float, ...]:

@@ -9,11 +9,11 @@ import typer
 from ffplan.base.errors import EXIT_FINDINGS, UsageError
 from ffplan.catalog.named import part_of
 from ffplan.cli.formats import FormatOption, ReportFormat
-from ffplan.cli.loading import parsed, read_text, resolved_design
-from ffplan.cli.models import model_part
-from ffplan.cli.options import CatalogOption, OutputOption, SeedOption, given_options
+from ffplan.cli.loading import _parsed, _read_text, _resolved_design
+from ffplan.cli.models import _model_part
+from ffplan.cli.options import CatalogOption, OutputOption, SeedOption, _given_options
 from ffplan.cli.output import emit
-from ffplan.cli.page import with_extras
+from ffplan.cli.page import _with_extras
 from ffplan.cli.serve_options import (
     AcceleratorOption,
     AtOption,
@@ -80,7 +80,7 @@ def _fleet(
             accelerator=part_of(parts, Accelerator, accelerator, f"{_WHO}: --accelerator"), gpus=gpus or 1
         ), parts
     assert design is not None
-    resolved, parts = resolved_design(design, catalog)
+    resolved, parts = _resolved_design(design, catalog)
     return fleet_of(resolved, gpus), parts
 
 
@@ -98,7 +98,7 @@ def _loads(concurrency: str | None, rate: str | None) -> tuple[float, ...]:
     found = (
         series(concurrency, f"{_WHO}: --concurrency", sizes=False)
         if concurrency
-        else tuple(rate_of(part, "--rate", "serve") for part in rate.split(","))
+        else tuple(_rate_of(part, "--rate", "serve") for part in rate.split(","))
         if rate
         else ()
     )
@@ -107,7 +107,7 @@ def _loads(concurrency: str | None, rate: str | None) -> tuple[float, ...]:
     return found
 
 
-def rate_of(text: str, option: str, command: str) -> float:
+def _rate_of(text: str, option: str, command: str) -> float:
     """Return a rate of requests [1/s].
 
     Args:
@@ -120,7 +120,7 @@ def rate_of(text: str, option: str, command: str) -> float:
     """
     from ffplan.inputs.request_rates import parse_rate
 
-    return parsed(lambda: parse_rate(text), option, command)
+    return _parsed(lambda: parse_rate(text), option, command)
 
 
 def _share(text: str) -> float:
@@ -171,7 +171,7 @@ def _trace(lengths: str | None, trace: str | None) -> Trace | None:
         return None
     if lengths and trace:
         raise UsageError(f"{_WHO}: --trace has lengths of its own; leave --lengths out")
-    found = read_requests(read_text(file), file)
+    found = read_requests(_read_text(file), file)
     times = [line.time for line in found if line.time is not None]
     if trace and not times:
         raise UsageError(f"{_WHO}: --trace {file}: no column of times; --lengths takes lengths alone")
@@ -182,7 +182,7 @@ def _trace(lengths: str | None, trace: str | None) -> Trace | None:
     )
 
 
-def seconds_of(text: str | None, option: str, who: str = _WHO) -> float | None:
+def _seconds_of(text: str | None, option: str, who: str = _WHO) -> float | None:
     """Return a duration of an option [s]; None if it is not given.
 
     Args:
@@ -196,7 +196,7 @@ def seconds_of(text: str | None, option: str, who: str = _WHO) -> float | None:
     from ffplan.inputs.dimensions import DURATION
     from ffplan.inputs.quantities import parse_quantity
 
-    return parsed(lambda: parse_quantity(text, DURATION), option, who.removeprefix("ffplan ")) if text else None
+    return _parsed(lambda: parse_quantity(text, DURATION), option, who.removeprefix("ffplan ")) if text else None
 
 
 def _mean_requests(isl: int, osl: int, hit: float, speculation: dict[str, float], trace: Trace | None) -> Requests:
@@ -263,7 +263,7 @@ def serve(
             raise UsageError(f"{_WHO}: {error}") from None
         typer.echo(f"{_WHO}: {error}", err=True)
         raise typer.Exit(EXIT_FINDINGS) from None
-    emit(with_extras(serve_document(report), form, [design] if design else [], catalog, "serve"), form, output)
+    emit(_with_extras(serve_document(report), form, [design] if design else [], catalog, "serve"), form, output)
     _finish(report)
 
 
@@ -275,7 +275,7 @@ def _stated(context: typer.Context, options: dict[str, Any], fleet: Fleet, parts
     """
     from ffplan.studies.serve.stated import stated_fields, stated_parts
 
-    given = given_options(context)
+    given = _given_options(context)
     section = fleet.design.serving if fleet.design is not None else None
     if section is None:
         if options["model"] is None:
@@ -301,10 +301,10 @@ def _question(parts: Catalog, options: dict[str, Any], trace: Trace | None) -> S
     from ffplan.studies.serve.setup import PlanRequest, engine_of
 
     loads = _loads(options["concurrency"], options["rate"])
-    part, used = model_part(parts, options["model"], "serve"), engine_of(parts, options["engine"])
+    part, used = _model_part(parts, options["model"], "serve"), engine_of(parts, options["engine"])
     hit, drafts = _share(options["prefix_hit"]), _speculation(options["speculate"], used)
     requests = _mean_requests(options["isl"], options["osl"], hit, drafts, trace)
-    limits = seconds_of(options["ttft"], "--ttft"), seconds_of(options["tpot"], "--tpot")
+    limits = _seconds_of(options["ttft"], "--ttft"), _seconds_of(options["tpot"], "--tpot")
     task = ServeTask(
         load=Load(requests=requests, trace=trace, seed=options["seed"]),
         concurrency=loads if options["concurrency"] else (),

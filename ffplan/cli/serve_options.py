@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from ffplan.cli.options import complete_design, complete_part
+from ffplan.cli.options import _complete_design, _complete_part
 
 _TOKENS = 10_000_000
 _WAYS = 4096
@@ -16,7 +16,7 @@ OptionalDesign = Annotated[
     typer.Argument(
         metavar="[DESIGN]",
         help="A design file, or the name of a shipped design; or --accelerator and --gpus.",
-        autocompletion=complete_design,
+        autocompletion=_complete_design,
     ),
 ]
 ModelOption = Annotated[
@@ -26,7 +26,7 @@ ModelOption = Annotated[
         "-m",
         metavar="ID",
         help="Model of the catalogue, or its file, such as config.json; the design's own if omitted.",
-        autocompletion=complete_part("model"),
+        autocompletion=_complete_part("model"),
     ),
 ]
 AcceleratorOption = Annotated[
@@ -35,7 +35,7 @@ AcceleratorOption = Annotated[
         "--accelerator",
         metavar="ID",
         help="Accelerator, in place of a design.",
-        autocompletion=complete_part("accelerator"),
+        autocompletion=_complete_part("accelerator"),
     ),
 ]
 GpusOption = Annotated[
@@ -81,7 +81,7 @@ EngineOption = Annotated[
         "--engine",
         metavar="NAME",
         help="Serving engine, such as vllm, vllm@0.12, sglang or trtllm.",
-        autocompletion=complete_part("engine"),
+        autocompletion=_complete_part("engine"),
     ),
 ]
 TensorOption = Annotated[

@@ -17,7 +17,7 @@ SERVING = ("isl", "osl", "ttft", "tpot", "at", "engine", "precision", "kv")
 
 
 @record
-class ServedModel:
+class _ServedModel:
     """What is asked to be served, as written."""
 
     lengths: tuple[int, int]
@@ -37,7 +37,7 @@ class ServedModel:
         Raises:
             UsageError: if an engine, a precision, a statistic or a time is wrong.
         """
-        from ffplan.cli.serve import seconds_of
+        from ffplan.cli.serve import _seconds_of
         from ffplan.studies.serve.answer import refuse_precisions
         from ffplan.studies.serve.links import ServeError
         from ffplan.studies.serve.serve import targets_of
@@ -47,6 +47,6 @@ class ServedModel:
         try:
             refuse_precisions(PlanRequest(precision=precision, kv=kv))
             engine = engine_of(parts, software)
-            return engine, targets_of(seconds_of(ttft, "--ttft", who), seconds_of(tpot, "--tpot", who), at)
+            return engine, targets_of(_seconds_of(ttft, "--ttft", who), _seconds_of(tpot, "--tpot", who), at)
         except ServeError as error:
             raise UsageError(f"{who}: {error}") from None

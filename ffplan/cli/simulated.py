@@ -11,7 +11,7 @@ LONG_S = 10.0
 """Shortest simulation time that is announced [s]."""
 
 
-def needs_simpy(what: str) -> None:
+def _needs_simpy(what: str) -> None:
     """Refuse to run without SimPy.
 
     Args:
@@ -26,7 +26,7 @@ def needs_simpy(what: str) -> None:
         raise UsageError(lacking(f"ffplan {what}", "SimPy", "simpy")) from None
 
 
-def announce(what: str, seconds: float) -> None:
+def _announce(what: str, seconds: float) -> None:
     """Announce the expected time of a long simulation.
 
     Args:

@@ -9,16 +9,16 @@ import typer
 from ffplan.base.errors import EXIT_FINDINGS, UsageError
 from ffplan.catalog.named import part_of
 from ffplan.cli.formats import FormatOption, ReportFormat
-from ffplan.cli.loading import choice, parsed
-from ffplan.cli.options import CatalogOption, OutputOption, complete_part
+from ffplan.cli.loading import _parsed, choice
+from ffplan.cli.options import CatalogOption, OutputOption, _complete_part
 from ffplan.cli.output import emit
-from ffplan.cli.project import project_prices
+from ffplan.cli.project import _project_prices
 from ffplan.cli.series import series
 
 EndpointsOption = Annotated[int, typer.Option("--endpoints", "-n", min=2, max=100_000_000, help="Endpoints (NICs).")]
 SwitchOption = Annotated[
     str,
-    typer.Option("--switch", metavar="ID", help="Catalogue id of the switch.", autocompletion=complete_part("switch")),
+    typer.Option("--switch", metavar="ID", help="Catalogue id of the switch.", autocompletion=_complete_part("switch")),
 ]
 TiersOption = Annotated[
     list[str] | None, typer.Option("--tiers", metavar="NUMBERS", help="Tiers to consider, such as 2,3; all if omitted.")
@@ -41,8 +41,8 @@ PricesOption = Annotated[
         "--prices",
         metavar="BOOK",
         help="Price book; the project's if omitted.",
-        autocompletion=complete_part("price-book"),
-        default_factory=project_prices,
+        autocompletion=_complete_part("price-book"),
+        default_factory=_project_prices,
         show_default=False,
     ),
 ]
@@ -52,7 +52,7 @@ EndpointLinkOption = Annotated[
         "--endpoint-link",
         metavar="ID",
         help="Link from a NIC, priced if named.",
-        autocompletion=complete_part("link"),
+        autocompletion=_complete_part("link"),
     ),
 ]
 LinkOption = Annotated[
@@ -61,7 +61,7 @@ LinkOption = Annotated[
         "--link",
         metavar="ID",
         help="Link between switches, priced if named.",
-        autocompletion=complete_part("link"),
+        autocompletion=_complete_part("link"),
     ),
 ]
 
@@ -94,7 +94,7 @@ def size(
     """
     from ffplan.catalog.parts import Switch
     from ffplan.catalog.store import Catalog
-    from ffplan.cli.cost_options import book_of
+    from ffplan.cli.cost_options import _book_of
     from ffplan.inputs.quantities import parse_ratio
     from ffplan.report.fabric import no_family, size_document
     from ffplan.studies.choose import size as study
@@ -102,7 +102,7 @@ def size(
     choice(core_policy, ("minimal", "per-rail-whole-pods", "equal-stripe"), "--core-policy")
     if prices is None and (endpoint_link or link):
         raise UsageError("ffplan fabric size: links are priced with --prices only")
-    ratio = parsed(lambda: parse_ratio(oversubscription), "--oversubscription")
+    ratio = _parsed(lambda: parse_ratio(oversubscription), "--oversubscription")
     parts = Catalog(catalog or ())
     query = study.SizeRequest(
         endpoints=endpoints,
@@ -113,7 +113,7 @@ def size(
         rails=rails,
         oversubscription=ratio,
         core_policy=core_policy,
-        prices=book_of(parts, prices, "fabric size") if prices else None,
+        prices=_book_of(parts, prices, "fabric size") if prices else None,
         endpoint_link=endpoint_link,
         link=link,
     )

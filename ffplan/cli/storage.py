@@ -8,11 +8,11 @@ import typer
 
 from ffplan.base.errors import UsageError
 from ffplan.cli.formats import FormatOption, ReportFormat
-from ffplan.cli.job import JobGpusOption, JobModelOption, requested_job
-from ffplan.cli.loading import resolved_design
+from ffplan.cli.job import JobGpusOption, JobModelOption, _requested_job
+from ffplan.cli.loading import _resolved_design
 from ffplan.cli.options import CatalogOption, DesignArgument, OutputOption, ProfileOption
 from ffplan.cli.output import emit
-from ffplan.cli.page import with_extras
+from ffplan.cli.page import _with_extras
 
 
 def storage(
@@ -38,10 +38,10 @@ def storage(
     from ffplan.report.operate import storage_document
     from ffplan.studies.operate.storage import NoStorageError, study_storage
 
-    design, parts = resolved_design(file, catalog, profile)
-    job = requested_job("operate storage", design, parts, model, gpus)
+    design, parts = _resolved_design(file, catalog, profile)
+    job = _requested_job("operate storage", design, parts, model, gpus)
     try:
         report = study_storage(design, parts, job, images)
     except NoStorageError as error:
         raise UsageError(f"ffplan operate storage: {error}; add a group with `role: storage`") from None
-    emit(with_extras(storage_document(report), form, [file], catalog, "storage"), form, output)
+    emit(_with_extras(storage_document(report), form, [file], catalog, "storage"), form, output)

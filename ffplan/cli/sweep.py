@@ -13,16 +13,16 @@ from ffplan.base.errors import EXIT_FINDINGS, EXIT_STOPPED, UsageError
 from ffplan.base.files import is_file
 from ffplan.base.interrupts import heard
 from ffplan.base.record import record
-from ffplan.cli.completion import complete_varied
+from ffplan.cli.completion import _complete_varied
 from ffplan.cli.formats import FormatOption, ReportFormat
-from ffplan.cli.options import CatalogOption, DesignArgument, OutputOption, SeedOption, by_comma
+from ffplan.cli.options import CatalogOption, DesignArgument, OutputOption, SeedOption, _by_comma
 from ffplan.cli.output import emit
 from ffplan.cli.progress import Progress
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ffplan.cli.sweep_file import PointsTarget
+    from ffplan.cli.sweep_file import _PointsTarget
     from ffplan.studies.choose.sweep import Sweep, SweepQuery
     from ffplan.studies.choose.sweep_rows import Kept
     from ffplan.studies.choose.sweep_run import SweepJob
@@ -38,7 +38,7 @@ VaryOption = Annotated[
         metavar="PATH=VALUES",
         help="What differs: `fabric.switch=qm9700,sn5600`, `nodes[0].count=64..1024:64` (in steps), `64..4096*2` (by a "
         "factor), `site.pue=1.1..1.4#7` (seven values). May be repeated.",
-        autocompletion=complete_varied,
+        autocompletion=_complete_varied,
     ),
 ]
 MetricOption = Annotated[
@@ -47,7 +47,7 @@ MetricOption = Annotated[
         "--metric",
         metavar="PATH",
         help="Figures, such as run.days with commas or repeated; `explain` has all.",
-        callback=by_comma,
+        callback=_by_comma,
     ),
 ]
 ParetoOption = Annotated[
@@ -62,7 +62,7 @@ TLS = {"ca": "tls_ca_file", "cert": "tls_client_cert", "key": "tls_client_key"}
 """Dask's names of TLS files."""
 
 
-def cores() -> int:
+def _cores() -> int:
     """Return the cores available to this process [1]."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
@@ -126,7 +126,7 @@ def _swept(
     query: SweepQuery, directions: dict[str, str], points: str | None, where: _Where, *, resume: bool
 ) -> tuple[Sweep, Total, bool]:
     """Run a sweep; return it, its outcome, and whether it was interrupted."""
-    from ffplan.cli.sweep_file import PointsFile, PointsFolder, form_of
+    from ffplan.cli.sweep_file import _form_of, _PointsFile, _PointsFolder
     from ffplan.studies.choose.sweep import Sweep
     from ffplan.studies.choose.sweep_rows import grid_axes, header
     from ffplan.studies.choose.sweep_run import SweepJob, job_key
@@ -134,10 +134,10 @@ def _swept(
 
     sweep, target = Sweep(query), None
     total = Total(directions, grid_axes(query.points, sweep.names, directions))
-    job = SweepJob(query, job_key(query, directions), form_of(points), directions)
+    job = SweepJob(query, job_key(query, directions), _form_of(points), directions)
     if points is not None:
         start = header(sweep, sweep.names, job.form or "")
-        target = PointsFolder(points, job.key) if job.form == "parquet" else PointsFile(points, job.key, start)
+        target = _PointsFolder(points, job.key) if job.form == "parquet" else _PointsFile(points, job.key, start)
         target.start(total, resume=resume)
     stopped = _run(_chunks(job, sweep, total.chunks, where), sweep, total, target)
     if target is not None and not stopped:
@@ -145,7 +145,7 @@ def _swept(
     return sweep, total, stopped
 
 
-def _run(chunks: Iterator[Kept], sweep: Sweep, total: Total, target: PointsTarget | None) -> bool:
+def _run(chunks: Iterator[Kept], sweep: Sweep, total: Total, target: _PointsTarget | None) -> bool:
     """Process all chunks; return whether the sweep was interrupted."""
     progress, began, before = Progress("sweep"), time.monotonic(), total.points
     try:
@@ -197,7 +197,7 @@ def sweep(
 
     Exit code 1 if no point can be built.
     """
-    from ffplan.cli.page import with_extras
+    from ffplan.cli.page import _with_extras
     from ffplan.inputs.design_files import find_design
     from ffplan.inputs.document import read_bytes
     from ffplan.report.choose import sweep_document
@@ -219,13 +219,13 @@ def sweep(
         text = read_bytes(path, name).decode("utf-8-sig", "replace")
         folders = tuple(str(Path(folder).absolute()) for folder in catalog or ())  # workers stand elsewhere
         query = SweepQuery(text=text, file=name, overlays=folders, points=spanned, metrics=metrics)
-        where = _Where(jobs=jobs or cores(), cluster=cluster, security=security)
+        where = _Where(jobs=jobs or _cores(), cluster=cluster, security=security)
         varied, total, stopped = _swept(query, directions, points, where, resume=resume)
     except UsageError as error:
         fault = str(error).removeprefix("ffplan sweep: ").removeprefix("ffplan: ")
         raise UsageError(f"ffplan sweep: {fault}") from None
     document = sweep_document(sweep_report(varied, varied.design, total, stopped=stopped))
-    emit(with_extras(document, form, [file], catalog, "sweep"), form, output)
+    emit(_with_extras(document, form, [file], catalog, "sweep"), form, output)
     if stopped:
         hint = f"`--resume` continues {points}" if points else "with --points FILE, `--resume` can continue"
         typer.echo(f"ffplan sweep: stopped after {total.points:,} of {spanned.count:,} points; {hint}", err=True)

@@ -16,7 +16,7 @@ from zlib import crc32
 from ffplan.base.errors import UsageError
 from ffplan.base.extras import lacking
 from ffplan.base.files import is_file, read_regular, write_whole
-from ffplan.cli.output import refuse_target
+from ffplan.cli.output import _refuse_target
 
 if TYPE_CHECKING:
     from ffplan.studies.choose.sweep_total import Total
@@ -37,7 +37,7 @@ def _digest(key: str, kept: int, check: int, state: Any) -> str:
     return sha256(json.dumps([key, kept, check, state]).encode()).hexdigest()
 
 
-def form_of(name: str | None) -> str | None:
+def _form_of(name: str | None) -> str | None:
     """Return the format of a points file by its name; None without a name.
 
     Raises:
@@ -53,7 +53,7 @@ def form_of(name: str | None) -> str | None:
     return form
 
 
-class PointsTarget(ABC):
+class _PointsTarget(ABC):
     """Points on disk, with a note beside them until they are complete."""
 
     def __init__(self, name: str, key: str) -> None:
@@ -217,7 +217,7 @@ class PointsTarget(ABC):
         """Wait until all data is on disk."""
 
 
-class PointsFile(PointsTarget):
+class _PointsFile(_PointsTarget):
     """A file of lines."""
 
     def __init__(self, name: str, key: str, header: str) -> None:
@@ -231,7 +231,7 @@ class PointsFile(PointsTarget):
 
     def refuse(self) -> None:
         """Refuse a folder, a missing folder, and YAML files."""
-        refuse_target(self.name, "--points")
+        _refuse_target(self.name, "--points")
 
     def refuse_again(self, *, interrupted: bool) -> None:
         """Refuse nothing: a points file is replaced like any output."""
@@ -269,7 +269,7 @@ class PointsFile(PointsTarget):
                 os.fsync(stream.fileno())
 
 
-class PointsFolder(PointsTarget):
+class _PointsFolder(_PointsTarget):
     """A folder of Parquet files, one per chunk, which Parquet readers take as one table."""
 
     PARTS = "part-[0-9][0-9][0-9][0-9][0-9][0-9].parquet"

@@ -10,14 +10,14 @@ import typer
 
 from ffplan.base.errors import EXIT_FINDINGS, UsageError
 from ffplan.base.record import record
-from ffplan.cli.cost_options import TokensOption, tokens_of
+from ffplan.cli.cost_options import TokensOption, _tokens_of
 from ffplan.cli.formats import FormatOption, ReportFormat
-from ffplan.cli.loading import parsed, resolved_design
-from ffplan.cli.models import model_part
+from ffplan.cli.loading import _parsed, _resolved_design
+from ffplan.cli.models import _model_part
 from ffplan.cli.options import CatalogOption, DesignArgument, EffortOption, OutputOption
-from ffplan.cli.output import emit, refuse_target, write
-from ffplan.cli.page import with_extras
-from ffplan.cli.plan_file import overlap_names, plan_text, told_plan
+from ffplan.cli.output import _refuse_target, emit, write
+from ffplan.cli.page import _with_extras
+from ffplan.cli.plan_file import _overlap_names, _plan_text, _told_plan
 from ffplan.cli.series import series
 from ffplan.cli.train_options import (
     MOST_ROWS,
@@ -46,8 +46,8 @@ from ffplan.cli.train_options import (
     StackOption,
     TopOption,
     ZeroOption,
-    option_name,
-    with_axes,
+    _option_name,
+    _with_axes,
 )
 from ffplan.training.axes import AXES
 
@@ -91,7 +91,7 @@ def _report(
     from ffplan.training.constraints import RefusedError
 
     design, parts = read
-    job_request = request(model=model_part(parts, model, "train"))
+    job_request = request(model=_model_part(parts, model, "train"))
     if not job_request.gpus:
         job_request = replace(job_request, gpus=(most_gpus(design),))
     try:
@@ -107,7 +107,7 @@ def _report(
 
 
 @record
-class JobRequest:
+class _JobRequest:
     """The training job, and its number of accelerators."""
 
     model: str
@@ -119,7 +119,7 @@ class JobRequest:
     """Whether to search the fastest plan."""
 
 
-def _own_job(design: ResolvedDesign, parts: Catalog, document: Document | None, job: JobRequest) -> JobRequest:
+def _own_job(design: ResolvedDesign, parts: Catalog, document: Document | None, job: _JobRequest) -> _JobRequest:
     """Return the design's job, overridden by the command line.
 
     Args:
@@ -131,17 +131,17 @@ def _own_job(design: ResolvedDesign, parts: Catalog, document: Document | None, 
         UsageError: if the design has no workload.
     """
     from ffplan.catalog.models import Model
-    from ffplan.cli.workload import own_workload
+    from ffplan.cli.workload import _own_workload
     from ffplan.design.plan_file import plan_of
     from ffplan.studies.train.default_job import with_default_batch, workload_fields, workload_gpus
 
-    _, workload = own_workload("train", [design])
+    _, workload = _own_workload("train", [design])
     stated = workload_fields(design, workload) if document is None else {"batch": workload.batch}
     options = {name: getattr(job.plan, name) for name in job.plan.model_fields_set}
     plan = plan_of(None, {name: value for name, value in (stated | options).items() if value is not None})
     part = parts.get(Model, workload.model, design.document, ("workload", "model"))
     tokens = job.tokens or workload.tokens
-    return JobRequest(
+    return _JobRequest(
         model=workload.model,
         plan=with_default_batch(plan, part, workload_gpus(design, workload)),
         gpus=job.gpus or ([str(workload.gpus)] if workload.gpus else None),
@@ -154,7 +154,7 @@ STRUCTURE = frozenset({*(axis.field for axis in AXES), "zero", "recompute", "sch
 """Fields that define a distinct plan."""
 
 
-def _as_cost(design: ResolvedDesign, parts: Catalog, document: Document | None, job: JobRequest) -> JobRequest:
+def _as_cost(design: ResolvedDesign, parts: Catalog, document: Document | None, job: _JobRequest) -> _JobRequest:
     """Return a job with tokens as in `ffplan cost`: default batch, and the fastest plan unless given.
 
     Args:
@@ -168,7 +168,7 @@ def _as_cost(design: ResolvedDesign, parts: Catalog, document: Document | None, 
     from ffplan.studies.train.default_job import with_default_batch
 
     numbers = _numbers(job.gpus, search=False)
-    part = model_part(parts, job.model, "train")
+    part = _model_part(parts, job.model, "train")
     if job.tokens is None or part.transformer is None or len(numbers) > 1:
         return job
     gpus = numbers[0] if numbers else most_gpus(design)
@@ -202,7 +202,7 @@ def _refuse_options(save: str | None, top: int | None, *, effort: str | None, se
         UsageError: with the reason.
     """
     if save is not None:
-        refuse_target(save, "--save")
+        _refuse_target(save, "--save")
     if top is not None and not search:
         raise UsageError("ffplan train: --top has no effect without --search")
     if effort is not None:
@@ -227,7 +227,7 @@ def _numbers(gpus: list[str] | None, *, search: bool) -> tuple[int, ...]:
 
 def _save(fields: PlanFields, row: TrainRow, save: str) -> None:
     """Write the plan of a row to a file, and print its number of accelerators if some are left idle."""
-    write(plan_text(fields, row.plan), save, option="--save")
+    write(_plan_text(fields, row.plan), save, option="--save")
     if row.idle:
         typer.echo(f"ffplan train: {save} leaves {row.idle:,} idle: run it with --gpus {row.plan.gpus}", err=True)
 
@@ -245,7 +245,7 @@ MORE = ("grad_dtype", "grad_reduce_dtype", "optimizer_dtype", "main_params", "se
 """Plan fields passed unchanged from options."""
 
 
-@with_axes
+@_with_axes
 def train(
     file: DesignArgument,
     model: ModelOption = None,
@@ -292,22 +292,22 @@ def train(
 
     plain = (batch, sequence, zero, recompute, precision, schedule, reducer, preset, stack, attention)
     options = {
-        **{axis.field: axes[option_name(axis)] for axis in AXES},
+        **{axis.field: axes[_option_name(axis)] for axis in AXES},
         **dict(zip(PLAIN, plain, strict=True)),
         **dict(zip(MORE, (grad_dtype, grad_reduce_dtype, optimizer_dtype, main_params, sp), strict=True)),
-        "overlap": overlap_names(overlap),
+        "overlap": _overlap_names(overlap),
     }
     fields = {name: value for name, value in options.items() if value is not None}
-    document, plan_fields = told_plan(plan, fields, "train")
-    limit = parsed(lambda: parse_quantity(memory, DATA), "--memory") if memory else None
-    read = resolved_design(file, catalog, effort=effort)
-    wished = None if tokens is None else tokens_of(tokens, "train")
-    job = JobRequest(model=model or "", plan=plan_fields, gpus=gpus or None, tokens=wished, search=search)
+    document, plan_fields = _told_plan(plan, fields, "train")
+    limit = _parsed(lambda: parse_quantity(memory, DATA), "--memory") if memory else None
+    read = _resolved_design(file, catalog, effort=effort)
+    wished = None if tokens is None else _tokens_of(tokens, "train")
+    job = _JobRequest(model=model or "", plan=plan_fields, gpus=gpus or None, tokens=wished, search=search)
     job = _as_cost(*read, document, job) if model else _own_job(*read, document, job)
     _refuse_options(save, top, effort=effort if job.tokens is None else None, search=job.search)
     numbers, fixed = _numbers(job.gpus, search=job.search), frozenset(job.plan.model_fields_set)
     request = partial(TrainRequest, plan=job.plan, gpus=numbers, memory=limit, fixed=fixed)
     report = _report(read, job.model, request, top=(top or TOP) if job.search else None, plan=(document, set(fields)))
     page = train_document(report := _as_run(read, report, job.tokens), chart=chart)
-    emit(with_extras(page, form, [file], catalog, "train"), form, output)
+    emit(_with_extras(page, form, [file], catalog, "train"), form, output)
     _finish(report, job.plan, save)

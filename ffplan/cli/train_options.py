@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ffplan.cli.options import complete_part
+from ffplan.cli.options import _complete_part
 from ffplan.cli.series import MOST
 from ffplan.training.axes import AXES
 
@@ -29,7 +29,7 @@ ModelOption = Annotated[
         metavar="ID",
         help="A model's id, or its file: config.json of Hugging Face, arguments of Megatron-LM; without it, the job of "
         "the design's `workload`, with its plan or the fastest.",
-        autocompletion=complete_part("model"),
+        autocompletion=_complete_part("model"),
     ),
 ]
 PlanOption = Annotated[
@@ -86,7 +86,7 @@ StackOption = Annotated[
         "--stack",
         metavar="ID",
         help="Software stack; what published stacks have in common if omitted.",
-        autocompletion=complete_part("stack"),
+        autocompletion=_complete_part("stack"),
     ),
 ]
 AttentionOption = Annotated[
@@ -183,7 +183,7 @@ SaveOption = Annotated[
 ChartOption = Annotated[bool, typer.Option("--chart", help="Add a chart of tokens a second.")]
 
 
-def with_axes(command: Callable[..., None]) -> Callable[..., None]:
+def _with_axes(command: Callable[..., None]) -> Callable[..., None]:
     """Decorate a command with an option for every axis of plans, in place of its `**axes`.
 
     Args:
@@ -192,7 +192,7 @@ def with_axes(command: Callable[..., None]) -> Callable[..., None]:
     plain = inspect.signature(command, eval_str=True)
     options = [
         inspect.Parameter(
-            option_name(axis),
+            _option_name(axis),
             inspect.Parameter.KEYWORD_ONLY,
             default=None,
             annotation=Annotated[int | None, typer.Option(axis.option, min=1, max=MOST, help=axis.help)],
@@ -208,6 +208,6 @@ def with_axes(command: Callable[..., None]) -> Callable[..., None]:
     return command
 
 
-def option_name(axis: Axis) -> str:
+def _option_name(axis: Axis) -> str:
     """Return the argument name of an axis's option."""
     return axis.option.removeprefix("--").replace("-", "_")

@@ -8,12 +8,12 @@ import typer
 
 from ffplan.base.errors import UsageError
 from ffplan.cli.formats import FormatOption, ReportFormat
-from ffplan.cli.loading import choices, parsed, read_text, resolved_design
+from ffplan.cli.loading import _parsed, _read_text, _resolved_design, choices
 from ffplan.cli.options import CatalogOption, DesignArgument, OutputOption, SeedOption
 from ffplan.cli.output import emit
-from ffplan.cli.page import with_extras
+from ffplan.cli.page import _with_extras
 from ffplan.cli.progress import Progress
-from ffplan.cli.simulated import announce
+from ffplan.cli.simulated import _announce
 
 if TYPE_CHECKING:
     from ffplan.catalog.reliability import JobMix
@@ -36,7 +36,7 @@ def _seconds(text: str, option: str) -> float:
     from ffplan.inputs.dimensions import DURATION
     from ffplan.inputs.quantities import parse_quantity
 
-    return parsed(lambda: parse_quantity(text, DURATION), option, "operate jobs")
+    return _parsed(lambda: parse_quantity(text, DURATION), option, "operate jobs")
 
 
 def _jobs(design: ResolvedDesign, parts: Catalog, jobs: str) -> tuple[JobMix | None, JobTable | None]:
@@ -50,7 +50,7 @@ def _jobs(design: ResolvedDesign, parts: Catalog, jobs: str) -> tuple[JobMix | N
         return part_of(parts, JobMix, jobs, "ffplan operate jobs: --jobs"), None
     from ffplan.interop.workloads import read_jobs
 
-    return None, JobTable(*read_jobs(read_text(jobs, MOST_BYTES), jobs, largest_job(design)))
+    return None, JobTable(*read_jobs(_read_text(jobs, MOST_BYTES), jobs, largest_job(design)))
 
 
 def _days(table: JobTable | None) -> float:
@@ -112,7 +112,7 @@ def utilization(
     from ffplan.studies.operate.utilization import UtilizationRequest, expected_seconds, study_utilization
 
     policies, times = _policies(policy, {"--quantum": quantum, "--save-time": save, "--load-time": resume})
-    design, parts = resolved_design(file, catalog)
+    design, parts = _resolved_design(file, catalog)
     if not design.accelerators:
         raise UsageError(f"ffplan operate jobs: `{design.spec.name}` has no accelerators")
     mix, table = _jobs(design, parts, jobs)
@@ -131,10 +131,10 @@ def utilization(
         save_s=times["--save-time"],
         load_s=times["--load-time"],
     )
-    announce("operate jobs: this", expected_seconds(design, request))
+    _announce("operate jobs: this", expected_seconds(design, request))
     progress = Progress("simulated runs")
     try:
         report = study_utilization(design, parts, request, progress.step)
     finally:
         progress.end()
-    emit(with_extras(utilization_document(report), form, [file], catalog, "utilization"), form, output)
+    emit(_with_extras(utilization_document(report), form, [file], catalog, "utilization"), form, output)

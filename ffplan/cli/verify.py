@@ -9,7 +9,7 @@ import typer
 
 from ffplan.base.errors import EXIT_FINDINGS, UsageError
 from ffplan.cli.formats import FormatOption, ReportFormat
-from ffplan.cli.loading import only_trees, wired_design
+from ffplan.cli.loading import _only_trees, _wired_design
 from ffplan.cli.options import CatalogOption, DesignArgument, OutputOption
 from ffplan.cli.output import emit
 from ffplan.cli.progress import Progress
@@ -65,10 +65,10 @@ def verify(
         raise UsageError("ffplan fabric verify: --nodes has an effect with `--with simgrid` only")
     if engine is not None and program is not Program.OPENSM:
         raise UsageError("ffplan fabric verify: --engine has an effect with `--with opensm` only")
-    wired = wired_design(file, catalog)
+    wired = _wired_design(file, catalog)
     with ended_in_order():
         if program is Program.OPENSM:
-            only_trees(wired, "fabric verify: OpenSM's fat-tree routing is verified on trees")
+            _only_trees(wired, "fabric verify: OpenSM's fat-tree routing is verified on trees")
             progress = Progress("OpenSM")
             try:
                 chosen = ENGINES if engine is Engine.ALL else ((engine or Engine.FTREE).value,)

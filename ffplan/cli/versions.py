@@ -12,7 +12,7 @@ from ffplan.base.errors import UsageError
 from ffplan.base.files import is_regular
 from ffplan.base.record import record
 from ffplan.catalog.store import Catalog
-from ffplan.cli.loading import read_text
+from ffplan.cli.loading import _read_text
 from ffplan.inputs.design_files import find_design
 from ffplan.inputs.document import parse_document, read_document
 from ffplan.inputs.limits import MAX_BYTES
@@ -26,7 +26,7 @@ _BUILT = re.compile(r"^(vendid=|(Switch|Ca|Hca)\s+\d+\s+\"|# Topology file)", re
 
 
 @record
-class Assessor:
+class _Assessor:
     """Assesses versions of a design with the same parts, and a common workload if given."""
 
     catalog: Catalog
@@ -75,7 +75,7 @@ class Assessor:
         return Version(info=info, figures=figures, document=document)
 
 
-def saved_version(file: str, command: str) -> Version:
+def _saved_version(file: str, command: str) -> Version:
     """Return a version from a report saved by `ffplan design -f json`.
 
     Args:
@@ -89,7 +89,7 @@ def saved_version(file: str, command: str) -> Version:
     from ffplan.studies.explain.reproduce import NoReportError, read_report
 
     try:
-        saved = read_report(read_text(file, 16 * MAX_BYTES))
+        saved = read_report(_read_text(file, 16 * MAX_BYTES))
     except NoReportError as error:
         line, column = error.place
         raise UsageError(f"ffplan {command}: {file}:{line}:{column}: {error}") from None
@@ -106,7 +106,7 @@ def saved_version(file: str, command: str) -> Version:
     return Version(info=info, figures=values_of(report), document=None)
 
 
-def design_document(name: str) -> Document:
+def _design_document(name: str) -> Document:
     """Return the file of a design: a path, the name of a shipped one, or `-` for standard input.
 
     Raises:
@@ -134,7 +134,7 @@ def _is_built(path: Path) -> bool:
         return False
 
 
-def revision_document(name: str, revision: str) -> Document:
+def _revision_document(name: str, revision: str) -> Document:
     """Return the file of a design at a git revision.
 
     Args:

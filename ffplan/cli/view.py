@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ffplan.cli.options import by_comma
+from ffplan.cli.options import _by_comma
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _view: ContextVar[tuple[bool, tuple[str, ...]]] = ContextVar("view", default=(False, ()))
 
 
-def current_view() -> View:
+def _current_view() -> View:
     """Return how much of its report the command in progress shows."""
     from ffplan.report.document import View
 
@@ -27,7 +27,7 @@ def current_view() -> View:
     return View(full=full, sections=sections)
 
 
-def with_view(command: Callable[..., None]) -> Callable[..., None]:
+def _with_view(command: Callable[..., None]) -> Callable[..., None]:
     """Return a command with `--full` and `--section`, which `current_view` then returns."""
 
     @functools.wraps(command)
@@ -51,7 +51,7 @@ def _options(
     full: Annotated[bool, typer.Option("--full", help="Print the whole report.")] = False,
     section: Annotated[
         list[str] | None,
-        typer.Option("--section", metavar="NAME", help="Print one part, or several with commas.", callback=by_comma),
+        typer.Option("--section", metavar="NAME", help="Print one part, or several with commas.", callback=_by_comma),
     ] = None,
 ) -> None:
     """Declare the options of `with_view`."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ffplan.base.errors import UsageError
-from ffplan.cli.models import model_part
+from ffplan.cli.models import _model_part
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ffplan.design.workload_schema import Workload
 
 
-def workload_of(
+def _workload_of(
     command: str, catalog: Catalog, model: str | None, tokens: str | None, batch: int | None, gpus: int | None
 ) -> Workload | None:
     """Return the job given by options; None if each design keeps its own.
@@ -30,19 +30,19 @@ def workload_of(
     Raises:
         UsageError: if the model is unknown, or job options are given without a model.
     """
-    from ffplan.cli.cost_options import tokens_of
+    from ffplan.cli.cost_options import _tokens_of
     from ffplan.design.workload_schema import Workload
 
     if model is None:
         if batch or gpus:
             raise UsageError(f"ffplan {command}: --batch and --gpus have an effect with --model only")
         return None
-    model = model_part(catalog, model, command).id
-    number = tokens_of(tokens, command) if tokens else None
+    model = _model_part(catalog, model, command).id
+    number = _tokens_of(tokens, command) if tokens else None
     return Workload.model_construct(model=model, tokens=number, batch=batch, gpus=gpus, plan=None, search=False)
 
 
-def own_tokens(command: str, model: str | None, tokens: str | None) -> float | None:
+def _own_tokens(command: str, model: str | None, tokens: str | None) -> float | None:
     """Return the tokens that replace the design's; None without tokens, or with a model.
 
     Args:
@@ -53,12 +53,12 @@ def own_tokens(command: str, model: str | None, tokens: str | None) -> float | N
     Raises:
         UsageError: if the text is not a number of tokens.
     """
-    from ffplan.cli.cost_options import tokens_of
+    from ffplan.cli.cost_options import _tokens_of
 
-    return tokens_of(tokens, command) if tokens and model is None else None
+    return _tokens_of(tokens, command) if tokens and model is None else None
 
 
-def own_workload(command: str, designs: Sequence[ResolvedDesign]) -> tuple[ResolvedDesign, Workload]:
+def _own_workload(command: str, designs: Sequence[ResolvedDesign]) -> tuple[ResolvedDesign, Workload]:
     """Return the designs' common workload, and the first design with it; designs without a workload run it too.
 
     Args:

@@ -10,7 +10,7 @@ from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any
 
 from ffplan.base.array_math import Number, maximum, real
-from ffplan.collectives.inside_node import bridged_hops
+from ffplan.collectives.inside_node import _bridged_hops
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,7 +26,7 @@ Latency = tuple[Number, Number]
 """Latency of a call, and the part of it inside a node [s]."""
 
 
-class LatencyFigures:
+class _LatencyFigures:
     """The constants of one library for one algorithm with one protocol, on the nodes of a job."""
 
     def __init__(
@@ -57,7 +57,7 @@ class LatencyFigures:
         """Latency of a hop inside a node, the mean of hops across bridges and over PCIe [s]."""
         if self.job.host.joined:
             return self._figure("nvlink")
-        fraction = bridged_hops(self.job)
+        fraction = _bridged_hops(self.job)
         return fraction * self._figure("nvlink") + (1.0 - fraction) * self._figure("pcie")
 
     @property
@@ -67,12 +67,12 @@ class LatencyFigures:
         return self._figure("network") + (real(maximum(*extra)) if extra else 0.0)
 
 
-def always_possible(job: RankLayout) -> Truth:
+def _always_possible(job: RankLayout) -> Truth:
     """Return True on any ranks."""
     return job.ranks > 0
 
 
-def always_allowed(library: Library, job: RankLayout) -> Truth:  # noqa: ARG001
+def _always_allowed(library: Library, job: RankLayout) -> Truth:  # noqa: ARG001
     """Return True for any library."""
     return job.ranks > 0
 
@@ -92,12 +92,12 @@ class Algorithm:
     """Collectives that it can do."""
     ledger: Callable[[str, RankLayout], list[Line]]
     """Its ledger, given operation and ranks."""
-    latency: Callable[[LatencyFigures], Latency]
+    latency: Callable[[_LatencyFigures], Latency]
     """Its latency, in addition to the stream."""
     _: KW_ONLY
-    possible: Callable[[RankLayout], Truth] = always_possible
+    possible: Callable[[RankLayout], Truth] = _always_possible
     """True for ranks that it can run on."""
-    allowed: Callable[[Library, RankLayout], Truth] = always_allowed
+    allowed: Callable[[Library, RankLayout], Truth] = _always_allowed
     """True if the library lets it run."""
     channels: bool = False
     """True if the number of channels grows with the message."""

@@ -41,7 +41,7 @@ class Line:
     """Bytes out per byte of message [1]."""
 
 
-def port_rate(one_way: Number, both_way_share: Number, inward: Number, outward: Number) -> Number:
+def _port_rate(one_way: Number, both_way_share: Number, inward: Number, outward: Number) -> Number:
     """Return the message rate under a resource's one-way and both-way capacity.
 
     Args:
@@ -110,7 +110,7 @@ def _rates(
         )
         mark = (resource.name, resource.known, id(resource.one_way), _mark(both), _mark(share), id(inward), id(outward))
         if mark not in seen:
-            seen[mark] = (port_rate(resource.one_way[1] * share, both, inward, outward), resource.known)
+            seen[mark] = (_port_rate(resource.one_way[1] * share, both, inward, outward), resource.known)
     return list(seen.values())
 
 
@@ -130,7 +130,7 @@ def sustained_rate(
     return minimum(*(most for most, _ in _rates(known, lines, trees=trees, at_line_rate=at_line_rate)), float("inf"))
 
 
-def sustained_rates(known: dict[Key, Resource], lines: Iterable[Line], *, trees: bool) -> tuple[Number, Number]:
+def _sustained_rates(known: dict[Key, Resource], lines: Iterable[Line], *, trees: bool) -> tuple[Number, Number]:
     """Return the rate of a long message under a ledger, with all limits and with the limits that libraries know.
 
     Args:
@@ -214,7 +214,7 @@ def _derivation(items: list[Resource], use: tuple[float, float], share: float) -
         return f"{one_way:.4g} GB/s shared by both ways / ({use[0]:.4g} in + {use[1]:.4g} out) per byte"
     ideal = ""
     if first.name == "root_port" and both < 1:
-        ideal = f"; {port_rate(one_way, 1.0, *use):.4g} if both ways shared the one-way limit without loss"
+        ideal = f"; {_port_rate(one_way, 1.0, *use):.4g} if both ways shared the one-way limit without loss"
     return (
         f"{one_way:.4g} GB/s one way, {both:.4g} x {one_way:.4g} = {one_way * both:.4g} GB/s both ways together / "
         f"({use[0]:.4g} in + {use[1]:.4g} out) per byte{ideal}"
@@ -224,7 +224,7 @@ def _derivation(items: list[Resource], use: tuple[float, float], share: float) -
 def _term(items: list[Resource], use: tuple[float, float], *, sustained: bool, trees: bool) -> Term:
     first = items[0]
     share = float(first.under_trees if trees and first.under_trees is not None else first.sustained)
-    low, value, high = (float(port_rate(first.one_way[end], first.both_ways[end], *use)) for end in (0, 1, 2))
+    low, value, high = (float(_port_rate(first.one_way[end], first.both_ways[end], *use)) for end in (0, 1, 2))
     if sustained:
         # the high end stays: a long message may come up to it
         low, value = min(low, value * share), value * share
@@ -238,25 +238,25 @@ def _term(items: list[Resource], use: tuple[float, float], *, sustained: bool, t
     )
 
 
-def on_each(step: str, kind: str, ids: tuple[str, ...], inward: Number, outward: Number) -> list[Line]:
+def _on_each(step: str, kind: str, ids: tuple[str, ...], inward: Number, outward: Number) -> list[Line]:
     """Return the same line for each resource of a kind."""
     return [Line(step, (kind, name), inward, outward) for name in ids]
 
 
-def on_nics(job: RankLayout, step: str, load: Number) -> list[Line]:
+def _on_nics(job: RankLayout, step: str, load: Number) -> list[Line]:
     """Return the load of all NICs of a node: together `load` each way, fed over PCIe unless GPUs send over it anyway.
     The node with the fewest NICs binds."""
     host, nics = job.host, job.fewest_nics
     used = load * job.several
-    lines = on_each(step, "nic", host.nic_ids, used / nics, used / nics)
+    lines = _on_each(step, "nic", host.nic_ids, used / nics, used / nics)
     if host.joined:
         # one GPU feeds a NIC, and a node may run fewer GPUs than it has NICs
         feeders = minimum(job.fewest, nics)
-        lines += on_each("GPUs feed NICs", "pcie_link", host.gpus, used / feeders, used / feeders)
+        lines += _on_each("GPUs feed NICs", "pcie_link", host.gpus, used / feeders, used / feeders)
     return lines
 
 
-def on_cuts(job: RankLayout, load: Number | None) -> list[Line]:
+def _on_cuts(job: RankLayout, load: Number | None) -> list[Line]:
     """Return the load of every link cut: `load`, or an allreduce's minimum without in-network reduction."""
     lines = []
     for cut in job.cuts:
@@ -266,7 +266,7 @@ def on_cuts(job: RankLayout, load: Number | None) -> list[Line]:
     return lines
 
 
-def on_ports(job: RankLayout, gpus: Number, nics: Number) -> list[Line]:
+def _on_ports(job: RankLayout, gpus: Number, nics: Number) -> list[Line]:
     """Return the load of every root port: `gpus` each way if it has GPUs, and `nics` for each NIC.
 
     Behind a PCIe switch, GPU and NIC meet below the root port.
@@ -274,11 +274,11 @@ def on_ports(job: RankLayout, gpus: Number, nics: Number) -> list[Line]:
     lines = []
     for port in job.host.ports:
         use = gpus * (1.0 if port.gpus else 0.0)
-        lines += on_nic_ports(port, use, use, nics)
+        lines += _on_nic_ports(port, use, use, nics)
     return lines
 
 
-def on_nic_ports(port: Port, inward: Number, outward: Number, nics: Number) -> list[Line]:
+def _on_nic_ports(port: Port, inward: Number, outward: Number, nics: Number) -> list[Line]:
     """Return the load of a root port and the PCIe switch below it: flows of GPUs, and `nics` each way for each NIC.
 
     Behind a PCIe switch, GPU and NIC meet below the root port.
@@ -291,6 +291,6 @@ def on_nic_ports(port: Port, inward: Number, outward: Number, nics: Number) -> l
     ]
 
 
-def on_memory(job: RankLayout, inward: Number, outward: Number) -> list[Line]:
+def _on_memory(job: RankLayout, inward: Number, outward: Number) -> list[Line]:
     """Return the bytes that pass the memory of each GPU."""
-    return on_each("in GPU memory", "hbm", job.host.gpus, inward, outward)
+    return _on_each("in GPU memory", "hbm", job.host.gpus, inward, outward)

@@ -70,7 +70,7 @@ def ring_factor(ranks: Number) -> Number:
     return 2 * (ranks - 1) / ranks
 
 
-def double_tree_load(nodes: Number) -> Number:
+def _double_tree_load(nodes: Number) -> Number:
     """Return the bytes that the busiest node of a double binary tree sends (and receives) per message byte.
 
     A node is interior in one tree and a leaf in the other, each carrying half of the message: it sends

@@ -10,16 +10,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ffplan.base.array_math import maximum, minimum
-from ffplan.collectives.algorithm import Algorithm, Latency, LatencyFigures
-from ffplan.collectives.bottleneck import Line, on_cuts, on_each, on_memory, on_nics
-from ffplan.collectives.inside_node import bridged, exchange_factor, link_factor, ring_lines, unpaired_peers
+from ffplan.collectives.algorithm import Algorithm, Latency, _LatencyFigures
+from ffplan.collectives.bottleneck import Line, _on_cuts, _on_each, _on_memory, _on_nics
+from ffplan.collectives.inside_node import _bridged, _exchange_factor, _link_factor, _ring_lines, _unpaired_peers
 
 if TYPE_CHECKING:
     from ffplan.base.array_math import Number
     from ffplan.collectives.rank_layout import RankLayout
 
 
-def all_to_all(operation: str, job: RankLayout, *, rail: bool = False) -> list[Line]:
+def _all_to_all(operation: str, job: RankLayout, *, rail: bool = False) -> list[Line]:
     """Return the ledger of every rank sending a piece to every other.
 
     Args:
@@ -40,7 +40,7 @@ def all_to_all(operation: str, job: RankLayout, *, rail: bool = False) -> list[L
     away = (ranks - inner) / ranks
     inside = (inner - 1) / ranks + (away * (inner - 1) / inner if rail else 0.0)
     leaving = job.fewest * ((ranks - job.fewest) / ranks)  # of the node whose NICs `on_nics` takes
-    lines = on_nics(job, "to other nodes", leaving) + on_memory(job, inside + away, inside + away)
+    lines = _on_nics(job, "to other nodes", leaving) + _on_memory(job, inside + away, inside + away)
     for cut in job.cuts:
         members = ranks / cut.sets
         same = members * (ranks - members) / ranks
@@ -49,22 +49,22 @@ def all_to_all(operation: str, job: RankLayout, *, rail: bool = False) -> list[L
         use = (same * lanes + members * away * (1.0 - lanes)) * job.several
         lines.append(Line("across a link cut", (cut.name, "0"), use, use))
     if host.joined:
-        linked = inside * exchange_factor(job)
-        return lines + on_each("inside a node", "nvlink_all", host.gpus, linked, linked)
-    paired = bridged(job) / ranks
+        linked = inside * _exchange_factor(job)
+        return lines + _on_each("inside a node", "nvlink_all", host.gpus, linked, linked)
+    paired = _bridged(job) / ranks
     sent = (ranks - 1) / ranks - paired
-    lines += on_each("over bridges", "nvlink_copy", tuple(gpu for pair in host.pairs for gpu in pair), paired, paired)
-    lines += on_each("over PCIe", "pcie_peer", host.gpus, sent, sent)
+    lines += _on_each("over bridges", "nvlink_copy", tuple(gpu for pair in host.pairs for gpu in pair), paired, paired)
+    lines += _on_each("over PCIe", "pcie_peer", host.gpus, sent, sent)
     per_nic = inner * away / job.nics
-    lines += on_each("GPU to NIC", "gpu_nic_peer", host.nic_ids, per_nic, per_nic)
+    lines += _on_each("GPU to NIC", "gpu_nic_peer", host.nic_ids, per_nic, per_nic)
     if host.sockets_with_gpus > 1:
         # half of the ranks sit at either socket; a lone bridged pair needs none of its links
-        half = inner / 2 * (1.0 - bridged(job) * (inner == 2))
+        half = inner / 2 * (1.0 - _bridged(job) * (inner == 2))
         lines.append(Line("between sockets", ("socket_fabric", "0"), half * half / ranks, half * half / ranks))
     for port in host.ports:
         here, switched = minimum(len(port.gpus), inner), port.pcie_switch and port.gpus
         inside_node = here * ((inner if switched else ranks) - here) / ranks
-        use = maximum(0.0, inside_node - unpaired_peers(job, port) / ranks) + (
+        use = maximum(0.0, inside_node - _unpaired_peers(job, port) / ranks) + (
             0.0 if switched else per_nic * len(port.nics)
         )
         lines.append(Line("through root ports", ("root_port", port.id), use, use))
@@ -72,7 +72,7 @@ def all_to_all(operation: str, job: RankLayout, *, rail: bool = False) -> list[L
     return lines
 
 
-def rail_all_to_all(operation: str, job: RankLayout) -> list[Line]:
+def _rail_all_to_all(operation: str, job: RankLayout) -> list[Line]:
     """Return the ledger of an all-to-all with NVLink forwarding.
 
     Args:
@@ -87,7 +87,7 @@ def rail_all_to_all(operation: str, job: RankLayout) -> list[Line]:
     Source:
         Definition: what leaves for another rail first goes to the GPU of that rail.
     """
-    return all_to_all(operation, job, rail=True)
+    return _all_to_all(operation, job, rail=True)
 
 
 def _way(operation: str, use: Number) -> tuple[Number, Number]:
@@ -134,27 +134,27 @@ def star(operation: str, job: RankLayout) -> list[Line]:
     away, inside = (ranks - inner) / ranks, (inner - 1) / ranks
     root = host.pairs[0][0] if host.pairs else host.gpus[0]
     per_nic = away / maximum(1.0, job.nics / inner)
-    lines = on_each("other nodes and the root", "nic", host.nic_ids[:1], *_way(operation, per_nic))
-    lines += on_each("in GPU memory", "hbm", (root,), *_way(operation, inside + away))
+    lines = _on_each("other nodes and the root", "nic", host.nic_ids[:1], *_way(operation, per_nic))
+    lines += _on_each("in GPU memory", "hbm", (root,), *_way(operation, inside + away))
     for cut in job.cuts:
         lanes = 1.0 / job.nics if cut.name == "leaf_uplinks" else 1.0
         use = lanes * (cut.sets - 1) / cut.sets + (1.0 - lanes) * away
         lines.append(Line("across a link cut", (cut.name, "0"), *_way(operation, use * job.several)))
     if host.joined:
-        lines += on_each("NIC and root", "pcie_link", (root,), *_way(operation, away))
-        factor = exchange_factor(job) if host.links is not None else link_factor(job)
-        return lines + on_each("inside a node", "nvlink_all", (root,), *_way(operation, inside * factor))
-    paired = bridged(job) / ranks
-    lines += on_each("over a bridge", "nvlink_copy", (root,), *_way(operation, paired))
-    lines += on_each("over PCIe", "pcie_peer", (root,), *_way(operation, inside - paired))
-    lines += on_each("GPU and NIC", "gpu_nic_peer", host.nic_ids[:1], *_way(operation, per_nic))
+        lines += _on_each("NIC and root", "pcie_link", (root,), *_way(operation, away))
+        factor = _exchange_factor(job) if host.links is not None else _link_factor(job)
+        return lines + _on_each("inside a node", "nvlink_all", (root,), *_way(operation, inside * factor))
+    paired = _bridged(job) / ranks
+    lines += _on_each("over a bridge", "nvlink_copy", (root,), *_way(operation, paired))
+    lines += _on_each("over PCIe", "pcie_peer", (root,), *_way(operation, inside - paired))
+    lines += _on_each("GPU and NIC", "gpu_nic_peer", host.nic_ids[:1], *_way(operation, per_nic))
     if host.sockets_with_gpus > 1:
-        apart = inner / 2 / ranks * (1.0 - bridged(job) * (inner == 2))
+        apart = inner / 2 / ranks * (1.0 - _bridged(job) * (inner == 2))
         lines.append(Line("between sockets", ("socket_fabric", "0"), *_way(operation, apart)))
     return lines + _root_ports(operation, job, root, paired, per_nic)
 
 
-def send_receive(operation: str, job: RankLayout) -> list[Line]:
+def _send_receive(operation: str, job: RankLayout) -> list[Line]:
     """Return the ledger of each rank sending to the next and receiving from the one before.
 
     Args:
@@ -171,16 +171,16 @@ def send_receive(operation: str, job: RankLayout) -> list[Line]:
     """
     host, crossing, whole = job.host, job.several, job.ranks * 0 + 1.0
     per_nic = crossing / maximum(1.0, job.nics / job.per_node)
-    lines = on_each("to the next node", "nic", host.nic_ids[:1], per_nic, per_nic) + on_cuts(job, crossing)
-    lines += on_memory(job, whole, whole)
+    lines = _on_each("to the next node", "nic", host.nic_ids[:1], per_nic, per_nic) + _on_cuts(job, crossing)
+    lines += _on_memory(job, whole, whole)
     if host.joined:
-        lines += on_each("to the NIC", "pcie_link", host.gpus[:1], crossing, crossing)
-        return lines + on_each("to the next GPU", "nvlink_copy", host.gpus, job.shared, job.shared)
-    lines += on_each("GPU to NIC", "gpu_nic_peer", host.nic_ids[:1], per_nic, per_nic * 0)
-    return lines + ring_lines(job, "over PCIe", whole, per_nic, bridge="nvlink_copy")
+        lines += _on_each("to the NIC", "pcie_link", host.gpus[:1], crossing, crossing)
+        return lines + _on_each("to the next GPU", "nvlink_copy", host.gpus, job.shared, job.shared)
+    lines += _on_each("GPU to NIC", "gpu_nic_peer", host.nic_ids[:1], per_nic, per_nic * 0)
+    return lines + _ring_lines(job, "over PCIe", whole, per_nic, bridge="nvlink_copy")
 
 
-def _latency(figures: LatencyFigures) -> Latency:
+def _latency(figures: _LatencyFigures) -> Latency:
     # a piece fills the NIC's pipeline as well
     whole = figures.base + figures.inside * figures.job.shared + figures.between * figures.job.several
     return whole, whole
@@ -189,12 +189,12 @@ def _latency(figures: LatencyFigures) -> Latency:
 RAIL = Algorithm(
     "rail",
     ("all-to-all",),
-    rail_all_to_all,
+    _rail_all_to_all,
     _latency,
     possible=lambda job: (job.ranks > 0) & job.host.joined,
     runs_on="nodes with a scale-up switch",
     figures="ring",
 )
-DIRECT = Algorithm("direct", ("all-to-all",), all_to_all, _latency, figures="ring")
+DIRECT = Algorithm("direct", ("all-to-all",), _all_to_all, _latency, figures="ring")
 STAR = Algorithm("star", ("gather", "scatter"), star, _latency, figures="ring")
-SEND = Algorithm("send", ("sendrecv",), send_receive, _latency, figures="ring", channels=True)
+SEND = Algorithm("send", ("sendrecv",), _send_receive, _latency, figures="ring", channels=True)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from ffplan.base.array_math import Number, choose, maximum, minimum
 from ffplan.base.record import record
 from ffplan.collectives.bottleneck import Line
-from ffplan.collectives.inside_node import link_factor
+from ffplan.collectives.inside_node import _link_factor
 
 if TYPE_CHECKING:
     from ffplan.collectives.rank_layout import RankLayout
@@ -62,7 +62,7 @@ def token_bytes(hidden: Number, operation: str) -> Number:
     return hidden * (1 + 4 / SCALE_BLOCK) if operation == "dispatch" else 2.0 * hidden
 
 
-def expected_hits(bins: Number, pool: Number, per_bin: Number, draws: int) -> Number:
+def _expected_hits(bins: Number, pool: Number, per_bin: Number, draws: int) -> Number:
     """Return how many bins are hit by distinct draws from a pool.
 
     Args:
@@ -118,11 +118,11 @@ def grouped_hits(bins: Number, pool: int, groups: int, most: int, draws: int) ->
     """
     # a token's groups hold this part of bins and items alike
     share = most / groups
-    inside = expected_hits(bins * share, pool * share, pool / bins, draws)
+    inside = _expected_hits(bins * share, pool * share, pool / bins, draws)
     held, hits = groups / bins, 0.0 * bins
     for taken in range(1, most + 1):
         likely = _choose(held, taken) * _choose(groups - held, most - taken) / _choose(groups, most)
-        hits = hits + likely * expected_hits(1.0, pool * share, taken * pool / groups, draws)
+        hits = hits + likely * _expected_hits(1.0, pool * share, taken * pool / groups, draws)
     met: Number = choose(bins >= groups, inside, bins * hits)
     return met
 
@@ -151,7 +151,7 @@ def neighbours_reached(per_bin: Number, draws: int) -> Number:
     return reached
 
 
-def expected_reach(job: RankLayout, routing: Routing) -> tuple[Number, Number]:
+def _expected_reach(job: RankLayout, routing: Routing) -> tuple[Number, Number]:
     """Return the nodes and the GPUs that a token reaches, its own included.
 
     Args:
@@ -164,8 +164,8 @@ def expected_reach(job: RankLayout, routing: Routing) -> tuple[Number, Number]:
     nodes = minimum(job.nodes, routing.groups)
     pool = routing.experts * nodes / job.nodes
     on_node, on_gpu = routing.experts / job.nodes, routing.experts / job.ranks
-    gpus = expected_hits(nodes * job.per_node, pool, on_gpu, routing.top_k)
-    return expected_hits(nodes, pool, on_node, routing.top_k), gpus
+    gpus = _expected_hits(nodes * job.per_node, pool, on_gpu, routing.top_k)
+    return _expected_hits(nodes, pool, on_node, routing.top_k), gpus
 
 
 def routing_fault(job: RankLayout, routing: Routing) -> str | None:
@@ -225,7 +225,7 @@ def counted_copies(job: RankLayout, routing: Routing, algorithm: str) -> Number:
     Source:
         deepseek-ai/DeepEP README: 58 GB/s over a NIC of 50 GB/s.
     """
-    nodes, gpus = expected_reach(job, routing)
+    nodes, gpus = _expected_reach(job, routing)
     if algorithm == "straight":
         return routing.top_k + 0.0 * nodes
     several = job.several
@@ -243,7 +243,7 @@ def _lines(job: RankLayout, network: Number, inside: Number) -> list[Line]:
         # tokens for other nodes go to all of them alike, so this part crosses the cut
         leaving = members * out * (job.nodes - members) / maximum(job.nodes - 1, 1)
         lines.append(Line("tokens across a link cut", (cut.name, "0"), leaving, leaving))
-    linked = inside * link_factor(job)
+    linked = inside * _link_factor(job)
     return lines + [Line("tokens inside a node", ("nvlink", gpu), linked, linked) for gpu in host.gpus]
 
 
@@ -268,7 +268,7 @@ def copied(network: Number, inside: Number, sms: Number) -> Number:
     return (network + 2 * inside) / sms
 
 
-def node_limited(job: RankLayout, routing: Routing) -> list[Line]:
+def _node_limited(job: RankLayout, routing: Routing) -> list[Line]:
     """Return the ledger of dispatch or combine with node-limited routing and NVLink forwarding.
 
     Args:
@@ -284,7 +284,7 @@ def node_limited(job: RankLayout, routing: Routing) -> list[Line]:
     Source:
         DeepSeek-V3 report, arXiv 2412.19437, section 3.2.2; deepseek-ai/DeepEP README.
     """
-    nodes, gpus = expected_reach(job, routing)
+    nodes, gpus = _expected_reach(job, routing)
     away = nodes * (job.nodes - 1) / job.nodes
     lines = _lines(job, away, gpus)
     if routing.sms is not None:

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 from ffplan.base.array_math import Number, minimum
 from ffplan.base.outcomes import LedgerLine
 from ffplan.collectives.bottleneck import Line
-from ffplan.collectives.bounds import double_tree_load, ring_factor
-from ffplan.collectives.volumes import depth, mean_tree_load
+from ffplan.collectives.bounds import _double_tree_load, ring_factor
+from ffplan.collectives.volumes import _depth, _mean_tree_load
 
 if TYPE_CHECKING:
     from ffplan.collectives.rank_layout import RankLayout
@@ -25,7 +25,7 @@ OPERATIONS = ("allreduce", "reduce", "broadcast")
 """Collectives that HFReduce does."""
 
 
-def hfreduce_ledger(copies: Number, h2d_reads: Number, tree_load: Number) -> tuple[LedgerLine, ...]:
+def _hfreduce_ledger(copies: Number, h2d_reads: Number, tree_load: Number) -> tuple[LedgerLine, ...]:
     """Return HFReduce's host-memory operations per byte of message, line by line.
 
     Args:
@@ -56,7 +56,7 @@ def hfreduce_ledger(copies: Number, h2d_reads: Number, tree_load: Number) -> tup
     )
 
 
-def one_way_ledger(operation: str, copies: Number, h2d_reads: Number, up: Number) -> tuple[LedgerLine, ...]:
+def _one_way_ledger(operation: str, copies: Number, h2d_reads: Number, up: Number) -> tuple[LedgerLine, ...]:
     """Return the host-memory operations of HFReduce's reduce or broadcast per byte of message, on the mean node.
 
     Args:
@@ -110,11 +110,11 @@ def ledger_total(lines: tuple[LedgerLine, ...]) -> Number:
 def _operations(operation: str, copies: Number, h2d_reads: Number, tree_load: Number) -> tuple[LedgerLine, ...]:
     """Return the host-memory operations of any operation."""
     if operation == "allreduce":
-        return hfreduce_ledger(copies, h2d_reads, tree_load)
-    return one_way_ledger(operation, copies, h2d_reads, tree_load)
+        return _hfreduce_ledger(copies, h2d_reads, tree_load)
+    return _one_way_ledger(operation, copies, h2d_reads, tree_load)
 
 
-def scale_up_groups(host: Host, *, nvlink: bool) -> tuple[int, ...]:
+def _scale_up_groups(host: Host, *, nvlink: bool) -> tuple[int, ...]:
     """Return the size of each set of GPUs that reduces over NVLink before a copy leaves for host memory.
 
     Args:
@@ -162,8 +162,8 @@ def hfreduce(
     up, down = operation != "broadcast", operation != "reduce"
     ways = up + down
     # the load of the trees is both ways of an allreduce; a reduce or a broadcast has one
-    tree = ways * mean_tree_load(job.nodes) / 2
-    groups = scale_up_groups(host, nvlink=nvlink)
+    tree = ways * _mean_tree_load(job.nodes) / 2
+    groups = _scale_up_groups(host, nvlink=nvlink)
     copies, widest = len(groups), max(groups)
     # GDRCopy reads a result once per socket, MemcpyAsync once per copy
     reads = copies if memcpy_async else min(copies, host.sockets_with_gpus)
@@ -194,11 +194,11 @@ def hfreduce(
         use = ways * ring_factor(cut.sets) / 2
         lines.append(Line("across a link cut", (cut.name, "0"), use, use))
     # the operations belong to the busiest node, though nodes stream at the mean load
-    busiest = double_tree_load(job.nodes)
+    busiest = _double_tree_load(job.nodes)
     return lines, _operations(operation, copies, reads, busiest if ways > 1 else busiest / 2)
 
 
-def pipeline_hops(nodes: Number, zones: Number, zone_hops: Number, ways: int = 2) -> Number:
+def _pipeline_hops(nodes: Number, zones: Number, zone_hops: Number, ways: int = 2) -> Number:
     """Return the stages of HFReduce's pipeline between nodes.
 
     Args:
@@ -217,4 +217,4 @@ def pipeline_hops(nodes: Number, zones: Number, zone_hops: Number, ways: int = 2
         Store and forward: a chunk goes up and down the tree. Chunk and crossing are fitted on Fig. 7 of An et al.,
         arXiv 2408.14158.
     """
-    return ways * (depth(nodes) + zone_hops / 2 * (zones > 1))
+    return ways * (_depth(nodes) + zone_hops / 2 * (zones > 1))

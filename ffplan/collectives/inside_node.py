@@ -13,14 +13,14 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from ffplan.base.array_math import Number, ceil_div, choose, maximum
-from ffplan.collectives.bottleneck import Line, on_nic_ports
+from ffplan.collectives.bottleneck import Line, _on_nic_ports
 
 if TYPE_CHECKING:
     from ffplan.collectives.rank_layout import RankLayout
     from ffplan.node.host import Port
 
 
-def link_factor(job: RankLayout) -> Number:
+def _link_factor(job: RankLayout) -> Number:
     """Return how often a byte of a ring counts on all links of a GPU; a job uses only links to its own ranks.
 
     Returns:
@@ -36,7 +36,7 @@ def link_factor(job: RankLayout) -> Number:
     """
     torus = job.host.torus
     if torus:
-        spanned, opened, _ = axes_spanned(torus, job.per_node)
+        spanned, opened, _ = _axes_spanned(torus, job.per_node)
         # an open axis carries half: its ring has no link home
         return len(torus) / (spanned - opened / 2)
     if job.host.links is not None:
@@ -47,7 +47,7 @@ def link_factor(job: RankLayout) -> Number:
     return (len(job.host.gpus) - 1) / maximum(job.per_node - 1, 1)
 
 
-def axes_spanned(torus: tuple[int, ...], ranks: Number) -> tuple[Number, Number, Number]:
+def _axes_spanned(torus: tuple[int, ...], ranks: Number) -> tuple[Number, Number, Number]:
     """Return the axes of a torus that ranks fill one after the other, and the open part.
 
     Args:
@@ -76,7 +76,7 @@ def axes_spanned(torus: tuple[int, ...], ranks: Number) -> tuple[Number, Number,
     return spanned, (along < last) * 1.0, along
 
 
-def exchange_factor(job: RankLayout) -> Number:
+def _exchange_factor(job: RankLayout) -> Number:
     """Return how often a byte of an all-to-all counts on all links of a GPU.
 
     Returns:
@@ -93,16 +93,16 @@ def exchange_factor(job: RankLayout) -> Number:
     if links is not None:
         return links.hops * links.most / links.mean
     if not torus:
-        return link_factor(job)
-    spanned, opened, along = axes_spanned(torus, job.per_node)
+        return _link_factor(job)
+    spanned, opened, along = _axes_spanned(torus, job.per_node)
     # the mean distance of two points is a quarter round a ring and a third along a line
     hops: Number = opened * along / 3
     for number, axis in enumerate(torus):
         hops = hops + (spanned - opened > number) * axis / 4
-    return link_factor(job) * maximum(1.0, hops)
+    return _link_factor(job) * maximum(1.0, hops)
 
 
-def bridged(job: RankLayout) -> Number:
+def _bridged(job: RankLayout) -> Number:
     """Return 1 if every rank sits beside its neighbour in a bridged pair, else 0.
 
     Args:
@@ -120,7 +120,7 @@ def bridged(job: RankLayout) -> Number:
     return (job.per_node % 2 == 0) * (job.per_node <= 2 * pairs) * job.adjacent * 1.0
 
 
-def one_pair(job: RankLayout) -> Number:
+def _one_pair(job: RankLayout) -> Number:
     """Return 1 if the job is a single bridged pair, else 0 [1].
 
     Equation:
@@ -129,10 +129,10 @@ def one_pair(job: RankLayout) -> Number:
     Source:
         Definition.
     """
-    return bridged(job) * (job.per_node == 2) * (job.nodes == 1)
+    return _bridged(job) * (job.per_node == 2) * (job.nodes == 1)
 
 
-def bridged_hops(job: RankLayout) -> Number:
+def _bridged_hops(job: RankLayout) -> Number:
     """Return the fraction of a ring's hops inside a node that cross a bridge [1].
 
     Equation:
@@ -141,7 +141,7 @@ def bridged_hops(job: RankLayout) -> Number:
     Source:
         Definition: every second hop of a ring joins the GPUs of a pair.
     """
-    return (bridged(job) + one_pair(job)) / 2
+    return (_bridged(job) + _one_pair(job)) / 2
 
 
 def _ends(job: RankLayout, port: Port) -> tuple[int, int]:
@@ -162,7 +162,7 @@ def _ends(job: RankLayout, port: Port) -> tuple[int, int]:
 
 def _flows(job: RankLayout, gpu: str) -> tuple[Number, Number]:
     """Return a GPU's received and sent bytes over PCIe for each byte of a ring [1]."""
-    both, alone = bridged(job), one_pair(job)
+    both, alone = _bridged(job), _one_pair(job)
     if any(gpu == a for a, _ in job.host.pairs):
         return 1.0 - alone, 1.0 - both
     if any(gpu == b for _, b in job.host.pairs):
@@ -170,7 +170,7 @@ def _flows(job: RankLayout, gpu: str) -> tuple[Number, Number]:
     return 1.0 - both, 1.0 - both
 
 
-def ring_lines(job: RankLayout, step: str, load: Number, nics: Number, *, bridge: str = "nvlink") -> list[Line]:
+def _ring_lines(job: RankLayout, step: str, load: Number, nics: Number, *, bridge: str = "nvlink") -> list[Line]:
     """Return the ledger of a ring inside a node without switch or mesh, and of its NICs' root ports.
 
     GPUs of one root port are neighbours, so that one flow enters and one leaves each port. The first GPU of a bridged
@@ -195,19 +195,19 @@ def ring_lines(job: RankLayout, step: str, load: Number, nics: Number, *, bridge
     for gpu in job.host.gpus:
         into, out = _flows(job, gpu)
         lines.append(Line(step, ("pcie_peer", gpu), load * into, load * out))
-    both, alone = load * bridged(job), load * one_pair(job)
+    both, alone = load * _bridged(job), load * _one_pair(job)
     for first, second in job.host.pairs:
         lines.append(Line("over bridges", (bridge, first), alone, both))
         lines.append(Line("over bridges", (bridge, second), both, alone))
-    plain, far = 1.0 - bridged(job), bridged(job) - one_pair(job)
+    plain, far = 1.0 - _bridged(job), _bridged(job) - _one_pair(job)
     for port in job.host.ports:
         up, down = _ends(job, port) if job.host.pairs else (0, 0)
         alike = plain * (1.0 if port.gpus else 0.0)
-        lines += on_nic_ports(port, load * (alike + far * up), load * (alike + far * down), nics)
+        lines += _on_nic_ports(port, load * (alike + far * up), load * (alike + far * down), nics)
     return lines
 
 
-def chain_lines(job: RankLayout, chain: Number, between: Number, nics: Number) -> list[Line]:
+def _chain_lines(job: RankLayout, chain: Number, between: Number, nics: Number) -> list[Line]:
     """Return the ledger of a chain inside a node without switch or mesh, up and down, with NICs at its head.
 
     Args:
@@ -225,7 +225,7 @@ def chain_lines(job: RankLayout, chain: Number, between: Number, nics: Number) -
     Source:
         [1]; NVIDIA/nccl v2.30.7, src/graph (chains inside nodes).
     """
-    both = bridged(job)
+    both = _bridged(job)
     across = both * (job.per_node > 2)
     head = (1.0 - both) * maximum(chain, job.shared + between) + maximum(across, both * between)
     lines = [Line("chain and NIC at its head", ("pcie_peer", gpu), head, head) for gpu in job.host.gpus]
@@ -235,11 +235,11 @@ def chain_lines(job: RankLayout, chain: Number, between: Number, nics: Number) -
         # the first GPU is the head of the chain
         at_head = both * between * (1.0 if job.host.gpus[0] in port.gpus else 0.0)
         use = (1.0 - both) * chain * (1.0 if port.gpus else 0.0) + across * ends + at_head
-        lines += on_nic_ports(port, use, use, nics)
+        lines += _on_nic_ports(port, use, use, nics)
     return lines
 
 
-def unpaired_peers(job: RankLayout, port: Port) -> Number:
+def _unpaired_peers(job: RankLayout, port: Port) -> Number:
     """Return the GPUs of a port whose bridged partner sits at another port, where all ranks are bridged [1]."""
     apart = [pair for pair in job.host.pairs if (pair[0] in port.gpus) != (pair[1] in port.gpus)]
-    return len(apart) * bridged(job)
+    return len(apart) * _bridged(job)

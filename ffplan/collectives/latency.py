@@ -10,7 +10,7 @@ Sources:
 from __future__ import annotations
 
 from ffplan.base.array_math import Number, choose, maximum, minimum, some
-from ffplan.collectives.volumes import depth
+from ffplan.collectives.volumes import _depth
 
 DOUBLED = (2, 4, 8, 16, 32, 64)
 """Channels that a send may have."""
@@ -52,7 +52,7 @@ def ring_latency(
     return (base + (steps - crossings) * hop + crossings * between) * (1 + (plateau - 1) * several)
 
 
-def tree_latency(base: Number, inside: Number, between: Number, ranks_per_node: Number, nodes: Number) -> Number:
+def _tree_latency(base: Number, inside: Number, between: Number, ranks_per_node: Number, nodes: Number) -> Number:
     """Return the latency of a double binary tree with a chain inside each node.
 
     Args:
@@ -72,10 +72,10 @@ def tree_latency(base: Number, inside: Number, between: Number, ranks_per_node: 
         [1].
     """
     # up the tree and down again
-    return base + 2 * ((ranks_per_node - 1) * inside + depth(nodes) * between)
+    return base + 2 * ((ranks_per_node - 1) * inside + _depth(nodes) * between)
 
 
-def log_latency(base: Number, between: Number, nodes: Number) -> Number:
+def _log_latency(base: Number, between: Number, nodes: Number) -> Number:
     """Return the latency of an algorithm that passes nodes in steps of half the distance.
 
     Args:
@@ -92,10 +92,10 @@ def log_latency(base: Number, between: Number, nodes: Number) -> Number:
     Source:
         [1] for the constants; NCCL's own estimate of PAT adds a part that grows with the ranks (recalled, left out).
     """
-    return base + depth(nodes) * between
+    return base + _depth(nodes) * between
 
 
-def switch_latency(inside: Number, between: Number, nodes: Number, *, in_network: bool = False) -> Number:
+def _switch_latency(inside: Number, between: Number, nodes: Number, *, in_network: bool = False) -> Number:
     """Return the latency of reduction in the scale-up switch, with trees or the network's own reduction beyond.
 
     Args:
@@ -113,7 +113,7 @@ def switch_latency(inside: Number, between: Number, nodes: Number, *, in_network
     Source:
         [1].
     """
-    hops = (nodes > 1) * 1.0 if in_network else 2 * depth(nodes)
+    hops = (nodes > 1) * 1.0 if in_network else 2 * _depth(nodes)
     return inside + hops * between
 
 

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 from ffplan.base.array_math import Number, Truth, choose, maximum, minimum
 from ffplan.base.record import record
-from ffplan.collectives.algorithm import LatencyFigures
+from ffplan.collectives.algorithm import _LatencyFigures
 from ffplan.collectives.algorithms import ALGORITHMS
-from ffplan.collectives.bottleneck import sustained_rates
-from ffplan.collectives.inside_node import one_pair
+from ffplan.collectives.bottleneck import _sustained_rates
+from ffplan.collectives.inside_node import _one_pair
 from ffplan.collectives.latency import DOUBLED
-from ffplan.collectives.volumes import depth, ring_steps
+from ffplan.collectives.volumes import _depth, ring_steps
 from ffplan.node.resources import resources
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ FIRST_SIZE = 64
 
 
 @record
-class Choice:
+class _Choice:
     """An algorithm with a protocol, and the coefficients of its time; numbers in the shape of the job."""
 
     algorithm: str
@@ -108,7 +108,7 @@ def _channel_limit(library: Library, job: RankLayout, algorithm: Algorithm, prot
     return job.nics * _by_nodes(limits[protocol], job)
 
 
-def size_correction(library: Library, algorithm: str, protocol: str, size: Number) -> Number:
+def _size_correction(library: Library, algorithm: str, protocol: str, size: Number) -> Number:
     """Return the fraction of a tree's rate that the library's estimate leaves to a message of some size.
 
     Args:
@@ -127,7 +127,7 @@ def size_correction(library: Library, algorithm: str, protocol: str, size: Numbe
     if not steps:
         return 1.0
     # one more entry before the table and behind it: whole
-    entry = minimum(maximum(depth(maximum(size, 1.0) / FIRST_SIZE) + 1, 0), len(steps) + 1)
+    entry = minimum(maximum(_depth(maximum(size, 1.0) / FIRST_SIZE) + 1, 0), len(steps) + 1)
     fractions: tuple[float, ...] = (1.0, *steps, 1.0)
     if isinstance(entry, int | float):
         return fractions[int(entry)]
@@ -137,13 +137,13 @@ def size_correction(library: Library, algorithm: str, protocol: str, size: Numbe
     return fraction
 
 
-def estimate_time(library: Library, choice: Choice, size: Number) -> Number:
+def _estimate_time(library: Library, choice: _Choice, size: Number) -> Number:
     """Return the time of a choice in the library's own cost model [s].
 
     Args:
         size: message [byte].
     """
-    fraction = size_correction(library, choice.algorithm, choice.protocol, size)
+    fraction = _size_correction(library, choice.algorithm, choice.protocol, size)
     return choice.estimate_latency + size / fraction * choice.estimate_per_byte
 
 
@@ -228,11 +228,11 @@ def _rates(
 ) -> tuple[Number, Number]:
     """Return the rate of a long message, and the library's own estimate of it [GB/s], before any protocol."""
     lines = algorithm.ledger(operation, job)
-    real, guess = sustained_rates(known, lines, trees=algorithm.trees)
+    real, guess = _sustained_rates(known, lines, trees=algorithm.trees)
     if algorithm.as_estimated is None:
         return real, guess
     ranks, correction = algorithm.as_estimated(library, job)
-    _, guess = sustained_rates(known, algorithm.ledger(operation, ranks), trees=algorithm.trees)
+    _, guess = _sustained_rates(known, algorithm.ledger(operation, ranks), trees=algorithm.trees)
     return real, correction * guess
 
 
@@ -244,17 +244,17 @@ def _as_tuned(job: RankLayout) -> tuple[RankLayout, Truth]:
     """
     if not job.host.pairs:
         return job, True
-    return replace(job, host=replace(job.host, pairs=())), one_pair(job) > 0
+    return replace(job, host=replace(job.host, pairs=())), _one_pair(job) > 0
 
 
-def choices_of(
+def _choices_of(
     library: Library,
     job: RankLayout,
     known: dict[Key, Resource],
     operation: str,
     algorithm: Algorithm,
     protocols: Iterable[str],
-) -> list[Choice]:
+) -> list[_Choice]:
     """Return the coefficients of one algorithm with some protocols, which share its ledger and rates.
 
     Args:
@@ -272,7 +272,7 @@ def choices_of(
         guess = choose(alone, guess, _rates(library, plain, known, operation, algorithm)[1])
     shares: Any = library.share.get(algorithm.name, {})
     inner_most = _inner_most(library, job, operation) if algorithm.rings else float("inf")
-    hops = 2 * depth(job.nodes) if algorithm.trees else 0.0
+    hops = 2 * _depth(job.nodes) if algorithm.trees else 0.0
     launch = call_time(job.host, operation)
     filling = _filling(library, job.host, operation, algorithm)
     switched_off = {kind for kind in algorithm.protocols for nic in job.host.nics if kind not in nic.library_protocols}
@@ -283,13 +283,13 @@ def choices_of(
         ceiling = _ceiling(library, job, operation, algorithm) if protocol == "ll" else float("inf")
         counted = minimum(fraction * guess, _channel_limit(library, job, algorithm, protocol) / bus)
         fill = filling.get(protocol)  # type: ignore[call-overload]
-        figures = partial(LatencyFigures, library, operation=operation, key=algorithm.key, protocol=protocol)
+        figures = partial(_LatencyFigures, library, operation=operation, key=algorithm.key, protocol=protocol)
         latency, inner = algorithm.latency(figures(job=job, measured=True))
         tuned, _ = algorithm.latency(figures(job=job, measured=False))
         if plain is not job:
             tuned = choose(alone, tuned, algorithm.latency(figures(job=plain, measured=False))[0])
         rows.append(
-            Choice(
+            _Choice(
                 algorithm=algorithm.name,
                 protocol=protocol,
                 seconds_per_byte=1e-9 / minimum(fraction * rate, ceiling),
@@ -304,7 +304,7 @@ def choices_of(
                 # LL128 needs NVLink between all ranks of a node: a switch, or the bridge of a lone pair
                 possible=algorithm.possible(job)
                 & algorithm.allowed(library, job)
-                & ((protocol != "ll128") | job.host.joined | (one_pair(job) > 0))
+                & ((protocol != "ll128") | job.host.joined | (_one_pair(job) > 0))
                 & ((job.nodes == 1) | (protocol not in switched_off)),
                 **(_channels(library, job) if algorithm.channels else {}),
             )
@@ -314,7 +314,7 @@ def choices_of(
 
 def choices(
     library: Library, job: RankLayout, operation: str, *, in_network: bool, algorithm: str | None, protocol: str | None
-) -> list[Choice]:
+) -> list[_Choice]:
     """Return the algorithms and protocols that NCCL may choose from.
 
     Args:
@@ -329,5 +329,5 @@ def choices(
         allowed = not candidate.on_request if algorithm is None else candidate.name == algorithm
         if allowed and operation in candidate.operations and (in_network or not candidate.in_network):
             kinds = [kind for kind in candidate.protocols if protocol in (None, kind)]
-            rows += choices_of(library, job, known, operation, candidate, kinds)
+            rows += _choices_of(library, job, known, operation, candidate, kinds)
     return rows

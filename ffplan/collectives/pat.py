@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ffplan.collectives.algorithm import Algorithm, Latency, LatencyFigures
-from ffplan.collectives.bottleneck import Line, on_each, on_memory, on_nics, on_ports
-from ffplan.collectives.latency import log_latency
+from ffplan.collectives.algorithm import Algorithm, Latency, _LatencyFigures
+from ffplan.collectives.bottleneck import Line, _on_each, _on_memory, _on_nics, _on_ports
+from ffplan.collectives.latency import _log_latency
 from ffplan.collectives.volumes import bus_factor
 
 if TYPE_CHECKING:
@@ -39,20 +39,20 @@ def pat(operation: str, job: RankLayout) -> list[Line]:
         distance is at least a set.
     """
     host, load = job.host, bus_factor(operation, job.ranks)
-    lines = on_nics(job, "trees between nodes", load) + on_memory(job, load, load)
+    lines = _on_nics(job, "trees between nodes", load) + _on_memory(job, load, load)
     for cut in job.cuts:
         across = (cut.sets - 1) / cut.sets * job.several
         lines.append(Line("across a link cut", (cut.name, "0"), across, across))
     if host.joined:
         return lines
     per_nic = load * job.several / job.nics
-    lines += on_each("GPU to NIC over PCIe", "pcie_peer", host.gpus, load, load)
-    lines += on_each("GPU to NIC", "gpu_nic_peer", host.nic_ids, per_nic, per_nic)
-    return lines + on_ports(job, load, per_nic)
+    lines += _on_each("GPU to NIC over PCIe", "pcie_peer", host.gpus, load, load)
+    lines += _on_each("GPU to NIC", "gpu_nic_peer", host.nic_ids, per_nic, per_nic)
+    return lines + _on_ports(job, load, per_nic)
 
 
-def _latency(figures: LatencyFigures) -> Latency:
-    return log_latency(figures.base, figures.between, figures.job.nodes), figures.base + 0 * figures.job.nodes
+def _latency(figures: _LatencyFigures) -> Latency:
+    return _log_latency(figures.base, figures.between, figures.job.nodes), figures.base + 0 * figures.job.nodes
 
 
 PAT = Algorithm(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ffplan.base.array_math import Number
 from ffplan.base.record import record
-from ffplan.collectives.volumes import nics_of
+from ffplan.collectives.volumes import _nics_of
 from ffplan.fabric.sizing.link_cuts import LinkCut
 from ffplan.node.host import Host
 
@@ -46,7 +46,7 @@ class RankLayout:
     @property
     def fewest_nics(self) -> Number:
         """NICs in use on the node with the fewest ranks: together they carry as much as any other node's [1]."""
-        return nics_of(len(self.host.nics), len(self.host.gpus), self.fewest)
+        return _nics_of(len(self.host.nics), len(self.host.gpus), self.fewest)
 
     @property
     def several(self) -> Number:
@@ -76,4 +76,4 @@ class RankLayout:
         """NICs it uses on each node but one with fewer ranks [1]."""
         if self.sent_by is not None:
             return self.sent_by
-        return nics_of(len(self.host.nics), len(self.host.gpus), self.per_node)
+        return _nics_of(len(self.host.nics), len(self.host.gpus), self.per_node)

@@ -10,10 +10,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ffplan.base.array_math import choose, maximum, minimum
-from ffplan.collectives.algorithm import Algorithm, Latency, LatencyFigures
-from ffplan.collectives.bottleneck import Line, on_cuts, on_each, on_memory, on_nics
+from ffplan.collectives.algorithm import Algorithm, Latency, _LatencyFigures
+from ffplan.collectives.bottleneck import Line, _on_cuts, _on_each, _on_memory, _on_nics
 from ffplan.collectives.bounds import ring_factor
-from ffplan.collectives.inside_node import link_factor, one_pair, ring_lines
+from ffplan.collectives.inside_node import _link_factor, _one_pair, _ring_lines
 from ffplan.collectives.latency import ring_latency
 from ffplan.collectives.volumes import PROTOCOLS, bus_factor, ring_steps
 
@@ -44,22 +44,22 @@ def ring(operation: str, job: RankLayout) -> list[Line]:
     host, load = job.host, bus_factor(operation, job.ranks)
     # over several nodes one hop of every p leaves a node by its NIC
     inside = load * job.shared * (1.0 - job.several / job.per_node)
-    lines = on_nics(job, "ring between nodes", load)
+    lines = _on_nics(job, "ring between nodes", load)
     # adding up also reads the rank's own piece, in half of the steps of an allreduce
-    lines += on_memory(job, load, load * (1.5 if "reduce" in operation else 1.0))
-    lines += on_cuts(job, load)
+    lines += _on_memory(job, load, load * (1.5 if "reduce" in operation else 1.0))
+    lines += _on_cuts(job, load)
     per_nic = load * job.several / job.nics
     if host.joined:
         away = per_nic * job.detour
-        lines += on_each("last GPU to the NIC of the first", "gpu_nic_peer", host.nic_ids, 0.0 * away, away)
-        linked = inside * link_factor(job)
-        return lines + on_each("ring inside a node", "nvlink", host.gpus, linked, linked)
-    lines += on_each("NIC to the first GPU", "gpu_nic_peer", host.nic_ids, per_nic, 0.0 * per_nic)
+        lines += _on_each("last GPU to the NIC of the first", "gpu_nic_peer", host.nic_ids, 0.0 * away, away)
+        linked = inside * _link_factor(job)
+        return lines + _on_each("ring inside a node", "nvlink", host.gpus, linked, linked)
+    lines += _on_each("NIC to the first GPU", "gpu_nic_peer", host.nic_ids, per_nic, 0.0 * per_nic)
     if host.sockets_with_gpus > 1:
         # a ring passes from socket to socket and home; a lone bridged pair does not leave its bridge
-        apart = inside * (1.0 - one_pair(job))
+        apart = inside * (1.0 - _one_pair(job))
         lines.append(Line("ring between sockets", ("socket_fabric", "0"), apart, apart))
-    return lines + ring_lines(job, "ring over PCIe", load, per_nic)
+    return lines + _ring_lines(job, "ring over PCIe", load, per_nic)
 
 
 def hierarchical(operation: str, job: RankLayout) -> list[Line]:
@@ -78,17 +78,19 @@ def hierarchical(operation: str, job: RankLayout) -> list[Line]:
         Definition; each of p GPUs allreduces a shard of 1 / p over N nodes.
     """
     host, inside, between = job.host, ring_factor(job.per_node), ring_factor(job.nodes)
-    lines = on_nics(job, "rings on each rail", between) + on_cuts(job, between) + on_memory(job, inside, 1.5 * inside)
+    lines = (
+        _on_nics(job, "rings on each rail", between) + _on_cuts(job, between) + _on_memory(job, inside, 1.5 * inside)
+    )
     if host.joined:
-        linked = inside * link_factor(job)
-        return lines + on_each("scatter and gather inside a node", "nvlink", host.gpus, linked, linked)
+        linked = inside * _link_factor(job)
+        return lines + _on_each("scatter and gather inside a node", "nvlink", host.gpus, linked, linked)
     per_nic = between / job.nics
-    lines += on_each("GPU to NIC", "gpu_nic_peer", host.nic_ids, per_nic, per_nic)
+    lines += _on_each("GPU to NIC", "gpu_nic_peer", host.nic_ids, per_nic, per_nic)
     alone = replace(job, nodes=job.nodes * 0 + 1)  # this ring stays in the node
-    return lines + ring_lines(alone, "scatter and gather over PCIe", inside, per_nic)
+    return lines + _ring_lines(alone, "scatter and gather over PCIe", inside, per_nic)
 
 
-def _ring_latency(figures: LatencyFigures) -> Latency:
+def _ring_latency(figures: _LatencyFigures) -> Latency:
     job, library, operation = figures.job, figures.library, figures.operation
     steps, crossings = ring_steps(operation, job.ranks), ring_steps(operation, job.nodes) * job.several
     inner_steps = ring_steps(operation, job.per_node)
@@ -113,7 +115,7 @@ def _ring_latency(figures: LatencyFigures) -> Latency:
     return whole, figures.base + inner_steps * figures.inside
 
 
-def _hierarchical_latency(figures: LatencyFigures) -> Latency:
+def _hierarchical_latency(figures: _LatencyFigures) -> Latency:
     inner = figures.base + ring_steps(figures.operation, figures.job.per_node) * figures.inside
     return inner + ring_steps(figures.operation, figures.job.nodes) * figures.job.several * figures.between, inner
 

@@ -11,10 +11,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ffplan.base.array_math import maximum
-from ffplan.collectives.algorithm import Algorithm, Latency, LatencyFigures
-from ffplan.collectives.bottleneck import Line, on_cuts, on_each, on_memory, on_nics
-from ffplan.collectives.bounds import double_tree_load
-from ffplan.collectives.latency import switch_latency
+from ffplan.collectives.algorithm import Algorithm, Latency, _LatencyFigures
+from ffplan.collectives.bottleneck import Line, _on_cuts, _on_each, _on_memory, _on_nics
+from ffplan.collectives.bounds import _double_tree_load
+from ffplan.collectives.latency import _switch_latency
 
 if TYPE_CHECKING:
     from ffplan.base.array_math import Number, Truth
@@ -43,9 +43,9 @@ def nvls(operation: str, job: RankLayout, between: Number = 0.0, step: str = "be
         [2]; Scaling book, chapter on GPUs, question 1 of the collectives section.
     """
     inside = maximum((job.per_node + 1) / job.per_node, _capped(job)) * job.shared
-    lines = on_each("reduction in the scale-up switch", "nvls", job.host.gpus, inside, inside)
+    lines = _on_each("reduction in the scale-up switch", "nvls", job.host.gpus, inside, inside)
     crossing = between if step == IN_NETWORK else None
-    return lines + on_nics(job, step, between) + on_memory(job, inside, inside) + on_cuts(job, crossing)
+    return lines + _on_nics(job, step, between) + _on_memory(job, inside, inside) + _on_cuts(job, crossing)
 
 
 def _capped(job: RankLayout) -> Number:
@@ -59,7 +59,7 @@ def _capped(job: RankLayout) -> Number:
     return carried * 2 * (job.per_node - 1) / job.per_node / rates.nvls.most.value
 
 
-def nvls_tree(operation: str, job: RankLayout) -> list[Line]:
+def _nvls_tree(operation: str, job: RankLayout) -> list[Line]:
     """Return the ledger of NVLS inside nodes and double binary trees between them, one pair of trees on each rail.
 
     Args:
@@ -74,7 +74,7 @@ def nvls_tree(operation: str, job: RankLayout) -> list[Line]:
     Source:
         [2].
     """
-    return nvls(operation, job, double_tree_load(job.nodes), "trees between nodes")
+    return nvls(operation, job, _double_tree_load(job.nodes), "trees between nodes")
 
 
 def sharp(operation: str, job: RankLayout) -> list[Line]:
@@ -95,14 +95,14 @@ def sharp(operation: str, job: RankLayout) -> list[Line]:
     return nvls(operation, job, 1.0, IN_NETWORK)
 
 
-def _latency(figures: LatencyFigures) -> Latency:
+def _latency(figures: _LatencyFigures) -> Latency:
     nodes = figures.job.nodes
-    return switch_latency(figures.inside, figures.between, nodes), figures.inside + 0 * nodes
+    return _switch_latency(figures.inside, figures.between, nodes), figures.inside + 0 * nodes
 
 
-def _sharp_latency(figures: LatencyFigures) -> Latency:
+def _sharp_latency(figures: _LatencyFigures) -> Latency:
     nodes = figures.job.nodes
-    return switch_latency(figures.inside, figures.between, nodes, in_network=True), figures.inside + 0 * nodes
+    return _switch_latency(figures.inside, figures.between, nodes, in_network=True), figures.inside + 0 * nodes
 
 
 def _reduces(job: RankLayout) -> Truth:
@@ -130,7 +130,7 @@ NVLS = Algorithm(
 NVLS_TREE = Algorithm(
     "nvls-tree",
     ("allreduce",),
-    nvls_tree,
+    _nvls_tree,
     _latency,
     possible=lambda job: _reduces(job) & (job.nodes > 1),
     runs_on="several nodes whose switches reduce",

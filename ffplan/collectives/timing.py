@@ -14,8 +14,8 @@ from ffplan.collectives import expert_dispatch, hfreduce, nccl
 from ffplan.collectives.bottleneck import sustained_rate
 from ffplan.collectives.expert_dispatch import Routing
 from ffplan.collectives.latency import transfer_time
-from ffplan.collectives.nccl import Choice
-from ffplan.collectives.volumes import OF_TOKENS, bus_factor, mean_tree_load
+from ffplan.collectives.nccl import _Choice
+from ffplan.collectives.volumes import OF_TOKENS, _mean_tree_load, bus_factor
 from ffplan.node.resources import resources
 
 if TYPE_CHECKING:
@@ -91,23 +91,23 @@ class TimingGrid:
         return picked
 
 
-def _hfreduce_choice(query: CollectiveQuery, job: RankLayout) -> Choice:
+def _hfreduce_choice(query: CollectiveQuery, job: RankLayout) -> _Choice:
     """Return HFReduce as a choice of one: streams at the mean load of the trees, fills them chunk by chunk."""
     ways = 2 if query.operation == "allreduce" else 1
-    load = ways * mean_tree_load(job.nodes) / 2
+    load = ways * _mean_tree_load(job.nodes) / 2
     lines, _ = hfreduce.hfreduce(job, nvlink=query.nvlink, memcpy_async=query.memcpy_async, operation=query.operation)
     spb = 1e-9 / sustained_rate(resources(job.host, job.cuts), lines)
     library = query.library
     chunk = library.chunk.value if library.chunk else 0.0
     extra = library.zone_hops.value if library.zone_hops else 0
-    hops = hfreduce.pipeline_hops(job.nodes, job.zones, extra, ways)
+    hops = hfreduce._pipeline_hops(job.nodes, job.zones, extra, ways)
     slower = (
         load / (job.host.payload_gbyte_s * 1e9) / spb
     )  # a stage passes its chunk on at the rate of the NIC, not of the whole
     bridged = bool(job.host.pairs or job.host.joined)
     whole = (job.per_node == len(job.host.gpus)) & (bridged or not query.nvlink)
     latency = hops * (library.hop.value if library.hop else 0.0)
-    return Choice(
+    return _Choice(
         algorithm="hfreduce",
         protocol="",
         seconds_per_byte=spb,
@@ -131,11 +131,11 @@ def dispatch_ledger(query: CollectiveQuery, job: RankLayout, algorithm: str) -> 
     """
     assert query.routing is not None
     if algorithm == "node-limited":
-        return expert_dispatch.node_limited(job, query.routing)
+        return expert_dispatch._node_limited(job, query.routing)
     return expert_dispatch.straight(job, query.routing, query.operation)
 
 
-def _dispatch_choices(query: CollectiveQuery, job: RankLayout) -> list[Choice]:
+def _dispatch_choices(query: CollectiveQuery, job: RankLayout) -> list[_Choice]:
     """Return both ways of sending tokens; the message is a GPU's tokens.
 
     Kernels that send tokens straight take every multiprocessor, so that a number of them asks for the others.
@@ -149,7 +149,7 @@ def _dispatch_choices(query: CollectiveQuery, job: RankLayout) -> list[Choice]:
         if algorithm in (None, name):
             spb = 1e-9 / sustained_rate(known, dispatch_ledger(query, job, name))
             rows.append(
-                Choice(
+                _Choice(
                     algorithm=name,
                     protocol="",
                     seconds_per_byte=spb,
@@ -167,7 +167,7 @@ def _dispatch_choices(query: CollectiveQuery, job: RankLayout) -> list[Choice]:
     return rows
 
 
-def choices(query: CollectiveQuery, job: RankLayout) -> list[Choice]:
+def choices(query: CollectiveQuery, job: RankLayout) -> list[_Choice]:
     """Return the algorithms and protocols that the library may choose from."""
     if query.library.method == "hfreduce":
         runs = query.operation in hfreduce.OPERATIONS and query.algorithm is None and query.protocol is None
@@ -206,7 +206,7 @@ def side_by_side(parts: list[Coefficients]) -> Coefficients:
     return Coefficients(parts[0].choices, np.concatenate([part.table for part in parts], axis=-1))
 
 
-def stack(options: list[Choice], scales: int) -> Coefficients:
+def stack(options: list[_Choice], scales: int) -> Coefficients:
     """Return the coefficients of choices at a number of scales."""
     import numpy as np
 
@@ -262,7 +262,7 @@ def grid_of(known: Coefficients, library: Library, sizes: Floats) -> TimingGrid:
     time = np.asarray(transfer_time(size, **{name: columns[name] for name in COEFFICIENTS}))
     runs = columns["possible"] > 0
     fraction = [
-        np.broadcast_to(nccl.size_correction(library, *choice, sizes), np.shape(sizes)) for choice in known.choices
+        np.broadcast_to(nccl._size_correction(library, *choice, sizes), np.shape(sizes)) for choice in known.choices
     ]
     counted = size / np.array(fraction)[:, None, :]
     estimate = np.where(runs, columns["estimate_latency"], np.inf) + counted * columns["estimate_per_byte"]
@@ -313,7 +313,7 @@ def time_choices(query: CollectiveQuery, job: RankLayout, size: float) -> list[T
                     time=float(transfer_time(size, **coefficients)),
                     latency=float(choice.latency),
                     stream=float(size * choice.seconds_per_byte),
-                    estimate=float(nccl.estimate_time(query.library, choice, size)),
+                    estimate=float(nccl._estimate_time(query.library, choice, size)),
                 )
             )
     return timed
@@ -330,7 +330,7 @@ def chosen_time(query: CollectiveQuery, job: RankLayout, size: Number) -> Number
     least: Number = float("inf")
     time: Number = float("inf")
     for choice in choices(query, job):
-        estimate = choose(choice.possible, nccl.estimate_time(query.library, choice, size), float("inf"))
+        estimate = choose(choice.possible, nccl._estimate_time(query.library, choice, size), float("inf"))
         takes = transfer_time(size, **{name: getattr(choice, name) for name in COEFFICIENTS})
         # strictly less, so that the first of equals stays, as in `chosen`
         time = choose(estimate < least, takes, time)

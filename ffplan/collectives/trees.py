@@ -10,11 +10,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ffplan.base.array_math import minimum
-from ffplan.collectives.algorithm import Algorithm, Latency, LatencyFigures
-from ffplan.collectives.bottleneck import Line, on_cuts, on_each, on_memory, on_nics
-from ffplan.collectives.bounds import double_tree_load
-from ffplan.collectives.inside_node import chain_lines, link_factor, one_pair
-from ffplan.collectives.latency import tree_latency
+from ffplan.collectives.algorithm import Algorithm, Latency, _LatencyFigures
+from ffplan.collectives.bottleneck import Line, _on_cuts, _on_each, _on_memory, _on_nics
+from ffplan.collectives.bounds import _double_tree_load
+from ffplan.collectives.inside_node import _chain_lines, _link_factor, _one_pair
+from ffplan.collectives.latency import _tree_latency
 from ffplan.collectives.volumes import PROTOCOLS
 
 if TYPE_CHECKING:
@@ -43,23 +43,23 @@ def tree(operation: str, job: RankLayout) -> list[Line]:
     """
     host = job.host
     # the middle of a chain passes the message up to be reduced and down again: two in, two out
-    between, chain = double_tree_load(job.nodes), minimum(job.per_node - 1, 2) * 1.0
-    lines = on_nics(job, "trees between nodes", between) + on_cuts(job, None)
-    lines += on_memory(job, chain + between, chain + between)
+    between, chain = _double_tree_load(job.nodes), minimum(job.per_node - 1, 2) * 1.0
+    lines = _on_nics(job, "trees between nodes", between) + _on_cuts(job, None)
+    lines += _on_memory(job, chain + between, chain + between)
     if host.joined:
-        linked = chain * link_factor(job)
-        return lines + on_each("chain inside a node", "nvlink", host.gpus, linked, linked)
+        linked = chain * _link_factor(job)
+        return lines + _on_each("chain inside a node", "nvlink", host.gpus, linked, linked)
     per_nic = between / job.nics
-    lines += on_each("GPU at the head to NIC", "gpu_nic_peer", host.nic_ids, per_nic, per_nic)
+    lines += _on_each("GPU at the head to NIC", "gpu_nic_peer", host.nic_ids, per_nic, per_nic)
     if host.sockets_with_gpus > 1:
-        apart = job.shared * (1.0 - one_pair(job))
+        apart = job.shared * (1.0 - _one_pair(job))
         lines.append(Line("chain between sockets", ("socket_fabric", "0"), apart, apart))
-    return lines + chain_lines(job, chain, between, per_nic)
+    return lines + _chain_lines(job, chain, between, per_nic)
 
 
-def _latency(figures: LatencyFigures) -> Latency:
+def _latency(figures: _LatencyFigures) -> Latency:
     inner = figures.job.per_node
-    whole = tree_latency(figures.base, figures.inside, figures.between, inner, figures.job.nodes)
+    whole = _tree_latency(figures.base, figures.inside, figures.between, inner, figures.job.nodes)
     return whole, figures.base + 2 * (inner - 1) * figures.inside
 
 

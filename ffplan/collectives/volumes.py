@@ -77,7 +77,7 @@ def ring_steps(operation: str, ranks: Number) -> Number:
     return (2 if operation == "allreduce" else 1) * (ranks - 1)
 
 
-def mean_tree_load(nodes: Number) -> Number:
+def _mean_tree_load(nodes: Number) -> Number:
     """Return the bytes that the mean node of a double binary tree sends (and receives) per message byte.
 
     Args:
@@ -96,7 +96,7 @@ def mean_tree_load(nodes: Number) -> Number:
     return ring_factor(nodes)
 
 
-def depth(nodes: Number) -> Number:
+def _depth(nodes: Number) -> Number:
     """Return the levels of a balanced binary tree.
 
     Args:
@@ -120,7 +120,7 @@ def depth(nodes: Number) -> Number:
     return np.log2(nodes)
 
 
-def nics_of(nics: int, gpus: int, used: Number) -> Number:
+def _nics_of(nics: int, gpus: int, used: Number) -> Number:
     """Return the NICs that a job uses in a node: a fraction by GPUs, at least one.
 
     Args:

@@ -16,13 +16,13 @@ from ffplan.cost.rent import MONTHS, RentTerm, prepaid_year
 from ffplan.cost.run import (
     DAY,
     MILLION,
+    _embodied_carbon,
+    _site_water,
     accelerator_hours,
-    embodied_carbon,
     run_carbon,
     run_cost,
     run_energy,
     run_seconds,
-    site_water,
 )
 from ffplan.cost.site import PDUS_PER_RACK
 from ffplan.cost.yearly import SHARES_OF_HARDWARE
@@ -281,12 +281,12 @@ def account_year(account: Account, v: Values) -> YearAccount:
         energy_mwh=energy,
         carbon_t=run_carbon(energy, v["grid"]),
         # water is stated over IT energy, hence without PUE
-        water_m3=site_water(energy / v["pue"], v.get("water", 0.0)),
-        embodied_t=embodied_kg(account, v) / 1e3,
+        water_m3=_site_water(energy / v["pue"], v.get("water", 0.0)),
+        embodied_t=_embodied_kg(account, v) / 1e3,
     )
 
 
-def embodied_kg(account: Account, v: Values) -> Number:
+def _embodied_kg(account: Account, v: Values) -> Number:
     """Return the embodied carbon of the hardware.
 
     Args:
@@ -330,7 +330,7 @@ def account_run(account: Account, job: RunJob, year: YearAccount, v: Values) -> 
     carbon = run_carbon(energy, v["grid"])
     # hours in use: idle hours are borne by the jobs that run
     life_hours = v["life"] * HOURS_PER_YEAR * v["utilisation"]
-    embodied = embodied_carbon(embodied_kg(account, v) / account.accelerators, hours, life_hours)
+    embodied = _embodied_carbon(_embodied_kg(account, v) / account.accelerators, hours, life_hours)
     cost = run_cost(hours, year.hour)
     # petaFLOP/s of progress: what restarts repeat does not count
     useful = job.tflops_gpu * speed * v["effective"] / effort / 1e3
@@ -342,6 +342,6 @@ def account_run(account: Account, job: RunJob, year: YearAccount, v: Values) -> 
         energy_mwh=energy,
         carbon_t=carbon + embodied,
         carbon_energy_t=carbon,
-        water_m3=site_water(energy / v["pue"], v.get("water", 0.0)),
+        water_m3=_site_water(energy / v["pue"], v.get("water", 0.0)),
         petaflop_day=year.hour * 24 / useful,
     )

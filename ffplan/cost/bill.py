@@ -41,13 +41,13 @@ class Bill:
     high: float
 
 
-def decimal(value: float) -> Decimal:
+def _decimal(value: float) -> Decimal:
     """Return a float [same unit] as the decimal number it prints as."""
     # `Decimal(value)` would show the binary digits: 0.1 is not 0.1000000000000000055
     return Decimal(repr(float(value)))
 
 
-def cents(value: Decimal) -> Decimal:
+def _cents(value: Decimal) -> Decimal:
     """Return an amount [currency] rounded to the cent."""
     return value.quantize(CENT, rounding=ROUND_HALF_EVEN)
 
@@ -55,8 +55,8 @@ def cents(value: Decimal) -> Decimal:
 def _line(
     kind: str, part: str | None, description: str, quantity: float, price: Input, *, currency: str, scope: str
 ) -> BomLine:
-    pieces = decimal(quantity)
-    unit, low, high = (decimal(value) for value in (price.likely, price.low, price.high))
+    pieces = _decimal(quantity)
+    unit, low, high = (_decimal(value) for value in (price.likely, price.low, price.high))
     return BomLine(
         kind=kind,
         scope=scope,
@@ -64,9 +64,9 @@ def _line(
         description=description,
         quantity=quantity,
         unit_price=float(unit),
-        total=float(cents(line_total(pieces, unit))),
-        low=float(cents(line_total(pieces, low))),
-        high=float(cents(line_total(pieces, high))),
+        total=float(_cents(line_total(pieces, unit))),
+        low=float(_cents(line_total(pieces, low))),
+        high=float(_cents(line_total(pieces, high))),
         share=0.0,
         source=price.source,
         date=price.date,
@@ -104,13 +104,13 @@ def part_lines(
 
 def _share_lines(lines: list[BomLine], inputs: dict[str, Input], currency: str) -> Iterator[BomLine]:
     """Yield the discount, then shares of the discounted hardware."""
-    hardware = sum((decimal(line.total) for line in lines), Decimal(0))
+    hardware = sum((_decimal(line.total) for line in lines), Decimal(0))
     for name, label, sign in SHARES:
         figure = inputs.get(name)
         if figure is None or not figure.high:
             continue
         # `+ 0` turns a negative zero into 0
-        amounts = [cents(sign * decimal(share) * hardware) + 0 for share in (figure.likely, figure.low, figure.high)]
+        amounts = [_cents(sign * _decimal(share) * hardware) + 0 for share in (figure.likely, figure.low, figure.high)]
         if name == "discount":
             # first in `SHARES`: the shares after it apply to the discounted hardware
             hardware += amounts[0]
@@ -138,13 +138,17 @@ def _phase_lines(account: Account, lines: list[BomLine], prices: dict[str, Input
     """Return the price differences of later phases from the book; empty without any."""
     ends = [
         sum(
-            (decimal(line_total(count, getattr(prices[part], end))) for part, count in account.parts if part in prices),
+            (
+                _decimal(line_total(count, getattr(prices[part], end)))
+                for part, count in account.parts
+                if part in prices
+            ),
             Decimal(0),
         )
-        - sum((decimal(getattr(line, field)) for line in lines), Decimal(0))
+        - sum((_decimal(getattr(line, field)) for line in lines), Decimal(0))
         for end, field in (("likely", "total"), ("low", "low"), ("high", "high"))
     ]
-    likely, low, high = (float(cents(end)) for end in ends)
+    likely, low, high = (float(_cents(end)) for end in ends)
     # below one unit of currency it is rounding, not another price
     if not account.parts or abs(likely) < 1:
         return []
@@ -208,11 +212,11 @@ def bill(
         if count and name in inputs
     ]
     total, low, high = (
-        sum((decimal(getattr(line, field)) for line in lines), Decimal(0)) for field in ("total", "low", "high")
+        sum((_decimal(getattr(line, field)) for line in lines), Decimal(0)) for field in ("total", "low", "high")
     )
     return Bill(
         lines=tuple(replace(line, share=line.total / float(total) if total else 0.0) for line in lines),
-        hardware=float(sum((decimal(line.total) for line in planned_lines), Decimal(0))),
+        hardware=float(sum((_decimal(line.total) for line in planned_lines), Decimal(0))),
         total=float(total),
         low=float(low),
         high=float(high),

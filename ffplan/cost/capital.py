@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from ffplan.base.array_math import Number
 
 
-def annuity(rate: Any, years: Any) -> Number:
+def _annuity(rate: Any, years: Any) -> Number:
     """Return the equal yearly payment that repays one unit of capital.
 
     Args:
@@ -52,5 +52,5 @@ def yearly_capital(price: Any, residual: Any, rate: Any, years: Any) -> Number:
     """
     # the residual value comes at the end of life, so it is worth less today
     present = price * (1 - residual * (1 + rate) ** -years)
-    cost: Number = present * annuity(rate, years)
+    cost: Number = present * _annuity(rate, years)
     return cost

@@ -120,7 +120,7 @@ def _beta(first: float, second: float, probability: Any) -> Any:
     return np.interp(probability, below / below[-1], grid)
 
 
-def quantile(parameter: Input, probability: Any) -> Any:
+def _quantile(parameter: Input, probability: Any) -> Any:
     """Return an input at probabilities, within its bounds.
 
     Args:
@@ -172,7 +172,7 @@ def drawn(parameter: Input, draws: int, seed: int, known: Known | None = None) -
     # without the design: figures of two designs share their quantile in every draw
     same = parameter.key.partition(OWN)[0], parameter.distribution, *ends, draws, seed
     if same not in known:
-        known[same] = quantile(parameter, _generator(seed, same[0]).random(draws))
+        known[same] = _quantile(parameter, _generator(seed, same[0]).random(draws))
     return known[same]
 
 
@@ -193,5 +193,5 @@ def ends(parameter: Input) -> tuple[float, float]:
 
     if parameter.fixed:
         return parameter.likely, parameter.likely
-    low, high = quantile(parameter, np.array([0.1, 0.9]))
+    low, high = _quantile(parameter, np.array([0.1, 0.9]))
     return float(low), float(high)

@@ -142,7 +142,7 @@ def component_sum(group: ResolvedGroup) -> float:
     return real(total)
 
 
-def missing_components(group: ResolvedGroup) -> tuple[MissingFigure, ...]:
+def _missing_components(group: ResolvedGroup) -> tuple[MissingFigure, ...]:
     """Return the powers missing in a node's component sum, each once."""
     missing = {
         (component.part, component.path): MissingFigure(component.part, component.path)
@@ -200,7 +200,7 @@ def node_power(group: ResolvedGroup, fraction: Number) -> NodePower:
         maximum_w=real(most),
         rated=power.maximum is not None,
         rack_w=real(most) * group.group.per_rack if group.group.per_rack else None,
-        missing=missing_components(group),
+        missing=_missing_components(group),
     )
 
 

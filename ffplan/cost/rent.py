@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from ffplan.base.array_math import choose
 from ffplan.base.record import record
-from ffplan.cost.capital import annuity
+from ffplan.cost.capital import _annuity
 from ffplan.cost.power import HOURS_PER_YEAR
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def prepaid_year(rent: Any, term: RentTerm, rate: Any) -> Any:
     """
     if term.years is None or not term.upfront:
         return 0.0
-    return term.upfront * rent * term.years * annuity(rate, term.years)
+    return term.upfront * rent * term.years * _annuity(rate, term.years)
 
 
 def rented_hour(price: Any, utilisation: Any, term: RentTerm, rate: Any) -> Any:

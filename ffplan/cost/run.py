@@ -142,7 +142,7 @@ def run_carbon(energy: Any, intensity: Any) -> Number:
     return tonnes
 
 
-def embodied_carbon(kilograms: Any, hours: Any, life_hours: Any) -> Number:
+def _embodied_carbon(kilograms: Any, hours: Any, life_hours: Any) -> Number:
     """Return a run's share of the hardware's embodied carbon.
 
     Args:
@@ -163,7 +163,7 @@ def embodied_carbon(kilograms: Any, hours: Any, life_hours: Any) -> Number:
     return tonnes
 
 
-def site_water(energy: Any, intensity: Any) -> Number:
+def _site_water(energy: Any, intensity: Any) -> Number:
     """Return the water evaporated by a site.
 
     Args:

@@ -24,7 +24,7 @@ PDUS_PER_RACK = 2
 
 
 @record
-class SidePlan:
+class _SidePlan:
     """Counts of a side network."""
 
     name: str
@@ -44,7 +44,7 @@ class SidePlan:
 class SitePlan:
     """Counts of storage, side networks, spares and racks."""
 
-    networks: tuple[SidePlan, ...]
+    networks: tuple[_SidePlan, ...]
     racks: int
     racks_of: dict[str, int]
     """Racks by content."""
@@ -57,7 +57,7 @@ class SitePlan:
     spares: tuple[Item, ...]
 
 
-def side_network(sizing: SideNetwork, ports: int) -> tuple[int, int]:
+def _side_network(sizing: SideNetwork, ports: int) -> tuple[int, int]:
     """Return the switches and links of a side network: one leaf layer, and more above if one switch is too small.
 
     Args:
@@ -85,15 +85,15 @@ def side_network(sizing: SideNetwork, ports: int) -> tuple[int, int]:
     return leaves + ceil_div(ups, radix // 2) + ceil_div(ups, radix), ports + 2 * ups
 
 
-def _plan(network: SideFabric, ports: int) -> SidePlan:
-    switches, links = side_network(network.sizing, ports)
+def _plan(network: SideFabric, ports: int) -> _SidePlan:
+    switches, links = _side_network(network.sizing, ports)
     switch, link = network.switch, network.link
     # both ends of a link draw power
     ends = 2 * links * (link.power_per_end.value if link.power_per_end else 0.0)
     typical = switches * (switch.power.value if switch.power else 0.0) + ends
     # the maximum of a switch contains the transceivers at its ports
     most = switches * switch.power_max.value if switch.power_max else typical
-    return SidePlan(
+    return _SidePlan(
         name=network.name,
         switch=switch.id,
         link=link.id,
@@ -166,7 +166,7 @@ def plan_site(
         per_rack = _per_rack(group, node, limit)
         racks_of[node.role] = racks_of.get(node.role, 0) + ceil_div(node.count, per_rack)
         rack_w = max(rack_w, min(per_rack, node.count) * node.maximum_w)
-    networks: list[SidePlan] = []
+    networks: list[_SidePlan] = []
     side_plans = plan_networks(design, fabric)
     planned = {network.name for network in side_plans}
     for network in owned.networks:

@@ -8,7 +8,7 @@ _CAPITAL = "ffplan.cost.capital:yearly_capital"
 
 
 @record
-class YearlyCost:
+class _YearlyCost:
     """A kind of yearly cost."""
 
     label: str
@@ -26,52 +26,52 @@ class YearlyCost:
 
 
 YEARLY = {
-    "hardware": YearlyCost(
+    "hardware": _YearlyCost(
         label="hardware: write-off and capital",
         inputs=("discount", "residual", "capital", "life", "price."),
         place=_CAPITAL,
         capital=True,
     ),
-    "installation": YearlyCost(
+    "installation": _YearlyCost(
         label="freight, racks, installation",
         inputs=("freight", "installation", "cabling_labour", "rack", "rack_pdu", "liquid_cooling", "capital"),
         how="yearly capital of freight, installation, cabling and racks",
         capital=True,
     ),
-    "building": YearlyCost(
+    "building": _YearlyCost(
         label="building: write-off and capital",
         inputs=("building", "building_life", "capital"),
         place=_CAPITAL,
         capital=True,
     ),
-    "support": YearlyCost(
+    "support": _YearlyCost(
         label="support and maintenance",
         inputs=("support", "discount", "price."),
         how="share of the hardware after discount",
         of_hardware="support",
     ),
-    "licences": YearlyCost(label="software licences", inputs=("licence",), how="licence * accelerators"),
-    "staff": YearlyCost(
+    "licences": _YearlyCost(label="software licences", inputs=("licence",), how="licence * accelerators"),
+    "staff": _YearlyCost(
         label="staff", inputs=("staff", "salary"), how="staff for 1,000 accelerators * accelerators / 1,000 * salary"
     ),
-    "electricity": YearlyCost(
+    "electricity": _YearlyCost(
         label="electricity",
         inputs=("electricity", "power", "idle", "pue", "utilisation"),
         how="energy of a year * price",
     ),
-    "colocation": YearlyCost(
+    "colocation": _YearlyCost(
         label="colocation", inputs=("colocation", "rack_rent"), how="price * rated kW * 12 months"
     ),
-    "rent": YearlyCost(
+    "rent": _YearlyCost(
         label="rent", inputs=("rent", "utilisation"), how="rent of an hour in use * hours in use of a year"
     ),
-    "prepaid": YearlyCost(
+    "prepaid": _YearlyCost(
         label="rent paid upfront: write-off and capital",
         inputs=("rent", "capital"),
         place="ffplan.cost.rent:prepaid_year",
         capital=True,
     ),
-    "extras": YearlyCost(
+    "extras": _YearlyCost(
         label="storage, egress and support of the provider",
         inputs=("extras",),
         how="what a provider bills apart * 12 months",

@@ -37,7 +37,7 @@ def liquid_share(server: Server, stated: float | None) -> float:
     return float(server.power.liquid.value) if server.power.liquid else 0.0
 
 
-def coolings_of(share: float) -> tuple[Cooling, ...]:
+def _coolings_of(share: float) -> tuple[Cooling, ...]:
     """Return the site coolings that suit servers.
 
     Args:
@@ -49,7 +49,7 @@ def coolings_of(share: float) -> tuple[Cooling, ...]:
     return ("cold-plate",) if share < 1 else ("cold-plate", "immersion")
 
 
-def cooling_faults(
+def _cooling_faults(
     spec: Design, owned: Ownership | None, groups: Sequence[ResolvedGroup], document: Document
 ) -> Iterator[Finding]:
     """Yield a cooling that does not suit the design's compute servers, since its PUE belongs to other hardware."""
@@ -62,7 +62,7 @@ def cooling_faults(
         for group in groups
         if group.group.role == "compute" and isinstance(group.server, Server)
     }
-    wrong = {name: share for name, share in servers.items() if cooling not in coolings_of(share)}
+    wrong = {name: share for name, share in servers.items() if cooling not in _coolings_of(share)}
     if not wrong:
         return
     by_share = {share: [f"`{name}`" for name, of in wrong.items() if of == share] for share in wrong.values()}
@@ -72,7 +72,7 @@ def cooling_faults(
         else f"air cools {listed(names)}"
         for share, names in by_share.items()
     )
-    suited = [coolings_of(share) for share in servers.values()]
+    suited = [_coolings_of(share) for share in servers.values()]
     common = [
         name for name in ("air", "rear-door", "cold-plate", "immersion") if all(name in names for names in suited)
     ]

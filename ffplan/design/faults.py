@@ -8,7 +8,7 @@ from ffplan.base.errors import InputError
 from ffplan.base.formatting import number
 from ffplan.catalog.parts import Link, Server
 from ffplan.design.schema import Design, limit_path
-from ffplan.design.tier_faults import RAILED, tier_field_faults
+from ffplan.design.tier_faults import RAILED, _tier_field_faults
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,16 +32,16 @@ def _site_faults(spec: Design, document: Document) -> Iterator[Finding]:
         yield document.finding("schema-choice", ("site", "cooling"), message, "keep one of the two", key=True)
 
 
-def design_faults(spec: Design, document: Document) -> Iterator[Finding]:
+def _design_faults(spec: Design, document: Document) -> Iterator[Finding]:
     """Yield faults that need no catalogue."""
     if not any(group.role == "compute" for group in spec.nodes):
         yield document.finding(
             "design-roles", ("nodes",), "no group of nodes has the role `compute`", "add the compute nodes"
         )
     yield from _site_faults(spec, document)
-    yield from fabric_faults(spec, document)
+    yield from _fabric_faults(spec, document)
     yield from _network_faults(spec, document)
-    yield from phase_faults(spec, document)
+    yield from _phase_faults(spec, document)
     for position, group in enumerate(spec.nodes):
         if group.rack_units is not None and spec.floor is None:
             yield document.finding(
@@ -62,7 +62,7 @@ def design_faults(spec: Design, document: Document) -> Iterator[Finding]:
                 )
 
 
-def fabric_faults(spec: Design, document: Document) -> Iterator[Finding]:
+def _fabric_faults(spec: Design, document: Document) -> Iterator[Finding]:
     """Yield faults of the fabric that need no catalogue.
 
     Args:
@@ -70,7 +70,7 @@ def fabric_faults(spec: Design, document: Document) -> Iterator[Finding]:
     """
     yield from _tier_faults(spec, document)
     if spec.fabric.family != "dragonfly" and "tiers" in spec.fabric.model_fields_set:
-        yield from tier_field_faults(spec, document)
+        yield from _tier_field_faults(spec, document)
     yield from _family_faults(spec, document)
     yield from _zone_faults(spec, document)
 
@@ -237,7 +237,7 @@ def _watts(link: Link) -> float:
     return link.power_per_end.value if link.power_per_end else 0.0
 
 
-def breakout_faults(
+def _breakout_faults(
     spec: Design, document: Document, switch: Switch | None, links: dict[str, Link | None], catalog: Catalog
 ) -> Iterator[Finding]:
     """Yield a fault for each link named by its rate after the split, which would be divided again.
@@ -303,7 +303,7 @@ def _convertible(spec: Design, currency: str, target: str) -> bool:
     return rate is not None and rate.currency == target
 
 
-def phase_faults(spec: Design, document: Document) -> Iterator[Finding]:
+def _phase_faults(spec: Design, document: Document) -> Iterator[Finding]:
     """Yield phases that shrink, come too early, or do not end at the complete design."""
     before, start = [0] * len(spec.nodes), 0.0
     for position, phase in enumerate(spec.phases):
@@ -342,7 +342,7 @@ def phase_faults(spec: Design, document: Document) -> Iterator[Finding]:
         )
 
 
-def currency_faults(spec: Design, document: Document, book: PriceBook | None) -> Iterator[Finding]:
+def _currency_faults(spec: Design, document: Document, book: PriceBook | None) -> Iterator[Finding]:
     """Yield a fault for every price in another currency than the price book's, or the first one named."""
     limits, site = spec.limits, spec.site
     named = [
@@ -386,7 +386,7 @@ def _memory_faults(group: ResolvedGroup, document: Document) -> Iterator[Finding
             )
 
 
-def group_faults(group: ResolvedGroup, catalog: Catalog, *, communicates: bool) -> Iterator[Finding]:
+def _group_faults(group: ResolvedGroup, catalog: Catalog, *, communicates: bool) -> Iterator[Finding]:
     """Yield faults between a server and its parts, located in the server's own file.
 
     Args:

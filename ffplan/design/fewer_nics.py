@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from ffplan.catalog.parts import Nic, Server, StorageServer
 
 
-def spread_slots(slots: tuple[int, ...], count: int) -> tuple[int, ...]:
+def _spread_slots(slots: tuple[int, ...], count: int) -> tuple[int, ...]:
     """Return the slots that keep their NIC, spread evenly in file order from the first.
 
     Args:
@@ -34,7 +34,7 @@ def _less(figure: PowerFigure | None, watts: float) -> PowerFigure | None:
     return figure.model_copy(update={"value": max(figure.value - watts, 0.0), **ends})
 
 
-def without_nics(
+def _without_nics(
     server: Server | StorageServer, nics: tuple[Nic, ...], left_out: tuple[int, ...]
 ) -> tuple[Server | StorageServer, tuple[Nic, ...]]:
     """Return a server and its NICs without some slots, its powers reduced by their draw.

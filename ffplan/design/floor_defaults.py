@@ -20,7 +20,7 @@ WRITTEN = {
 """Values of a floor plan that are assumed where it does not say, in words."""
 
 
-def with_heights(spec: Design) -> Design:
+def _with_heights(spec: Design) -> Design:
     """Return a design with a floor in which every node has a height; any other as it is.
 
     Nodes that a rack holds a number of are at most as high as they then can be.
@@ -35,7 +35,7 @@ def with_heights(spec: Design) -> Design:
     return spec.model_copy(update={"nodes": tuple(nodes)})
 
 
-def floor_links(spec: Design) -> tuple[tuple[str, tuple[str | int, ...]], ...]:
+def _floor_links(spec: Design) -> tuple[tuple[str, tuple[str | int, ...]], ...]:
     """Return the cables that a floor plan chooses from, each with its path: those of the fabric if it names none."""
     if spec.floor is None:
         return ()

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from ffplan.base.errors import InputError
 from ffplan.design.schema import Design
-from ffplan.design.sections import Section
+from ffplan.design.sections import _Section
 from ffplan.inputs.validate import validate_section
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ffplan.inputs.part_ids import PartNaming
 
 
-def money_sections(spec: Design, document: Document, naming: PartNaming) -> tuple[Ownership | None, Rent | None]:
+def _money_sections(spec: Design, document: Document, naming: PartNaming) -> tuple[Ownership | None, Rent | None]:
     """Return the validated `ownership` and `rent` sections; None for a missing one.
 
     Raises:
@@ -47,7 +47,7 @@ def money_sections(spec: Design, document: Document, naming: PartNaming) -> tupl
     return owned, rent
 
 
-def plain_section(name: str, spec: Design, document: Document, naming: PartNaming) -> Any:
+def _plain_section(name: str, spec: Design, document: Document, naming: PartNaming) -> Any:
     """Return a validated section that stands alone, such as `workload`; None if the design has none.
 
     Args:
@@ -63,12 +63,12 @@ def plain_section(name: str, spec: Design, document: Document, naming: PartNamin
     return validate_section(section.model(), document, name, naming)
 
 
-def _marker(field: FieldInfo) -> Section | None:
+def _marker(field: FieldInfo) -> _Section | None:
     """Return what says of a field where its model is; None of a field that is read at once."""
-    return next((marker for marker in field.metadata if isinstance(marker, Section)), None)
+    return next((marker for marker in field.metadata if isinstance(marker, _Section)), None)
 
 
-def section_faults(document: Document, naming: PartNaming) -> Iterator[Finding]:
+def _section_faults(document: Document, naming: PartNaming) -> Iterator[Finding]:
     """Yield the faults of the sections of a document that is no design as a whole."""
     for name, field in Design.model_fields.items():
         section = _marker(field)

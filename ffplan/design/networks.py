@@ -24,7 +24,7 @@ SWITCHES = "switches"
 """Id used as server of switches that join a network as nodes."""
 
 
-def network_document(document: Document, position: int) -> Document:
+def _network_document(document: Document, position: int) -> Document:
     """Return the design's file with a network's fabric as `fabric`.
 
     Args:
@@ -34,7 +34,7 @@ def network_document(document: Document, position: int) -> Document:
     return replace(document, inside=("networks", position))
 
 
-def network_of(design: ResolvedDesign, name: str) -> ResolvedNetwork | None:
+def _network_of(design: ResolvedDesign, name: str) -> ResolvedNetwork | None:
     """Return the network of a name, if any."""
     return next((network for network in design.networks if network.network.name == name), None)
 
@@ -58,7 +58,7 @@ def _seated(group: ResolvedGroup, network: ResolvedNetwork, ports: int) -> Resol
     return replace(group, group=spec, nics=nics, fabric_nics=tuple(range(ports)), port_names=names)
 
 
-def nic_faults(design: ResolvedDesign, network: ResolvedNetwork) -> Iterator[Finding]:
+def _nic_faults(design: ResolvedDesign, network: ResolvedNetwork) -> Iterator[Finding]:
     """Yield storage servers with fewer NICs than ports on the storage network."""
     ports = network.network.ports.storage
     for group in design.groups:
@@ -101,7 +101,7 @@ def network_design(design: ResolvedDesign, resolved: ResolvedNetwork, switches: 
         groups.append(_switch_group(design, resolved, ports.switches, switches))
     return replace(
         design,
-        document=network_document(design.document, resolved.position),
+        document=_network_document(design.document, resolved.position),
         spec=design.spec.model_copy(update={"fabric": network.fabric, "networks": (), "floor": None}),
         groups=tuple(group for group in groups if group.fabric_nics or group.group.role == "compute"),
         parts=resolved.parts,

@@ -12,7 +12,7 @@ from ffplan.catalog.ownership import Estimate, OwnershipFields, OwnershipProfile
 from ffplan.catalog.parts import Link, Part, Switch
 from ffplan.catalog.prices import PriceBook, RentBook, Term
 from ffplan.design.ownership_schema import Ownership, Rent
-from ffplan.design.ownership_sizing import default_storage
+from ffplan.design.ownership_sizing import _default_storage
 from ffplan.design.resolved import ResolvedGroup
 from ffplan.inputs.quantities import Money
 from ffplan.inputs.suggest import did_you_mean
@@ -54,7 +54,7 @@ class SideFabric:
 
 
 @record
-class RentTerms:
+class _RentTerms:
     """The rent of a fleet."""
 
     price: Assumed
@@ -100,7 +100,7 @@ class ResolvedOwnership:
     """Value of a unit of another currency [currency]."""
     rent_book: RentBook | None
     """Offers to compare ownership with; None if not requested."""
-    rent: RentTerms | None
+    rent: _RentTerms | None
     delay_month: float | None
     """Stated value of a month without the cluster [currency]."""
 
@@ -200,7 +200,7 @@ class _Resolver:
         """Refuse an estimate in a currency without a rate."""
         foreign = sorted(_currencies(estimate) - set(rates))
         for name in foreign:
-            self.fault(path, *no_rate(name, next(iter(rates))))
+            self.fault(path, *_no_rate(name, next(iter(rates))))
         return not foreign
 
     def inputs(self, profile: OwnershipProfile, rates: dict[str, float]) -> dict[str, Assumed]:
@@ -246,7 +246,7 @@ class _Resolver:
         if price is None:
             return
         if price.currency not in rates:
-            self.fault(("site", "electricity_price"), *no_rate(price.currency, next(iter(rates))))
+            self.fault(("site", "electricity_price"), *_no_rate(price.currency, next(iter(rates))))
         elif ownership.electricity is None:
             value = price.amount * rates[price.currency]
             inputs["electricity"] = given(value)
@@ -269,14 +269,14 @@ class _Resolver:
             fabrics.append(SideFabric(field.replace("_", "-"), sizing, switch, link))
         return tuple(fabrics)
 
-    def rent(self, rates: dict[str, float]) -> RentTerms | None:
+    def rent(self, rates: dict[str, float]) -> _RentTerms | None:
         """Return the rent of a rented fleet."""
         rent: Rent | None = self.design.rent
         if rent is None:
             return None
         extras = _number(rent.extras, rates) if rent.extras and rent.extras.currency in rates else 0.0
         if rent.extras and rent.extras.currency not in rates:
-            self.fault(("rent", "extras"), *no_rate(rent.extras.currency, next(iter(rates))))
+            self.fault(("rent", "extras"), *_no_rate(rent.extras.currency, next(iter(rates))))
         if rent.price is not None:
             if not self.known(rent.price, rates, ("rent", "price")):
                 return None
@@ -284,7 +284,7 @@ class _Resolver:
             if lowest.amount <= 0:
                 self.fault(("rent", "price"), "a rent of nothing", "write a price above 0", "number-range")
             assert rent.term is not None
-            return RentTerms(
+            return _RentTerms(
                 price=assumed(rent.price, rates, None),
                 term=rent.term,
                 offer=None,
@@ -307,9 +307,9 @@ class _Resolver:
                 "reference-kind",
             )
         if book.currency not in rates:
-            self.fault(("rent", "book"), *no_rate(book.currency, next(iter(rates))))
+            self.fault(("rent", "book"), *_no_rate(book.currency, next(iter(rates))))
             return None
-        return RentTerms(
+        return _RentTerms(
             price=booked(book, offer.price, rates[book.currency]),
             term=offer.term,
             offer=rent.offer,
@@ -324,7 +324,7 @@ def offers_for(book: RentBook, accelerator: str) -> list[str]:
     return [name for name, offer in book.offers.items() if offer.accelerator == accelerator]
 
 
-def no_rate(currency: str, target: str) -> tuple[str, str]:
+def _no_rate(currency: str, target: str) -> tuple[str, str]:
     """Return message and remedy for an amount in a currency without a rate."""
     return (
         f"an amount in {currency}, with no rate into {target}",
@@ -361,7 +361,7 @@ def _rescaled(pue: Assumed, value: float) -> Assumed:
     return replace(rescaled, source="the design", status="given") if shape == "fixed" else rescaled
 
 
-def report_currency(design: ResolvedDesign) -> str | None:
+def _report_currency(design: ResolvedDesign) -> str | None:
     """Return the report currency: the site's, else its electricity price's, else the target of exchange rates."""
     site = design.spec.site
     if site.currency:
@@ -379,7 +379,7 @@ def _storage(
     if design.rent or (design.spec.cost is not None and "storage" in design.spec.cost.exclude):
         return None
     per_server = inputs.get("accelerators_per_storage_server")
-    return default_storage(design, catalog, profile, per_server.likely if per_server else None)
+    return _default_storage(design, catalog, profile, per_server.likely if per_server else None)
 
 
 def resolve_ownership(design: ResolvedDesign, catalog: Catalog, *, offers: bool = True) -> ResolvedOwnership:
@@ -396,19 +396,19 @@ def resolve_ownership(design: ResolvedDesign, catalog: Catalog, *, offers: bool 
     spec = resolver.owned
     profile = resolver.part(OwnershipProfile, spec.profile, ("ownership", "profile"))
     rents = resolver.part(RentBook, spec.rents, ("ownership", "rents")) if offers else None
-    currency = report_currency(design) or profile.currency
+    currency = _report_currency(design) or profile.currency
     rates = resolver.rates(currency)
     inputs = resolver.inputs(profile, rates)
     resolver.effort(inputs, rates, profile)
     resolver.site(inputs, rates, profile)
     if design.prices is not None and design.prices.currency not in rates:
-        resolver.fault(("cost", "price_book"), *no_rate(design.prices.currency, currency))
+        resolver.fault(("cost", "price_book"), *_no_rate(design.prices.currency, currency))
     if spec.delay is not None and spec.delay.currency not in rates:
-        resolver.fault(("ownership", "delay"), *no_rate(spec.delay.currency, currency))
+        resolver.fault(("ownership", "delay"), *_no_rate(spec.delay.currency, currency))
     rent = resolver.rent(rates)
     side = resolver.inner(PriceBook, profile.price_book, profile.id, ("price_book",)) if profile.price_book else None
     if side is not None and side.currency not in rates:
-        resolver.fault(("ownership", "profile"), *no_rate(side.currency, currency))
+        resolver.fault(("ownership", "profile"), *_no_rate(side.currency, currency))
     if resolver.faults:
         raise InputError(*resolver.faults)
     return ResolvedOwnership(

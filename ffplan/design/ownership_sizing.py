@@ -9,9 +9,9 @@ from ffplan.base.errors import InputError
 from ffplan.base.record import record
 from ffplan.catalog.ownership import OwnershipProfile
 from ffplan.catalog.parts import Link, Switch
-from ffplan.design.networks import network_of, node_rate
+from ffplan.design.networks import _network_of, node_rate
 from ffplan.design.ownership_schema import Ownership
-from ffplan.design.resolve import resolve_group
+from ffplan.design.resolve import _resolve_group
 from ffplan.design.resolved import ResolvedGroup
 from ffplan.design.schema import NodeGroup
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @record
-class OwnershipSizing:
+class _OwnershipSizing:
     """Sizes from an ownership profile."""
 
     spare_nodes: int
@@ -59,7 +59,7 @@ def stated_spares(design: ResolvedDesign) -> int | None:
     return spares
 
 
-def default_storage(
+def _default_storage(
     design: ResolvedDesign, catalog: Catalog, profile: OwnershipProfile, per_server: float | None
 ) -> ResolvedGroup | None:
     """Return storage servers for a design that plans none, sized by its accelerators; None for any other design.
@@ -78,10 +78,10 @@ def default_storage(
     count = min(round_up(design.accelerators / per_server), design.accelerators)
     document = catalog.entry(profile.id).document
     group = NodeGroup.model_construct(role="storage", server=profile.storage_server, count=count)
-    return resolve_group(document, catalog, group, ("storage_server",))
+    return _resolve_group(document, catalog, group, ("storage_server",))
 
 
-def ownership_sizing(design: ResolvedDesign, catalog: Catalog) -> OwnershipSizing:
+def ownership_sizing(design: ResolvedDesign, catalog: Catalog) -> _OwnershipSizing:
     """Return the sizes from a design's ownership profile.
 
     Args:
@@ -100,7 +100,7 @@ def ownership_sizing(design: ResolvedDesign, catalog: Catalog) -> OwnershipSizin
         return None if figure is None else float(figure.value)
 
     beside, rate = profile.storage_network, None
-    planned = network_of(design, "storage")
+    planned = _network_of(design, "storage")
     if planned is not None:
         # no rate if compute nodes have no port on it
         rate = node_rate(design, planned) or None
@@ -110,8 +110,8 @@ def ownership_sizing(design: ResolvedDesign, catalog: Catalog) -> OwnershipSizin
         link = catalog.get(Link, beside.link, document, ("storage_network", "link"))
         rate = beside.per_node * float(min(switch.rate.value, link.rate.value)) or None
     stated = stated_spares(design)
-    return OwnershipSizing(
+    return _OwnershipSizing(
         _bought((likely("spare_nodes") or 0.0), design) if stated is None else stated,
-        default_storage(design, catalog, profile, likely("accelerators_per_storage_server")),
+        _default_storage(design, catalog, profile, likely("accelerators_per_storage_server")),
         rate,
     )

@@ -13,15 +13,15 @@ from ffplan.catalog.named import naming
 from ffplan.catalog.parts import Accelerator, Cpu, Link, Nic, Part, Server, StorageServer, Switch
 from ffplan.catalog.prices import PriceBook
 from ffplan.catalog.read import METHODS
-from ffplan.design.cooling_faults import cooling_faults
-from ffplan.design.faults import breakout_faults, currency_faults, design_faults, fabric_faults, group_faults
-from ffplan.design.fewer_nics import spread_slots, without_nics
-from ffplan.design.floor_defaults import floor_links, with_heights
-from ffplan.design.money_sections import money_sections, plain_section, section_faults
-from ffplan.design.networks import network_design, network_document, nic_faults
+from ffplan.design.cooling_faults import _cooling_faults
+from ffplan.design.faults import _breakout_faults, _currency_faults, _design_faults, _fabric_faults, _group_faults
+from ffplan.design.fewer_nics import _spread_slots, _without_nics
+from ffplan.design.floor_defaults import _floor_links, _with_heights
+from ffplan.design.money_sections import _money_sections, _plain_section, _section_faults
+from ffplan.design.networks import _network_document, _nic_faults, network_design
 from ffplan.design.resolved import FabricParts, ResolvedDesign, ResolvedGroup, ResolvedNetwork
 from ffplan.design.schema import Design, NodeGroup
-from ffplan.design.tier_faults import port_faults, scale_up_faults, tier_switch_faults
+from ffplan.design.tier_faults import _port_faults, _scale_up_faults, _tier_switch_faults
 from ffplan.inputs.validate import validate
 
 if TYPE_CHECKING:
@@ -121,9 +121,9 @@ class _Resolver:
                 self.document.finding("reference-kind", ("nodes", group.position, "nics"), fault, remedy)
             )
             return group
-        kept = spread_slots(slots, count)
+        kept = _spread_slots(slots, count)
         gone = tuple(slot for slot in slots if slot not in kept)
-        server, nics = without_nics(group.server, group.nics, gone)
+        server, nics = _without_nics(group.server, group.nics, gone)
         return replace(
             group,
             server=server,
@@ -152,9 +152,9 @@ class _Resolver:
         if switch is None or endpoint is None or len(self.faults) > before:
             return None
         links: dict[str, Link | None] = {"endpoint": endpoint, "inter_switch": between or endpoint}
-        self.faults += scale_up_faults(document, switch, spine, core)
-        self.faults += tier_switch_faults(spec, document, switch, spine, core)
-        self.faults += breakout_faults(spec, document, switch, links, self.catalog)
+        self.faults += _scale_up_faults(document, switch, spine, core)
+        self.faults += _tier_switch_faults(spec, document, switch, spine, core)
+        self.faults += _breakout_faults(spec, document, switch, links, self.catalog)
         return FabricParts(
             switch=switch,
             endpoint_link=endpoint,
@@ -165,9 +165,9 @@ class _Resolver:
 
     def network(self, spec: Design, position: int) -> ResolvedNetwork | None:
         """Resolve a side network; None if any part is unknown."""
-        network, document = spec.networks[position], network_document(self.document, position)
+        network, document = spec.networks[position], _network_document(self.document, position)
         view = spec.model_copy(update={"fabric": network.fabric, "nodes": (), "floor": None})
-        self.faults += fabric_faults(view, document)
+        self.faults += _fabric_faults(view, document)
         parts = self.fabric(view, document)
         return None if parts is None else ResolvedNetwork(network=network, position=position, parts=parts)
 
@@ -187,7 +187,7 @@ class _Resolver:
     def money(self, spec: Design) -> tuple[Ownership | None, Rent | None]:
         """Validate the sections on ownership and rent."""
         try:
-            return money_sections(spec, self.document, self.naming)
+            return _money_sections(spec, self.document, self.naming)
         except InputError as error:
             self.faults.extend(error.findings)
             return None, None
@@ -214,7 +214,7 @@ class _Resolver:
     def section(self, name: str, spec: Design) -> Any:
         """Validate a section of the design with its model."""
         try:
-            return plain_section(name, spec, self.document, self.naming)
+            return _plain_section(name, spec, self.document, self.naming)
         except InputError as error:
             self.faults.extend(error.findings)
             return None
@@ -252,7 +252,9 @@ def _joined(groups: list[ResolvedGroup]) -> tuple[ResolvedGroup, ...]:
     )
 
 
-def resolve_group(document: Document, catalog: Catalog, group: NodeGroup, path: tuple[str | int, ...]) -> ResolvedGroup:
+def _resolve_group(
+    document: Document, catalog: Catalog, group: NodeGroup, path: tuple[str | int, ...]
+) -> ResolvedGroup:
     """Resolve a group of nodes named outside a design.
 
     Args:
@@ -285,7 +287,7 @@ def _validated(document: Document, catalog: Catalog) -> Design:
             validate(Design, document, naming=strict)
         except InputError as error:
             faults += error.findings
-        raise InputError(*faults, *section_faults(document, strict)) from None
+        raise InputError(*faults, *_section_faults(document, strict)) from None
 
 
 def resolve(document: Document, catalog: Catalog) -> ResolvedDesign:
@@ -294,9 +296,9 @@ def resolve(document: Document, catalog: Catalog) -> ResolvedDesign:
     Raises:
         InputError: with a located finding for every fault of schema, reference or currency.
     """
-    spec = with_heights(_validated(document, catalog))
+    spec = _with_heights(_validated(document, catalog))
     resolver = _Resolver(document, catalog)
-    resolver.faults += design_faults(spec, document)
+    resolver.faults += _design_faults(spec, document)
     owned, rent = resolver.money(spec)
     workload = resolver.section("workload", spec)
     serving = resolver.section("serving", spec)
@@ -308,16 +310,16 @@ def resolve(document: Document, catalog: Catalog) -> ResolvedDesign:
     groups = [resolver.group(position, group) for position, group in enumerate(spec.nodes)]
     parts = resolver.fabric(spec, document)
     networks = [resolver.network(spec, position) for position in range(len(spec.networks))]
-    choices = [resolver.part(Link, name, path) for name, path in floor_links(spec)]
+    choices = [resolver.part(Link, name, path) for name, path in _floor_links(spec)]
     prices = resolver.part(PriceBook, spec.cost.price_book, ("cost", "price_book")) if spec.cost else None
-    resolver.faults += currency_faults(spec, document, prices)
+    resolver.faults += _currency_faults(spec, document, prices)
     whole = _joined([group for group in groups if group is not None])
-    resolver.faults += cooling_faults(spec, owned, whole, document)
+    resolver.faults += _cooling_faults(spec, owned, whole, document)
     first = next((group for group in whole if group.group.role == "compute"), None)
     libraries = resolver.libraries(spec, first.accelerator.library if first and first.accelerator else "nccl")
     for group in whole:
         communicates = spec.communication is not None and group is first
-        resolver.faults += group_faults(group, catalog, communicates=communicates)
+        resolver.faults += _group_faults(group, catalog, communicates=communicates)
     if resolver.faults:
         raise InputError(*resolver.faults)
     assert parts is not None
@@ -339,8 +341,8 @@ def resolve(document: Document, catalog: Catalog) -> ResolvedDesign:
     )
     # port faults need all parts; they do not depend on the number of switches, hence 1
     seen = (network_design(design, network, 1) for network in design.networks)
-    faults = tuple(fault for fabric in (design, *seen) for fault in port_faults(fabric))
-    faults += tuple(fault for network in design.networks for fault in nic_faults(design, network))
+    faults = tuple(fault for fabric in (design, *seen) for fault in _port_faults(fabric))
+    faults += tuple(fault for network in design.networks for fault in _nic_faults(design, network))
     if faults:
         raise InputError(*faults)
     return design

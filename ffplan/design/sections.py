@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from ffplan.inputs.model import Frozen
 
 
-class Section:
+class _Section:
     """Marker of a field whose model is imported when the section is read."""
 
     def __init__(self, home: str, name: str) -> None:
@@ -40,8 +40,8 @@ class Section:
         return model
 
 
-OwnershipSection = Annotated[Any, Section("ownership_schema", "Ownership")]
-RentSection = Annotated[Any, Section("ownership_schema", "Rent")]
-ReliabilitySection = Annotated[Any, Section("reliability_schema", "Reliability")]
-ServingSection = Annotated[Any, Section("serving_schema", "Serving")]
-WorkloadSection = Annotated[Any, Section("workload_schema", "Workload")]
+OwnershipSection = Annotated[Any, _Section("ownership_schema", "Ownership")]
+RentSection = Annotated[Any, _Section("ownership_schema", "Rent")]
+ReliabilitySection = Annotated[Any, _Section("reliability_schema", "Reliability")]
+ServingSection = Annotated[Any, _Section("serving_schema", "Serving")]
+WorkloadSection = Annotated[Any, _Section("workload_schema", "Workload")]

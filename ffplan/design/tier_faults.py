@@ -21,7 +21,7 @@ RAILED = ("rail-optimised", "top-of-rack")
 """Families of trees built from scalable units."""
 
 
-def tier_field_faults(spec: Design, document: Document) -> Iterator[Finding]:
+def _tier_field_faults(spec: Design, document: Document) -> Iterator[Finding]:
     """Yield tier fields that the fabric lacks, or that contradict each other."""
     fabric = spec.fabric
 
@@ -122,7 +122,7 @@ def _rate_faults(fabric: Fabric, document: Document, switches: dict[str, Switch]
         below, lower = switch, "a port of the spines"
 
 
-def scale_up_faults(document: Document, leaf: Switch, spine: Switch | None, core: Switch | None) -> Iterator[Finding]:
+def _scale_up_faults(document: Document, leaf: Switch, spine: Switch | None, core: Switch | None) -> Iterator[Finding]:
     """Yield scale-up switches named by a fabric.
 
     Args:
@@ -138,7 +138,7 @@ def scale_up_faults(document: Document, leaf: Switch, spine: Switch | None, core
             yield document.finding("reference-kind", ("fabric", *path), fault, remedy)
 
 
-def tier_switch_faults(
+def _tier_switch_faults(
     spec: Design, document: Document, leaf: Switch | None, spine: Switch | None, core: Switch | None
 ) -> Iterator[Finding]:
     """Yield faults between the switches of the tiers.
@@ -158,7 +158,7 @@ def tier_switch_faults(
         yield from _rate_faults(spec.fabric, document, switches)
 
 
-def port_faults(design: ResolvedDesign) -> Iterator[Finding]:
+def _port_faults(design: ResolvedDesign) -> Iterator[Finding]:
     """Yield leaves and spines with more links than ports, and rails not divisible among leaves.
 
     Args:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FabricFamily:
+class _FabricFamily:
     """One family."""
 
     names: tuple[str, ...]
@@ -56,22 +56,22 @@ def _wire_dragonfly(design: ResolvedDesign, plan: FabricPlan) -> WiredFabric:
 
 
 def _route_dragonfly(fabric: WiredFabric, alive: Bools | None) -> Routing:
-    from ffplan.fabric.routing.dragonfly_routing import DragonflyRouting
+    from ffplan.fabric.routing.dragonfly_routing import _DragonflyRouting
 
-    return DragonflyRouting(fabric, alive)
+    return _DragonflyRouting(fabric, alive)
 
 
-TREES = FabricFamily(
+TREES = _FabricFamily(
     names=("fat-tree", "rail-optimised", "top-of-rack", "rail-only"),
-    count=tree_plan.plan_trees,
-    cuts=link_cuts.tree_cuts,
+    count=tree_plan._plan_trees,
+    cuts=link_cuts._tree_cuts,
     wire=_wire_trees,
     route=_route_trees,
 )
-DRAGONFLY = FabricFamily(
+DRAGONFLY = _FabricFamily(
     names=("dragonfly",),
-    count=dragonfly_plan.plan_dragonfly,
-    cuts=link_cuts.dragonfly_cuts,
+    count=dragonfly_plan._plan_dragonfly,
+    cuts=link_cuts._dragonfly_cuts,
     wire=_wire_dragonfly,
     route=_route_dragonfly,
 )

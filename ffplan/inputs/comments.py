@@ -7,7 +7,7 @@ from typing import Any
 
 import yaml
 
-from ffplan.inputs.composer import raw_events
+from ffplan.inputs.composer import _raw_events
 
 
 def value_spans(text: str) -> list[tuple[int, int]]:
@@ -17,7 +17,7 @@ def value_spans(text: str) -> list[tuple[int, int]]:
     """
     spans: list[tuple[int, int]] = []
     with suppress(yaml.YAMLError):
-        spans.extend(_span(text, event) for event in raw_events(text) if isinstance(event, yaml.ScalarEvent))
+        spans.extend(_span(text, event) for event in _raw_events(text) if isinstance(event, yaml.ScalarEvent))
     return spans
 
 

@@ -15,7 +15,7 @@ import yaml
 
 from ffplan.base.errors import located
 from ffplan.inputs import limits
-from ffplan.inputs.scalars import resolve_plain
+from ffplan.inputs.scalars import _resolve_plain
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -146,7 +146,7 @@ class _Composer:
             self._key(event, line, column)
             return
         plain = event.implicit[0] and not event.style
-        node = Node(line=line, column=column, data=resolve_plain(event.value) if plain else event.value)
+        node = Node(line=line, column=column, data=_resolve_plain(event.value) if plain else event.value)
         if event.anchor:
             self.anchors[event.anchor] = node
         self._attach(node)
@@ -237,7 +237,7 @@ def _character(text: str, line: int, column: int) -> str:
     return lines[line - 1][column - 1 : column] if line <= len(lines) else ""
 
 
-def raw_events(text: str) -> Iterator[Any]:
+def _raw_events(text: str) -> Iterator[Any]:
     """Yield the events of a YAML text.
 
     Raises:
@@ -248,7 +248,7 @@ def raw_events(text: str) -> Iterator[Any]:
 
 def _events(text: str, file: str, places: _Places) -> Iterator[Any]:
     try:
-        yield from raw_events(text)
+        yield from _raw_events(text)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line, column = places.at(mark) if mark else (1, 1)

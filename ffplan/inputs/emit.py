@@ -7,7 +7,7 @@ import re
 import yaml
 
 from ffplan.base.control_characters import visible
-from ffplan.inputs.scalars import resolve_plain
+from ffplan.inputs.scalars import _resolve_plain
 
 _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+/-]*")
 
@@ -27,7 +27,7 @@ def quoted(text: str) -> str:
 
 def scalar(text: str) -> str:
     """Return a text as a YAML value: plain if every reader takes it for that text, else in double quotes."""
-    plain = _PLAIN.fullmatch(text) and resolve_plain(text) == text and isinstance(resolve_plain(text), str)
+    plain = _PLAIN.fullmatch(text) and _resolve_plain(text) == text and isinstance(_resolve_plain(text), str)
     return text if plain and _loaded(text) == text else quoted(text)
 
 

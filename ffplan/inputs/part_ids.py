@@ -20,7 +20,7 @@ MOST_NAMED = 6
 """Most ids that a message names for an ambiguous one."""
 
 
-def folded(name: str) -> str:
+def _folded(name: str) -> str:
     """Return a name as ids are written: lower case, `-` for `_`."""
     return name.strip().lower().replace("_", "-")
 
@@ -32,7 +32,7 @@ def meant(name: str, ids: Iterable[str]) -> list[str]:
     leave out its unit: `h200` is `h200-sxm`, `a100-sxm-40` is `a100-sxm-40gb`. Ids that only begin so are then meant as
     well, so that `llama` is not `llama-13b` alone.
     """
-    query = folded(name)
+    query = _folded(name)
     known = list(ids)
     if query in known:
         return [query]
@@ -85,7 +85,7 @@ def unknown_part(name: str, known: Iterable[str], what: str) -> tuple[str, str]:
     return f"no {what} `{name}` in the catalogue", f"{near}{' ' if near.endswith('?') else '. '}{own}"
 
 
-class PartNames(Protocol):
+class _PartNames(Protocol):
     """What validation needs of a catalogue."""
 
     def id_of(self, name: str, kinds: Iterable[str]) -> str:
@@ -102,12 +102,12 @@ class PartNaming:
     there, and is validated once more with `strict`.
     """
 
-    def __init__(self, names: PartNames, *, strict: bool = False) -> None:
+    def __init__(self, names: _PartNames, *, strict: bool = False) -> None:
         """Take a catalogue."""
         self.names, self.strict = names, strict
 
 
-class PartId:
+class _PartId:
     """Marker of a field that holds the id of a part of some kinds."""
 
     def __init__(self, *kinds: str) -> None:
@@ -135,29 +135,29 @@ class PartId:
         return name
 
 
-AcceleratorId = Annotated[Identifier, PartId("accelerator")]
+AcceleratorId = Annotated[Identifier, _PartId("accelerator")]
 """Catalogue id of an accelerator."""
-ProcessorId = Annotated[Identifier, PartId("cpu")]
+ProcessorId = Annotated[Identifier, _PartId("cpu")]
 """Catalogue id of a processor."""
-LinkId = Annotated[Identifier, PartId("link")]
+LinkId = Annotated[Identifier, _PartId("link")]
 """Catalogue id of a cable, or of fibre with transceivers."""
-ModelId = Annotated[Identifier, PartId("model")]
+ModelId = Annotated[Identifier, _PartId("model")]
 """Catalogue id of a model."""
-NicId = Annotated[Identifier, PartId("nic")]
+NicId = Annotated[Identifier, _PartId("nic")]
 """Catalogue id of a network adapter."""
-OwnershipId = Annotated[Identifier, PartId("ownership")]
+OwnershipId = Annotated[Identifier, _PartId("ownership")]
 """Catalogue id of an ownership profile."""
-PriceBookId = Annotated[Identifier, PartId("price-book")]
+PriceBookId = Annotated[Identifier, _PartId("price-book")]
 """Catalogue id of a price book."""
-ReliabilityId = Annotated[Identifier, PartId("reliability")]
+ReliabilityId = Annotated[Identifier, _PartId("reliability")]
 """Catalogue id of a reliability profile."""
-RentBookId = Annotated[Identifier, PartId("rent-book")]
+RentBookId = Annotated[Identifier, _PartId("rent-book")]
 """Catalogue id of a rent book."""
-ServerId = Annotated[Identifier, PartId("server", "storage-server")]
+ServerId = Annotated[Identifier, _PartId("server", "storage-server")]
 """Catalogue id of a server."""
-StackId = Annotated[Identifier, PartId("stack")]
+StackId = Annotated[Identifier, _PartId("stack")]
 """Catalogue id of a software stack."""
-StorageServerId = Annotated[Identifier, PartId("storage-server")]
+StorageServerId = Annotated[Identifier, _PartId("storage-server")]
 """Catalogue id of a storage server."""
-SwitchId = Annotated[Identifier, PartId("switch")]
+SwitchId = Annotated[Identifier, _PartId("switch")]
 """Catalogue id of a switch."""

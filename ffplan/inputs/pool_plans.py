@@ -55,7 +55,7 @@ class PoolPlan:
         return f"{self.copies}x{self.ways()}"
 
 
-def parse_pool(value: Any) -> PoolPlan:
+def _parse_pool(value: Any) -> PoolPlan:
     """Parse the plan of a pool.
 
     Args:
@@ -92,13 +92,13 @@ def pool_of(text: Any, place: str) -> PoolPlan:
     if isinstance(text, PoolPlan):
         return text
     try:
-        return parse_pool(text)
+        return _parse_pool(text)
     except PydanticCustomError as error:
         said = error.context or {}
         raise UsageError(f"{place}: {said['message']}; {said['remedy']}") from None
 
 
 PoolText = Annotated[
-    PoolPlan, PlainValidator(parse_pool), WithJsonSchema({"type": "string", "examples": ["4xTP8", "1xDEP32"]})
+    PoolPlan, PlainValidator(_parse_pool), WithJsonSchema({"type": "string", "examples": ["4xTP8", "1xDEP32"]})
 ]
 """A plan of a pool in a file."""

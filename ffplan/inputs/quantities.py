@@ -147,7 +147,7 @@ def parse_quantity(value: Any, dimension: Dimension) -> float:
     return result
 
 
-def is_ratio(value: Any) -> bool:
+def _is_ratio(value: Any) -> bool:
     """Return whether a value is a text such as `3:1`."""
     return isinstance(value, str) and _RATIO.fullmatch(value.strip()) is not None
 
@@ -182,7 +182,7 @@ def _part(value: Any, remedy: str) -> float:
     raise _fault("unit", f"{describe(value)} is not a share", remedy)
 
 
-def parse_fraction(value: Any) -> float:
+def _parse_fraction(value: Any) -> float:
     """Return `40 %` as 0.4; a plain number is taken as the fraction itself."""
     result = _part(value, "write a share such as `40 %` or `0.4`")
     if not 0 < result <= 2:
@@ -203,7 +203,7 @@ MOST_YEARS = 50.0
 """Longest span of ownership that is read [year]."""
 
 
-def parse_years(value: Any) -> float:
+def _parse_years(value: Any) -> float:
     """Return a span in years: `4 years`, `18 months`."""
     remedy = "write a span such as `4 years` or `18 months`"
     match = _SPAN.fullmatch(value.strip()) if isinstance(value, str) else None
@@ -304,7 +304,7 @@ Duration = Annotated[float, PlainValidator(_quantity_type(DURATION)), _unit_sche
 """A duration [s]."""
 Ratio = Annotated[float, PlainValidator(parse_ratio), _schema("`3:1`", _RATIO.pattern, number=True)]
 """A ratio, down to up [1]."""
-Fraction = Annotated[float, PlainValidator(parse_fraction), _schema("`40 %`", _PERCENT.pattern, number=True)]
+Fraction = Annotated[float, PlainValidator(_parse_fraction), _schema("`40 %`", _PERCENT.pattern, number=True)]
 """A fraction [1]."""
 
 
@@ -335,7 +335,7 @@ def money_per(per: str | None) -> tuple[PlainValidator, WithJsonSchema]:
     return PlainValidator(parse), _schema(f"`{PER_EXAMPLES.get(per, '$100')}/{per}`", rf"{_AMOUNT_SHAPE}\s*/\s*{per}")
 
 
-def parse_change(value: Any) -> float:
+def _parse_change(value: Any) -> float:
     """Return a change of a price: `-10 %` as -0.1; above -90 % and at most 300 %."""
     remedy = "write a change such as `-10 %` or `-0.1`"
     text = value.strip() if isinstance(value, str) else value
@@ -347,9 +347,11 @@ def parse_change(value: Any) -> float:
     return result
 
 
-Change = Annotated[float, PlainValidator(parse_change), _schema("`-10 %`", rf"[-+]?\s*{_PERCENT.pattern}", number=True)]
+Change = Annotated[
+    float, PlainValidator(_parse_change), _schema("`-10 %`", rf"[-+]?\s*{_PERCENT.pattern}", number=True)
+]
 """A change of a price [1]."""
 Share = Annotated[float, PlainValidator(parse_share), _schema("`40 %`", _PERCENT.pattern, number=True)]
 """A part of a whole, from 0 to 1 [1]."""
-Years = Annotated[float, PlainValidator(parse_years), _schema("`4 years` or `18 months`", _SPAN.pattern)]
+Years = Annotated[float, PlainValidator(_parse_years), _schema("`4 years` or `18 months`", _SPAN.pattern)]
 """A span [year]."""

@@ -31,7 +31,7 @@ _MILLI = 1e3
 
 
 @record
-class RequestLine:
+class _RequestLine:
     """A request of a file."""
 
     prompt: float
@@ -47,7 +47,7 @@ def _fault(name: str, line: int, message: str, remedy: str) -> InputError:
     return InputError(finding)
 
 
-def read_requests(text: str, name: str) -> list[RequestLine]:
+def read_requests(text: str, name: str) -> list[_RequestLine]:
     """Return the requests of a file.
 
     Args:
@@ -73,9 +73,9 @@ def read_requests(text: str, name: str) -> list[RequestLine]:
 
 def _checked(
     rows: list[tuple[int, dict[str, Any]]], name: str, columns: tuple[str, str, str | None], scale: float
-) -> list[RequestLine]:
+) -> list[_RequestLine]:
     prompt, output, time = columns
-    found: list[RequestLine] = []
+    found: list[_RequestLine] = []
     start = None
     for line, row in rows:
         tokens = [_tokens(row.get(column), name, line, column) for column in (prompt, output)]
@@ -86,7 +86,7 @@ def _checked(
             if found and found[-1].time is not None and at - start < found[-1].time:
                 raise _fault(name, line, "the time is before that of the line above", "sort the requests by time")
             at -= start
-        found.append(RequestLine(tokens[0], tokens[1], at))
+        found.append(_RequestLine(tokens[0], tokens[1], at))
     return found
 
 

@@ -22,7 +22,7 @@ MAX_NUMBER_LENGTH = 100
 """Longest number we read; longer ones stay text and fail as text."""
 
 
-def resolve_plain(text: str) -> Scalar:
+def _resolve_plain(text: str) -> Scalar:
     """Return the value of an unquoted scalar under the YAML 1.2 core schema."""
     if text in _NULL:
         return None

@@ -28,7 +28,7 @@ SHOWN = 6
 """Most matching names in a remedy."""
 
 
-def containing(name: str, known: Iterable[str]) -> list[str]:
+def _containing(name: str, known: Iterable[str]) -> list[str]:
     """Return the known names that contain `name`: prefix matches first, then the shortest."""
     query = name[:200].lower().replace("_", "-")
     if len(query) < LEAST:
@@ -41,7 +41,7 @@ def containing(name: str, known: Iterable[str]) -> list[str]:
 def did_you_mean(name: str, known: Iterable[str], *, what: str) -> str:
     """Return a remedy with the nearest known name, else the names that contain it, else all names."""
     names = sorted(set(known))
-    within = containing(name, names)
+    within = _containing(name, names)
     if not within and (close := nearest(name, names)):
         return f"did you mean `{close}`?"
     if within:

@@ -8,7 +8,7 @@ from pydantic import BaseModel, ValidationError
 
 from ffplan.base.errors import Finding, InputError
 from ffplan.inputs.model import names_of
-from ffplan.inputs.quantities import describe, is_ratio, printable
+from ffplan.inputs.quantities import _is_ratio, describe, printable
 from ffplan.inputs.suggest import did_you_mean, nearest
 
 if TYPE_CHECKING:
@@ -171,7 +171,7 @@ def _type_fault(document: Document, error: Any, kind: str, path: Any, value: Any
             f"`{name}`: {error['msg'][0].lower()}{error['msg'][1:]}",
             "see `ffplan catalog schema` for what is wanted",
         )
-    shape = ", a ratio" if is_ratio(value) else ", a text" if isinstance(value, str) else ""
+    shape = ", a ratio" if _is_ratio(value) else ", a text" if isinstance(value, str) else ""
     return document.finding(
         "schema-type",
         path,

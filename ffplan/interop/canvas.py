@@ -20,7 +20,7 @@ _STYLE = (
 )
 
 
-class Canvas:
+class _Canvas:
     """Collects elements, and their extent."""
 
     def __init__(self) -> None:
@@ -111,7 +111,7 @@ def rack_drawing(name: str, kinds: tuple[RackKind, ...]) -> str | None:
     """Return the drawing as SVG; None where the design says nothing of racks."""
     if not kinds:
         return None
-    canvas = Canvas()
+    canvas = _Canvas()
     canvas.text(PAD, 26, f"{name}: racks", "h")
     x, tallest = float(PAD), max(kind.height for kind in kinds)
     for kind in kinds:

@@ -15,7 +15,7 @@ import numpy as np
 from ffplan.base.formatting import listed, plural
 from ffplan.base.record import record
 from ffplan.fabric.wiring.network import LEAF, ROLES, SPINE
-from ffplan.interop.canvas import COLOURS, COLUMNS, GAP, PAD, SQUARE, Canvas
+from ffplan.interop.canvas import COLOURS, COLUMNS, GAP, PAD, SQUARE, _Canvas
 
 if TYPE_CHECKING:
     from ffplan.design.resolved import ResolvedDesign
@@ -28,7 +28,7 @@ _ROUTERS_ACROSS = 10
 _GROUP_WIDTH = 150.0
 
 
-def _draw_groups(canvas: Canvas, fabric: WiredFabric, top: float) -> None:
+def _draw_groups(canvas: _Canvas, fabric: WiredFabric, top: float) -> None:
     """Draw one plane of a dragonfly.
 
     Args:
@@ -141,7 +141,7 @@ def _pod_width(design: ResolvedDesign, pod: _Pod) -> float:
 
 
 def _draw_pod(
-    canvas: Canvas, place: tuple[float, float], width: float, design: ResolvedDesign, pod: _Pod, name: str
+    canvas: _Canvas, place: tuple[float, float], width: float, design: ResolvedDesign, pod: _Pod, name: str
 ) -> float:
     """Draw a pod; return its height."""
     x, y = place
@@ -170,7 +170,7 @@ def _draw_pod(
 
 
 def _draw_zone(
-    canvas: Canvas,
+    canvas: _Canvas,
     place: tuple[float, float],
     design: ResolvedDesign,
     fabric: WiredFabric,
@@ -230,7 +230,7 @@ def _rails(design: ResolvedDesign, fabric: WiredFabric) -> str:
     return "; each plane is one rail" if rails == 1 else f"; each plane carries {rails} rails"
 
 
-def _legend(canvas: Canvas, fabric: WiredFabric, y: float) -> None:
+def _legend(canvas: _Canvas, fabric: WiredFabric, y: float) -> None:
     x, s = float(PAD), fabric.network.switches
     for role in COLOURS:
         if role in ROLES and (s.role == ROLES.index(role)).any():
@@ -245,7 +245,7 @@ _LABELS = {"interzone": "between zones"}
 """Words of roles whose names are not words."""
 
 
-def _draw_between(canvas: Canvas, fabric: WiredFabric, y: float, spans: list[tuple[float, float]]) -> None:
+def _draw_between(canvas: _Canvas, fabric: WiredFabric, y: float, spans: list[tuple[float, float]]) -> None:
     """Draw the switches between zones, over all of them, with a bundle to each."""
     left, right = spans[0][0], spans[-1][0] + spans[-1][1]
     canvas.box(left, y, right - left, 44)
@@ -260,7 +260,7 @@ def _draw_between(canvas: Canvas, fabric: WiredFabric, y: float, spans: list[tup
 
 def drawing(design: ResolvedDesign, fabric: WiredFabric) -> str:
     """Return the drawing as SVG."""
-    canvas = Canvas()
+    canvas = _Canvas()
     trees = fabric.trees[: fabric.zones]
     canvas.text(PAD, 26, design.spec.name, "h")
     s = fabric.network.switches

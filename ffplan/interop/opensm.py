@@ -14,7 +14,7 @@ from ffplan.base.record import record
 from ffplan.fabric.routing.forwarding import Forwarding
 from ffplan.fabric.wiring.network import LEAF
 from ffplan.interop.exported import netlist
-from ffplan.interop.programs import find_library, find_program, run_program, running, wait_for
+from ffplan.interop.programs import _find_library, _find_program, _run_program, _wait_for, running
 
 if TYPE_CHECKING:
     from ffplan.base.array_math import Bools, Ints
@@ -57,7 +57,7 @@ class Subnet:
     tables: Forwarding | None
 
 
-def bring_up(network: Network, names: Names, inside: Bools, run: tuple[str, float], *, rooted: bool = False) -> Subnet:
+def _bring_up(network: Network, names: Names, inside: Bools, run: tuple[str, float], *, rooted: bool = False) -> Subnet:
     """Bring up part of a fabric with OpenSM and read back its forwarding tables.
 
     Args:
@@ -69,8 +69,8 @@ def bring_up(network: Network, names: Names, inside: Bools, run: tuple[str, floa
         UsageError: where a program is missing, fails or takes too long.
     """
     engine, limit_s = run
-    ibsim, opensm = find_program("ibsim", "ibsim-utils"), find_program("opensm", "opensm")
-    library = find_library("libumad2sim.so", "libumad2sim0")
+    ibsim, opensm = _find_program("ibsim", "ibsim-utils"), _find_program("opensm", "opensm")
+    library = _find_library("libumad2sim.so", "libumad2sim0")
     first = len(network.switches)
     hosts, switches = np.flatnonzero(inside[first:]), np.flatnonzero(inside[:first])
     with tempfile.TemporaryDirectory(prefix="ffplan-opensm-") as scratch:
@@ -81,9 +81,11 @@ def bring_up(network: Network, names: Names, inside: Bools, run: tuple[str, floa
         common = {"IBSIM_SOCKNAME": socket}
         sizes = ["-N", str(len(hosts) + len(switches) + 8), "-S", str(len(switches) + 8), "-P", str(ports + 64)]
         with running(
-            [find_program("stdbuf", "coreutils"), "-oL", ibsim, "-s", "-n", *sizes, "net"], folder, "ibsim.log", common
+            [_find_program("stdbuf", "coreutils"), "-oL", ibsim, "-s", "-n", *sizes, "net"], folder, "ibsim.log", common
         ) as job:
-            wait_for(lambda: b"simulator ready" in job.log.read_bytes(), job, limit_s, "ibsim did not read the netlist")
+            _wait_for(
+                lambda: b"simulator ready" in job.log.read_bytes(), job, limit_s, "ibsim did not read the netlist"
+            )
             host, port = names.endpoint(int(hosts[0]))
             env = {
                 **common,
@@ -97,7 +99,7 @@ def bring_up(network: Network, names: Names, inside: Bools, run: tuple[str, floa
                 roots = _FIRST_GUID + np.searchsorted(switches, _roots(network, inside))
                 (folder / "roots").write_text("".join(f"{guid:#x}\n" for guid in roots.tolist()))
                 command += ["-a", str(folder / "roots")]
-            run_program(command, folder, limit_s, env)
+            _run_program(command, folder, limit_s, env)
         return _read(network, names, inside, folder)
 
 
@@ -154,7 +156,7 @@ def _read_tables(text: str, network: Network, names: Names, inside: Bools) -> Fo
     return Forwarding(switches, endpoints, table)
 
 
-def expected_ranks(network: Network, inside: Bools) -> tuple[int, ...]:
+def _expected_ranks(network: Network, inside: Bools) -> tuple[int, ...]:
     """Return the switches of each tier of the subnet, roots first, as OpenSM counts them."""
     roles = network.switches.role[inside[: len(network.switches)]]
     counts = np.bincount(roles, minlength=LEAF + 3)[:3]

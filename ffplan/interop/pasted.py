@@ -82,7 +82,7 @@ _KINDS = (
 
 
 @record
-class Prefix:
+class _Prefix:
     """What stands in front of the lines of a text."""
 
     pattern: re.Pattern[str]
@@ -93,7 +93,7 @@ class Prefix:
         return line[match.end() :] if match else line
 
 
-def _found(kind: _Kind, lines: Sequence[str]) -> Prefix | None:
+def _found(kind: _Kind, lines: Sequence[str]) -> _Prefix | None:
     """Return a kind of prefix as lines have it, with the blank behind it if all have one; None if too few have it.
 
     Args:
@@ -106,10 +106,10 @@ def _found(kind: _Kind, lines: Sequence[str]) -> Prefix | None:
         return None
     behind = [match.string[match.end() : match.end() + 1] for match in matches]
     blank = "[ \t]?" if all(sign in (" ", "\t", "\n", "") for sign in behind) else ""
-    return Prefix(re.compile(re.escape(marks.pop()) + kind.pattern + blank))
+    return _Prefix(re.compile(re.escape(marks.pop()) + kind.pattern + blank))
 
 
-def prefixes_of(text: str) -> tuple[Prefix, ...]:
+def _prefixes_of(text: str) -> tuple[_Prefix, ...]:
     """Return the prefixes that the lines of a text share, in the order in which they stand.
 
     Args:
@@ -118,7 +118,7 @@ def prefixes_of(text: str) -> tuple[Prefix, ...]:
     lines = [line for line in text.split("\n") if line.strip()]
     if len(lines) > _SAMPLE:
         lines = lines[: _SAMPLE // 2] + lines[_SAMPLE // 2 :: len(lines) // (_SAMPLE // 2)]
-    found: list[Prefix] = []
+    found: list[_Prefix] = []
     for _ in range(_ROUNDS):
         prefix = next((prefix for kind in _KINDS if (prefix := _found(kind, lines)) is not None), None)
         if prefix is None:
@@ -128,7 +128,7 @@ def prefixes_of(text: str) -> tuple[Prefix, ...]:
     return tuple(found)
 
 
-def without(prefixes: Sequence[Prefix], lines: Iterable[str]) -> Iterator[str]:
+def without(prefixes: Sequence[_Prefix], lines: Iterable[str]) -> Iterator[str]:
     """Yield lines without their prefixes."""
     for line in lines:
         rest = line
@@ -137,7 +137,7 @@ def without(prefixes: Sequence[Prefix], lines: Iterable[str]) -> Iterator[str]:
         yield rest
 
 
-def cleaned(text: str) -> str:
+def _cleaned(text: str) -> str:
     """Remove the byte-order mark, terminal codes, NUL and carriage returns.
 
     Args:
@@ -150,9 +150,9 @@ def cleaned(text: str) -> str:
     return unix_lines(text)
 
 
-def unprefixed(text: str) -> str:
+def _unprefixed(text: str) -> str:
     """Remove what stands in front of the lines of a text that is clean."""
-    prefixes = prefixes_of(text)
+    prefixes = _prefixes_of(text)
     return "\n".join(without(prefixes, text.split("\n"))) if prefixes else text
 
 
@@ -161,7 +161,7 @@ def _marks(lines: list[str]) -> list[int]:
     return [number for number, line in enumerate(lines) if _FENCE.match(line)]
 
 
-def unfenced(text: str) -> tuple[str, int]:
+def _unfenced(text: str) -> tuple[str, int]:
     """Blank what stands outside the blocks of code of Markdown, such as the prose of an issue; count its lines [1].
 
     With one mark alone, since the paste was cut, the longer side is the block.
@@ -177,7 +177,7 @@ def unfenced(text: str) -> tuple[str, int]:
     return "\n".join(line if number in kept else "" for number, line in enumerate(lines)), around
 
 
-def read_pasted(read: Callable[[str], T], text: str) -> tuple[T, int]:
+def _read_pasted(read: Callable[[str], T], text: str) -> tuple[T, int]:
     """Return what a reader makes of a text; if it refuses that, of it without what surrounds the lines.
 
     The lines around the blocks are counted [1].
@@ -189,16 +189,16 @@ def read_pasted(read: Callable[[str], T], text: str) -> tuple[T, int]:
     try:
         return read(plain), 0
     except InputError:
-        bare, around = unfenced(unprefixed(cleaned(plain)))
+        bare, around = _unfenced(_unprefixed(_cleaned(plain)))
         with suppress(InputError):
             if bare != plain:
                 return read(bare), around
         raise
 
 
-def as_pasted(text: str) -> str:
+def _as_pasted(text: str) -> str:
     """Return a text as its program wrote it, without prefixes and marks of Markdown; prose around it stays."""
-    lines = unprefixed(cleaned(text)).split("\n")
+    lines = _unprefixed(_cleaned(text)).split("\n")
     for number in _marks(lines):
         lines[number] = ""
     return "\n".join(lines)

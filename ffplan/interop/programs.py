@@ -28,25 +28,25 @@ _asked: list[int] = []
 
 
 @record
-class RunningProgram:
+class _RunningProgram:
     """A program in the background."""
 
     log: Path
     process: subprocess.Popen[bytes]
 
 
-class ProgramError(UsageError):
+class _ProgramError(UsageError):
     """A program failed."""
 
 
-class TimeLimitError(ProgramError):
+class _TimeLimitError(_ProgramError):
     """A program took longer than it may."""
 
     def __init__(self, what: str, limit_s: float) -> None:
         super().__init__(f"ffplan fabric verify: {what} {limit_s:g} s; allow more with `--limit`")
 
 
-def find_program(name: str, package: str) -> str:
+def _find_program(name: str, package: str) -> str:
     """Return the path of a program.
 
     Raises:
@@ -61,7 +61,7 @@ def find_program(name: str, package: str) -> str:
     return program
 
 
-def find_library(name: str, package: str) -> str:
+def _find_library(name: str, package: str) -> str:
     """Return the path of a shared library below /usr/lib.
 
     Raises:
@@ -110,7 +110,7 @@ def _leave_if_asked() -> None:
 
 
 @contextlib.contextmanager
-def running(command: list[str], folder: Path, log: str, env: dict[str, str] | None = None) -> Iterator[RunningProgram]:
+def running(command: list[str], folder: Path, log: str, env: dict[str, str] | None = None) -> Iterator[_RunningProgram]:
     """Run a program in the background of a block; its output goes to `folder/log`, and it is stopped at the end.
 
     Raises:
@@ -129,10 +129,10 @@ def running(command: list[str], folder: Path, log: str, env: dict[str, str] | No
                     env={**os.environ, **(env or {})},
                 )
         except OSError as error:
-            raise ProgramError(f"ffplan fabric verify: `{command[0]}` cannot be started: {error.strerror}") from None
+            raise _ProgramError(f"ffplan fabric verify: `{command[0]}` cannot be started: {error.strerror}") from None
         try:
             _leave_if_asked()
-            yield RunningProgram(output, process)
+            yield _RunningProgram(output, process)
         finally:
             process.terminate()
             try:
@@ -142,7 +142,7 @@ def running(command: list[str], folder: Path, log: str, env: dict[str, str] | No
                 process.wait()
 
 
-def run_program(command: list[str], folder: Path, limit_s: float, env: dict[str, str] | None = None) -> str:
+def _run_program(command: list[str], folder: Path, limit_s: float, env: dict[str, str] | None = None) -> str:
     """Run a program to its end; return its output.
 
     Raises:
@@ -162,16 +162,16 @@ def run_program(command: list[str], folder: Path, limit_s: float, env: dict[str,
             env={**os.environ, **(env or {})},
         )
     except subprocess.TimeoutExpired:
-        raise TimeLimitError(f"`{name}` took longer than", limit_s) from None
+        raise _TimeLimitError(f"`{name}` took longer than", limit_s) from None
     except OSError as error:
-        raise ProgramError(f"ffplan fabric verify: `{name}` cannot be started: {error.strerror}") from None
+        raise _ProgramError(f"ffplan fabric verify: `{name}` cannot be started: {error.strerror}") from None
     if done.returncode:
         last = (done.stderr or done.stdout).strip().splitlines()[-1:] or ["no message"]
-        raise ProgramError(f"ffplan fabric verify: `{name}` ended with exit code {done.returncode}: {last[0]}")
+        raise _ProgramError(f"ffplan fabric verify: `{name}` ended with exit code {done.returncode}: {last[0]}")
     return done.stdout
 
 
-def wait_for(ready: Callable[[], bool], job: RunningProgram, limit_s: float, what: str) -> None:
+def _wait_for(ready: Callable[[], bool], job: _RunningProgram, limit_s: float, what: str) -> None:
     """Wait until something holds while a job runs.
 
     Args:
@@ -187,7 +187,7 @@ def wait_for(ready: Callable[[], bool], job: RunningProgram, limit_s: float, wha
     while not ready():
         if job.process.poll() is not None:
             last = job.log.read_text(errors="replace").strip().splitlines()[-1:] or ["no message"]
-            raise ProgramError(f"ffplan fabric verify: {what}: {last[0]}")
+            raise _ProgramError(f"ffplan fabric verify: {what}: {last[0]}")
         if time.monotonic() > end:
-            raise TimeLimitError(f"{what} within", limit_s)
+            raise _TimeLimitError(f"{what} within", limit_s)
         time.sleep(0.02)

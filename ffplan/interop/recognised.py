@@ -52,7 +52,7 @@ _PROGRAMS = (
 _KNOWN = tuple((name, re.compile(mark, re.MULTILINE), instead) for name, mark, instead in _PROGRAMS)
 
 
-def recognised(text: str, door: Door) -> tuple[str, str] | None:
+def _recognised(text: str, door: Door) -> tuple[str, str] | None:
     """Return what a text is that a reader does not take, and what to give in its place; None if it is unknown.
 
     Args:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 @record
-class TreeSwitch:
+class _TreeSwitch:
     """One line of `topology.conf`."""
 
     name: str
@@ -47,11 +47,11 @@ def _leaves_of(fabric: WiredFabric, names: Names) -> dict[int, list[str]]:
     return leaves
 
 
-def tree(fabric: WiredFabric, names: Names) -> list[TreeSwitch]:
+def tree(fabric: WiredFabric, names: Names) -> list[_TreeSwitch]:
     """Return the tree, leaves first, roots last."""
     switches = fabric.network.switches
     leaves = _leaves_of(fabric, names)
-    lines = [TreeSwitch(names.switch(leaf), tuple(leaves[leaf]), ()) for leaf in sorted(leaves)]
+    lines = [_TreeSwitch(names.switch(leaf), tuple(leaves[leaf]), ()) for leaf in sorted(leaves)]
     roots, word = [], "pod" if fabric.trees else "group"
     for zone in sorted({int(switches.zone[leaf]) for leaf in leaves}):
         inside = [leaf for leaf in sorted(leaves) if switches.zone[leaf] == zone]
@@ -63,14 +63,14 @@ def tree(fabric: WiredFabric, names: Names) -> list[TreeSwitch]:
             for pod in pods:
                 name = f"{prefix}{word}-{pod + 1:0{len(str(max(pods) + 1))}}"
                 pod_leaves = tuple(names.switch(leaf) for leaf in inside if switches.pod[leaf] == pod)
-                lines.append(TreeSwitch(name, (), pod_leaves))
+                lines.append(_TreeSwitch(name, (), pod_leaves))
                 below.append(name)
         if len(below) > 1:
-            lines.append(TreeSwitch(f"{prefix}fabric", (), tuple(below)))
+            lines.append(_TreeSwitch(f"{prefix}fabric", (), tuple(below)))
             below = [f"{prefix}fabric"]
         roots += below
     if fabric.interzone and len(roots) > 1:
-        lines.append(TreeSwitch("interzone", (), tuple(roots)))
+        lines.append(_TreeSwitch("interzone", (), tuple(roots)))
     return lines
 
 

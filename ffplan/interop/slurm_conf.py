@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ffplan.base.formatting import first_few, plural
 from ffplan.base.hostlist import unfold
 from ffplan.base.record import record
-from ffplan.interop.slurm_includes import Includes, fault
+from ffplan.interop.slurm_includes import _fault, _Includes
 from ffplan.results.slurm_topology import SlurmBlock, SlurmSwitch, SlurmTopology
 
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ _OWN = ("clustername", "slurmctldhost", "nodename", "partitionname", "topologypl
 
 
 @record
-class _Row:
+class _StatedNode:
     """A line of the file, or an item of the YAML."""
 
     file: str
@@ -124,7 +124,7 @@ class _Row:
     switches: tuple[str, ...]
 
 
-class Reader:
+class _Reader:
     """Names of a file so far."""
 
     def __init__(self, file: str) -> None:
@@ -139,9 +139,9 @@ class Reader:
         inside = "" if self.file == self.top else f"{self.file}, "
         self.remarks.append(f"{inside}line {line}: {message}")
 
-    def row(self, line: int, name: str, nodes: tuple[str, ...], switches: tuple[str, ...]) -> _Row:
+    def row(self, line: int, name: str, nodes: tuple[str, ...], switches: tuple[str, ...]) -> _StatedNode:
         """Return a row of the file that is being read."""
-        return _Row(file=self.file, line=line, name=name, nodes=nodes, switches=switches)
+        return _StatedNode(file=self.file, line=line, name=name, nodes=nodes, switches=switches)
 
     def hosts(self, value: object, line: int) -> tuple[str, ...]:
         """Return the names of a host list, or of several in a list.
@@ -154,9 +154,9 @@ class Reader:
         try:
             names = unfold(_COMMAS.sub(",", shown).strip(","), _MOST_NAMES - self.names)
         except ValueError as error:
-            raise fault(self.file, line, str(error), "write names as n[001-018,020]") from None
+            raise _fault(self.file, line, str(error), "write names as n[001-018,020]") from None
         if odd := next((name for name in names if not _NAME.fullmatch(name)), None):
-            raise fault(self.file, line, f"`{odd[:60]}` is not a name", "write names as n[001-018,020], with commas")
+            raise _fault(self.file, line, f"`{odd[:60]}` is not a name", "write names as n[001-018,020], with commas")
         self.names += len(names)
         return tuple(names)
 
@@ -169,10 +169,10 @@ class Reader:
         parts = text if isinstance(text, list) else str(text).split(",")
         digits = [str(part).strip() for part in parts]
         if not all(re.fullmatch("[0-9]{1,9}", part) for part in digits):
-            raise fault(self.file, line, f"`{str(text)[:40]}` is not a list of block sizes", "write them as 18,36,72")
+            raise _fault(self.file, line, f"`{str(text)[:40]}` is not a list of block sizes", "write them as 18,36,72")
         return tuple(map(int, digits))
 
-    def topology(self, name: str, kind: Any, rows: list[_Row], sizes: tuple[int, ...] = ()) -> SlurmTopology:
+    def topology(self, name: str, kind: Any, rows: list[_StatedNode], sizes: tuple[int, ...] = ()) -> SlurmTopology:
         """Return a topology; what Slurm would refuse of it is remarked.
 
         Raises:
@@ -180,7 +180,7 @@ class Reader:
         """
         levels = _levels_of({row.name: row.switches for row in rows}) if kind == "tree" else {}
         if levels is None:
-            raise fault(rows[0].file, rows[0].line, "some switches are below themselves", "correct `Switches`")
+            raise _fault(rows[0].file, rows[0].line, "some switches are below themselves", "correct `Switches`")
         switches = tuple(SlurmSwitch(row.name, levels[row.name], row.nodes, row.switches) for row in rows if levels)
         blocks = tuple(SlurmBlock(row.name, row.nodes) for row in rows if kind == "block")
         named = {node for row in rows for node in row.nodes}
@@ -199,7 +199,7 @@ class Reader:
         return topology
 
 
-def _fields(reader: Reader, line: int, row: str) -> dict[str, str]:
+def _fields(reader: _Reader, line: int, row: str) -> dict[str, str]:
     """Return the values of a line by their keys in lower case.
 
     Raises:
@@ -209,10 +209,12 @@ def _fields(reader: Reader, line: int, row: str) -> dict[str, str]:
     fields = dict(pairs)
     if not set(fields) & {"switchname", "blockname", "blocksizes", "blocklevels"}:
         hint = "; this is slurm.conf" if set(fields) & set(_OWN) else ""
-        raise fault(reader.file, line, f"`{row[:60]}` is not a topology line{hint}")
+        raise _fault(reader.file, line, f"`{row[:60]}` is not a topology line{hint}")
     twice = [name for name, count in Counter(name for name, _ in pairs).items() if count > 1]
     if twice:
-        raise fault(reader.file, line, f"`{twice[0]}` appears twice in a line", "write each switch or block on its own")
+        raise _fault(
+            reader.file, line, f"`{twice[0]}` appears twice in a line", "write each switch or block on its own"
+        )
     if odd := sorted(set(fields) - set(_KEYS)):
         reader.remark(line, f"`{odd[0]}` is unknown here; it is skipped")
     if loose := _WORD.sub("", row).split():
@@ -220,7 +222,7 @@ def _fields(reader: Reader, line: int, row: str) -> dict[str, str]:
     return fields
 
 
-def topologies_of_conf(reader: Reader, text: str, first: int, includes: Includes) -> list[SlurmTopology]:
+def _topologies_of_conf(reader: _Reader, text: str, first: int, includes: _Includes) -> list[SlurmTopology]:
     """Return the topologies of a `topology.conf`: a tree, or blocks.
 
     Args:
@@ -230,8 +232,8 @@ def topologies_of_conf(reader: Reader, text: str, first: int, includes: Includes
     Raises:
         InputError: located, at a line that is of neither.
     """
-    switches: list[_Row] = []
-    blocks: list[_Row] = []
+    switches: list[_StatedNode] = []
+    blocks: list[_StatedNode] = []
     sizes: tuple[int, ...] = ()
     printed: set[int] = set()
     """Sizes of blocks that scontrol prints with each block, and with each sum of blocks."""
@@ -239,7 +241,7 @@ def topologies_of_conf(reader: Reader, text: str, first: int, includes: Includes
     for conf_line in includes.lines(text, first):
         reader.file, line, row = conf_line.file, conf_line.line, conf_line.text
         if not begun and "=" not in row and not conf_line.rest:  # a prompt, or what stands above a listing
-            odd = odd or fault(conf_line.file, line, f"`{row[:60]}` is not a topology line")
+            odd = odd or _fault(conf_line.file, line, f"`{row[:60]}` is not a topology line")
             reader.remark(line, f"`{row[:60]}` is not a topology line; it is skipped")
             continue
         begun = True
@@ -265,5 +267,5 @@ def topologies_of_conf(reader: Reader, text: str, first: int, includes: Includes
     if not topologies and odd is not None:
         raise odd
     if not topologies:
-        raise fault(reader.file, first, "this file names no switch and no block")
+        raise _fault(reader.file, first, "this file names no switch and no block")
     return topologies

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 from ffplan.base.files import text_of
 from ffplan.base.formatting import plural
 from ffplan.inputs.document import parse_document
-from ffplan.interop.pasted import read_pasted
-from ffplan.interop.slurm_conf import Reader, topologies_of_conf
-from ffplan.interop.slurm_includes import Includes, fault
+from ffplan.interop.pasted import _read_pasted
+from ffplan.interop.slurm_conf import _Reader, _topologies_of_conf
+from ffplan.interop.slurm_includes import _fault, _Includes
 from ffplan.results.design import SCHEMA_VERSION
 from ffplan.results.slurm_topology import SlurmTopologyReport
 
@@ -41,25 +41,25 @@ def read_slurm(data: bytes, file: str) -> SlurmTopologyReport:
     """
     text = text_of(data)
     if text is None:
-        raise fault(file, 1, "this is no text")
-    report, around = read_pasted(lambda plain: _report(plain, file), text)
+        raise _fault(file, 1, "this is no text")
+    report, around = _read_pasted(lambda plain: _report(plain, file), text)
     passed = (f"skipped {plural(around, 'line')} around the blocks of code",) * bool(around)
     return replace(report, remarks=(*passed, *report.remarks))
 
 
 def _report(text: str, file: str) -> SlurmTopologyReport:
-    reader = Reader(file)
-    topologies = _topologies(reader, text, 1, Includes(file))
+    reader = _Reader(file)
+    topologies = _topologies(reader, text, 1, _Includes(file))
     if not any(topology.nodes for topology in topologies) and any(
         topology.switches or topology.blocks for topology in topologies
     ):
-        raise fault(file, 1, "no switch and no block has nodes")
+        raise _fault(file, 1, "no switch and no block has nodes")
     return SlurmTopologyReport(
         schema_version=SCHEMA_VERSION, file=file, topologies=tuple(topologies), remarks=tuple(reader.remarks)
     )
 
 
-def _topologies(reader: Reader, text: str, first: int, includes: Includes) -> list[SlurmTopology]:
+def _topologies(reader: _Reader, text: str, first: int, includes: _Includes) -> list[SlurmTopology]:
     """Return the topologies of a text: of YAML or JSON by how its first line starts, else of `topology.conf`.
 
     Args:
@@ -71,10 +71,10 @@ def _topologies(reader: Reader, text: str, first: int, includes: Includes) -> li
         InputError: located, if the text is neither.
     """
     line = next((line for line in text.splitlines() if line.strip() and not line.lstrip().startswith("#")), "")
-    return _of_yaml(reader, text) if _YAML.match(line) else topologies_of_conf(reader, text, first, includes)
+    return _of_yaml(reader, text) if _YAML.match(line) else _topologies_of_conf(reader, text, first, includes)
 
 
-def _documents(reader: Reader, text: str) -> list[Document]:
+def _documents(reader: _Reader, text: str) -> list[Document]:
     """Return the YAML documents of a text, as `helm template` joins them; lines keep their numbers."""
     lines = text.splitlines(keepends=True)
     starts = [0, *(place for place, line in enumerate(lines) if _PART.match(line)), len(lines)]
@@ -98,7 +98,7 @@ def _config_maps(document: Document) -> list[tuple[tuple[str | int, ...], dict[s
     ]
 
 
-def _of_yaml(reader: Reader, text: str) -> list[SlurmTopology]:
+def _of_yaml(reader: _Reader, text: str) -> list[SlurmTopology]:
     """Return the topologies of a `topology.yaml`, or of the file that a ConfigMap holds.
 
     Raises:
@@ -117,17 +117,17 @@ def _of_yaml(reader: Reader, text: str) -> list[SlurmTopology]:
         lines = text.splitlines()
         starts = {name: document.place((*place, name))[0] for name in held}
         files = {name: (line + bool(_BLOCK.search(lines[line - 1])), held[name]) for name, line in starts.items()}
-        return _topologies(reader, held[key], files[key][0], Includes(reader.file, files))
+        return _topologies(reader, held[key], files[key][0], _Includes(reader.file, files))
     if maps:
-        raise fault(reader.file, 1, "the ConfigMap holds no topology.conf")
+        raise _fault(reader.file, 1, "the ConfigMap holds no topology.conf")
     for document in documents:
         items = document.data if isinstance(document.data, list) else [document.data]
         if items and all(isinstance(entry, dict) and any(form in entry for form in _FORMS) for entry in items):
             return [_of_item(reader, entry, document.place((place,))[0]) for place, entry in enumerate(items)]
-    raise fault(reader.file, 1, "this YAML has no topologies")
+    raise _fault(reader.file, 1, "this YAML has no topologies")
 
 
-def _of_item(reader: Reader, entry: dict[str, Any], line: int) -> SlurmTopology:
+def _of_item(reader: _Reader, entry: dict[str, Any], line: int) -> SlurmTopology:
     """Return a topology of a `topology.yaml`."""
     kind = next(form for form in _FORMS if form in entry)
     name = str(entry.get("topology", ""))
@@ -142,7 +142,7 @@ def _of_item(reader: Reader, entry: dict[str, Any], line: int) -> SlurmTopology:
     list_of, title = ("switches", "switch") if kind == "tree" else ("blocks", "block")
     listed_rows = content.get(list_of)
     if not isinstance(listed_rows, list) or not all(isinstance(row, dict) and row.get(title) for row in listed_rows):
-        raise fault(reader.file, line, f"`{kind}` of `{name}` has no list of {plural(2, title, list_of)[2:]}")
+        raise _fault(reader.file, line, f"`{kind}` of `{name}` has no list of {plural(2, title, list_of)[2:]}")
     rows = [
         reader.row(line, switch, reader.hosts(row.get("nodes"), line), reader.hosts(row.get("children"), line))
         for row in listed_rows

@@ -23,7 +23,7 @@ _INCLUDE = re.compile(r"include\s+(\S+)\s*(.*)", re.IGNORECASE)
 _HASH = re.compile(r"(?<!\\)#.*")
 
 
-def fault(file: str, line: int, message: str, remedy: str = _HOW) -> InputError:
+def _fault(file: str, line: int, message: str, remedy: str = _HOW) -> InputError:
     """Return a located fault of a topology file."""
     return located("file-slurm", file, (line, 1), message, remedy)
 
@@ -59,7 +59,7 @@ def _joined(text: str, first: int) -> Iterator[tuple[int, str]]:
         yield start, held.strip()
 
 
-class Includes:
+class _Includes:
     """The files that a configuration may include: from its folder, or from its ConfigMap.
 
     Slurm 22.05 looks for a file in the folder of the one that includes it (tried); this class takes the first folder.
@@ -95,7 +95,7 @@ class Includes:
                 continue
             key, shown, start, inner = self._read(name := match[1], file, line)
             if key in (known for known, _, _ in open_files):
-                raise fault(file, line, f"`{name[:60]}` includes itself", "remove this `Include`")
+                raise _fault(file, line, f"`{name[:60]}` includes itself", "remove this `Include`")
             if match[2]:
                 yield _ConfLine(file, line, "", match[2])
             open_files.append((key, shown, _joined(inner, start)))
@@ -108,10 +108,10 @@ class Includes:
         """
         self.left_files -= 1
         if self.left_files < 0:
-            raise fault(file, line, f"more than {_MOST_FILES:,} files are included", "merge them into one file")
+            raise _fault(file, line, f"more than {_MOST_FILES:,} files are included", "merge them into one file")
         if self.held is not None:
             if name not in self.held:
-                raise fault(file, line, f"`{name[:60]}` is included, but the ConfigMap lacks it", "add it to `data`")
+                raise _fault(file, line, f"`{name[:60]}` is included, but the ConfigMap lacks it", "add it to `data`")
             start, text = self.held[name]
             self._count(len(text), file, line)
             return name, self.file, start, text
@@ -121,21 +121,21 @@ class Includes:
         raw = self._bytes(path, name, file, line)
         self._count(len(raw), file, line)
         if (content := text_of(raw)) is None:
-            raise fault(str(path), 1, "this is no text")
+            raise _fault(str(path), 1, "this is no text")
         return str(path.resolve()), str(path), 1, content
 
     def _bytes(self, path: Path, name: str, file: str, line: int) -> bytes:
         beside = "put it beside the file that includes it, or correct the name: Slurm takes no quotes and no patterns"
         try:
             if not stat.S_ISREG(path.stat().st_mode):
-                raise fault(file, line, f"`{name[:60]}` is included, but is not a regular file", beside)
+                raise _fault(file, line, f"`{name[:60]}` is included, but is not a regular file", beside)
             raw = read_limited(path, MOST_BYTES)
         except (OSError, ValueError) as error:
             why = getattr(error, "strerror", None) or str(error)
-            raise fault(file, line, f"`{name[:60]}` is included, but cannot be read: {why}", beside) from None
+            raise _fault(file, line, f"`{name[:60]}` is included, but cannot be read: {why}", beside) from None
         return raw if raw is not None else b" " * (MOST_BYTES + 1)
 
     def _count(self, size: int, file: str, line: int) -> None:
         self.left_bytes -= size
         if self.left_bytes < 0:
-            raise fault(file, line, f"the included files have more than {MOST_BYTES / 2**20:g} MiB")
+            raise _fault(file, line, f"the included files have more than {MOST_BYTES / 2**20:g} MiB")

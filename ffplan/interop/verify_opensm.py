@@ -17,7 +17,7 @@ from ffplan.fabric.sizing.striping import striping_notes
 from ffplan.fabric.wiring.network import CORE, ROLES
 from ffplan.interop import opensm
 from ffplan.interop.exported import subnet
-from ffplan.interop.programs import TimeLimitError
+from ffplan.interop.programs import _TimeLimitError
 from ffplan.results.design import SCHEMA_VERSION
 from ffplan.results.fabric import Check, VerifyReport
 
@@ -188,8 +188,8 @@ def _subnet(
         )
         raise UsageError(f"ffplan fabric verify: {problem}: split it into planes or zones, or join subnets by routers")
     first = len(network.switches)
-    ranks = opensm.expected_ranks(network, inside)
-    seen, refused = opensm.bring_up(network, names, inside, run), ""
+    ranks = opensm._expected_ranks(network, inside)
+    seen, refused = opensm._bring_up(network, names, inside, run), ""
     if (
         engine == "ftree"
         and len(ranks) > 1
@@ -197,7 +197,7 @@ def _subnet(
         and (seen.engine, seen.switches_by_rank) != (engine, ranks)
     ):
         refused = seen.reason or f"it finds tiers of {' + '.join(map(str, seen.switches_by_rank)) or 'nothing'}"
-        rooted = opensm.bring_up(network, names, inside, run, rooted=True)
+        rooted = opensm._bring_up(network, names, inside, run, rooted=True)
         seen, refused = (rooted, refused) if rooted.engine == engine else (seen, "")
     checks = [
         _check(title, "subnet comes up", "yes", "yes" if seen.up else "no"),
@@ -288,7 +288,7 @@ def verify_opensm(
         step(number, len(parts), "subnets")
         try:
             version, subnet_checks, refused = _subnet(design, fabric, names, part, (engine, limit_s))
-        except TimeLimitError as error:
+        except _TimeLimitError as error:
             if len(engines) == 1:
                 raise UsageError(f"{error}{_faster(fabric) if engine in _SLOW_ENGINES else ''}") from None
             late.append(_title(fabric, part, engine))

@@ -15,7 +15,7 @@ from ffplan.base.formatting import data_size, duration, percent
 from ffplan.base.record import record
 from ffplan.fabric.routing.job_loads import JobNodes, all_nodes, flows_of, pick_job
 from ffplan.fabric.routing.link_loads import flow_loads, outcome
-from ffplan.interop.programs import find_program, run_program
+from ffplan.interop.programs import _find_program, _run_program
 from ffplan.results.design import SCHEMA_VERSION
 from ffplan.results.fabric import Check, VerifyReport
 
@@ -89,7 +89,7 @@ def _version(limit_s: float) -> str:
     Raises:
         UsageError: if SimGrid is missing.
     """
-    text = run_program([find_program("smpirun", _PACKAGE), "-version"], Path.cwd(), limit_s)
+    text = _run_program([_find_program("smpirun", _PACKAGE), "-version"], Path.cwd(), limit_s)
     match = re.search(r"[0-9]+\.[0-9]+(\.[0-9]+)?", text)
     return match[0] if match else ""
 
@@ -100,10 +100,10 @@ def _prepare(router: Routing, ranks: Ints, folder: Path, limit_s: float) -> None
     Raises:
         UsageError: where a program is missing, fails or takes too long.
     """
-    find_program("cc", "gcc")
+    _find_program("cc", "gcc")
     (folder / "platform.xml").write_text("".join(_platform(router, ranks)))
     (folder / "hosts").write_text("".join(f"r{rank}\n" for rank in range(len(ranks))))
-    run_program([find_program("smpicc", _PACKAGE), "-O2", str(_PROGRAM), "-o", "traffic"], folder, limit_s)
+    _run_program([_find_program("smpicc", _PACKAGE), "-O2", str(_PROGRAM), "-o", "traffic"], folder, limit_s)
 
 
 def _simulate(folder: Path, ranks: int, links: int, what: list[str], limit_s: float) -> _Simulated:
@@ -119,8 +119,8 @@ def _simulate(folder: Path, ranks: int, links: int, what: list[str], limit_s: fl
         UsageError: if the program fails, takes too long, or prints no time.
     """
     where = ["-np", str(ranks), "-platform", "platform.xml", "-hostfile", "hosts"]
-    command = [find_program("smpirun", _PACKAGE), *where, *_MODEL, "./traffic", *what]
-    text = run_program(command, folder, limit_s)
+    command = [_find_program("smpirun", _PACKAGE), *where, *_MODEL, "./traffic", *what]
+    text = _run_program(command, folder, limit_s)
     match = _SECONDS.search(text)
     if match is None:
         raise UsageError(f"ffplan fabric verify: SimGrid printed no time: {text.strip()[:200]}")

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from ffplan.base.errors import UsageError
 from ffplan.base.hostlist import fold, unfold
 from ffplan.base.record import record
-from ffplan.interop.programs import ProgramError, find_program, run_program, running, wait_for
+from ffplan.interop.programs import _find_program, _ProgramError, _run_program, _wait_for, running
 from ffplan.interop.schedulers import tree
 from ffplan.results.design import SCHEMA_VERSION
 from ffplan.results.fabric import Check, VerifyReport
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ffplan.design.resolved import ResolvedDesign
     from ffplan.fabric.wiring.names import Names
     from ffplan.fabric.wiring.wiring import WiredFabric
-    from ffplan.interop.schedulers import TreeSwitch
+    from ffplan.interop.schedulers import _TreeSwitch
 
 _CONF = """\
 ClusterName=ffplan
@@ -84,7 +84,7 @@ def _plain_folder() -> str:
     return plain_folder
 
 
-def _load(lines: list[TreeSwitch], limit_s: float) -> _SlurmView:
+def _load(lines: list[_TreeSwitch], limit_s: float) -> _SlurmView:
     """Let slurmctld load a topology and read it back with scontrol.
 
     Args:
@@ -93,7 +93,7 @@ def _load(lines: list[TreeSwitch], limit_s: float) -> _SlurmView:
     Raises:
         UsageError: where a program is missing, fails or takes too long.
     """
-    slurmctld, scontrol = find_program("slurmctld", "slurm-wlm"), find_program("scontrol", "slurm-wlm")
+    slurmctld, scontrol = _find_program("slurmctld", "slurm-wlm"), _find_program("scontrol", "slurm-wlm")
     hosts = [host for line in lines for host in line.nodes]
     if not hosts:
         raise UsageError("ffplan fabric verify: no compute node to show to Slurm")
@@ -110,13 +110,13 @@ def _load(lines: list[TreeSwitch], limit_s: float) -> _SlurmView:
         env = {"SLURM_CONF": str(folder / "slurm.conf")}
         log = folder / "slurmctld.log"
         with running([slurmctld, "-D", "-i", "-f", str(folder / "slurm.conf")], folder, "out.log", env) as job:
-            wait_for(
+            _wait_for(
                 lambda: log.exists() and "Running as primary controller" in log.read_text(),
                 job,
                 limit_s,
                 "slurmctld did not come up",
             )
-            shown = run_program([scontrol, "show", "topology"], folder, limit_s, env)
+            shown = _run_program([scontrol, "show", "topology"], folder, limit_s, env)
         version = re.search(r"slurmctld version (\S+)", log.read_text())
     return _SlurmView(version.group(1) if version else "", _read_topology(shown))
 
@@ -136,7 +136,7 @@ def _read_topology(text: str) -> dict[str, tuple[int, frozenset[str], frozenset[
             nodes, below = unfold(fields.get("Nodes", "")), unfold(fields.get("Switches", ""))
             switches[fields["SwitchName"]] = (int(fields.get("Level", "-1")), frozenset(nodes), frozenset(below))
         except ValueError as error:
-            raise ProgramError(f"ffplan fabric verify: scontrol printed `{line.strip()}`: {error}") from None
+            raise _ProgramError(f"ffplan fabric verify: scontrol printed `{line.strip()}`: {error}") from None
     return switches
 
 

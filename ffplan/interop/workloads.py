@@ -15,7 +15,7 @@ from ffplan.base.errors import InputError, located
 from ffplan.fabric.routing.job_loads import MOST_FLOWS
 from ffplan.fabric.routing.traffic import Flows
 from ffplan.inputs.suggest import did_you_mean
-from ffplan.interop.logs.measured import refuse
+from ffplan.interop.logs.measured import _refuse
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -182,25 +182,25 @@ def read_jobs(text: str, file: str, most_gpus: int) -> tuple[Floats, Floats, Int
     try:
         heads, listed = reader.fieldnames or (), list(reader)
     except csv.Error as error:
-        refuse(file, max(1, reader.line_num), f"not valid CSV: {error}", "give a row for each job")
+        _refuse(file, max(1, reader.line_num), f"not valid CSV: {error}", "give a row for each job")
     lacks = [name for name in _JOB_COLUMNS if name not in heads]
     if lacks:
-        refuse(file, 1, f"no column `{lacks[0]}`", f"give the columns {', '.join(_JOB_COLUMNS)}")
+        _refuse(file, 1, f"no column `{lacks[0]}`", f"give the columns {', '.join(_JOB_COLUMNS)}")
     rows: list[tuple[float, float, int]] = []
     for line, row in enumerate(listed, 2):
         try:
             arrival, gpus, run = (_number(row[name]) for name in _JOB_COLUMNS)
         except (ValueError, TypeError):
-            refuse(file, line, "not a job", "write arrival_s, gpus and run_s as numbers")
+            _refuse(file, line, "not a job", "write arrival_s, gpus and run_s as numbers")
         if not (0 <= arrival < 1e12 and 0 < run < 1e12 and gpus >= 1 and gpus == int(min(gpus, 1e9))):
-            refuse(file, line, "not a job", "arrivals from 0 on, run times above 0, whole accelerators")
+            _refuse(file, line, "not a job", "arrivals from 0 on, run times above 0, whole accelerators")
         if gpus > most_gpus:
-            refuse(file, line, f"a job of {gpus:.0f}; one can hold {most_gpus:,} of this design", "leave it out")
+            _refuse(file, line, f"a job of {gpus:.0f}; one can hold {most_gpus:,} of this design", "leave it out")
         if len(rows) == _MOST_JOBS:
-            refuse(file, line, f"more than {_MOST_JOBS:,} jobs", "give fewer")
+            _refuse(file, line, f"more than {_MOST_JOBS:,} jobs", "give fewer")
         rows.append((arrival, run, int(gpus)))
     if not rows:
-        refuse(file, 1, "no job", "give a row for each job")
+        _refuse(file, 1, "no job", "give a row for each job")
     rows.sort(key=lambda job: job[0])
     arrivals, runs, sizes = (np.array(column) for column in zip(*rows, strict=True))
     return arrivals - arrivals[0], runs, sizes.astype(int)

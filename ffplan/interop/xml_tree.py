@@ -22,14 +22,14 @@ _CUT = tuple(
 
 
 @record
-class Element:
+class _Element:
     """An XML element and its place in the file."""
 
     tag: str
     attributes: dict[str, str]
     line: int
     column: int
-    children: list[Element]
+    children: list[_Element]
     texts: list[str]
     """Pieces of text directly inside it."""
 
@@ -38,18 +38,18 @@ class Element:
         """The text directly inside it, without blanks around it."""
         return "".join(self.texts).strip()
 
-    def below(self) -> Iterator[Element]:
+    def below(self) -> Iterator[_Element]:
         """Yield it and all elements inside it, in the order of the file."""
         yield self
         for child in self.children:
             yield from child.below()
 
-    def named(self, tag: str) -> list[Element]:
+    def named(self, tag: str) -> list[_Element]:
         """Return its children of one name."""
         return [child for child in self.children if child.tag == tag]
 
 
-def fault(file: str, place: Element | tuple[int, int], message: str, remedy: str) -> InputError:
+def _fault(file: str, place: _Element | tuple[int, int], message: str, remedy: str) -> InputError:
     """Return a located fault of a topology file.
 
     Args:
@@ -57,13 +57,13 @@ def fault(file: str, place: Element | tuple[int, int], message: str, remedy: str
         message: what is wrong.
         remedy: what would be right.
     """
-    where = (place.line, place.column) if isinstance(place, Element) else place
+    where = (place.line, place.column) if isinstance(place, _Element) else place
     return located("file-nccl-xml", file, where, message, remedy)
 
 
-def parse(
+def _parse(
     data: bytes, file: str, *, rule: str = "file-nccl-xml", what: str = "the topology file of one server"
-) -> Element:
+) -> _Element:
     """Return the root element of an XML file.
 
     Args:
@@ -79,7 +79,7 @@ def parse(
 
     if len(data) > MOST_BYTES:
         raise wrong((1, 1), f"larger than {MOST_BYTES // 2**20} MiB", f"give {what}")
-    top = Element(tag="", attributes={}, line=1, column=1, children=[], texts=[])
+    top = _Element(tag="", attributes={}, line=1, column=1, children=[], texts=[])
     stack = [top]
     parser = expat.ParserCreate()
 
@@ -94,7 +94,7 @@ def parse(
         if len(stack) > _MOST_DEPTH:
             raise wrong(here(), "elements nest too deeply", f"stay below {_MOST_DEPTH} levels")
         line, column = here()
-        element = Element(tag=tag, attributes=attributes, line=line, column=column, children=[], texts=[])
+        element = _Element(tag=tag, attributes=attributes, line=line, column=column, children=[], texts=[])
         stack[-1].children.append(element)
         stack.append(element)
 

@@ -85,7 +85,7 @@ class AttentionCall(Frozen):
         return f"{self.kernel} {shape} {mask} {self.measured} {self.length}"
 
 
-class MemoryCall(Frozen):
+class _MemoryCall(Frozen):
     """One kernel that memory binds."""
 
     operation: MemoryOperation
@@ -99,7 +99,7 @@ class MemoryCall(Frozen):
         return f"{self.operation} {data_size(self.bytes)}"
 
 
-class HostCopy(Frozen):
+class _HostCopy(Frozen):
     """One copy between pinned host memory and the device."""
 
     direction: Direction
@@ -113,5 +113,5 @@ class HostCopy(Frozen):
         return f"{self.direction} {data_size(self.bytes)}"
 
 
-Kernel = Gemm | AttentionCall | MemoryCall | HostCopy
+Kernel = Gemm | AttentionCall | _MemoryCall | _HostCopy
 """What can be timed."""

@@ -49,7 +49,7 @@ def _read(gpu: str, fields: dict[str, str]) -> dict[str, float | str]:
     return readings
 
 
-def facts(gpu: str) -> dict[str, float | str]:
+def _facts(gpu: str) -> dict[str, float | str]:
     """Return driver, limits and PCI id of a GPU, as far as they are known.
 
     Args:

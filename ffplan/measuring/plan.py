@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ffplan.base.record import record
-from ffplan.measuring.kernels import MOVED, AttentionCall, Gemm, HostCopy, Kernel, MemoryCall
+from ffplan.measuring.kernels import MOVED, AttentionCall, Gemm, Kernel, _HostCopy, _MemoryCall
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -105,21 +105,21 @@ def _attention(
     )
 
 
-def _memory(sizes: Iterable[int]) -> tuple[MemoryCall, ...]:
+def _memory(sizes: Iterable[int]) -> tuple[_MemoryCall, ...]:
     """Return each operation at several sizes of moved data [byte], one of them too small to take time."""
     names: tuple[MemoryOperation, ...] = ("copy", "add", "norm", "gelu")
     sizes = tuple(sizes)
-    moved = [MemoryCall(operation=name, bytes=size // MOVED[name] * MOVED[name]) for name in names for size in sizes]
-    return (MemoryCall(operation="small", bytes=2048 * MOVED["small"]), *moved)
+    moved = [_MemoryCall(operation=name, bytes=size // MOVED[name] * MOVED[name]) for name in names for size in sizes]
+    return (_MemoryCall(operation="small", bytes=2048 * MOVED["small"]), *moved)
 
 
-def _copies(sizes: Iterable[int]) -> tuple[HostCopy, ...]:
+def _copies(sizes: Iterable[int]) -> tuple[_HostCopy, ...]:
     ways: tuple[Direction, ...] = ("to-device", "from-device", "both")
     sizes = tuple(sizes)
-    return tuple(HostCopy(direction=way, bytes=size) for way in ways for size in sizes)
+    return tuple(_HostCopy(direction=way, bytes=size) for way in ways for size in sizes)
 
 
-def default_plan() -> KernelPlan:
+def _default_plan() -> KernelPlan:
     """Return the plan for a GPU: a few minutes."""
     squares = [(TOKENS, n, k) for k in POWERS for n in POWERS]
     kernels: dict[str, tuple[Kernel, ...]] = {
@@ -131,7 +131,7 @@ def default_plan() -> KernelPlan:
     return KernelPlan(name="usual", kernels=kernels, seconds=0.6, warm=0.2, soak=15.0)
 
 
-def tiny_plan() -> KernelPlan:
+def _tiny_plan() -> KernelPlan:
     """Return a plan that shows in seconds, on any device, whether the program runs; its times tell nothing."""
     kernels: dict[str, tuple[Kernel, ...]] = {
         "gemm": _gemms([(64, 64, 64), (128, 64, 256)], "bf16"),
@@ -142,5 +142,5 @@ def tiny_plan() -> KernelPlan:
     return KernelPlan(name="tiny", kernels=kernels, seconds=0.02, warm=0.01, soak=0.05)
 
 
-PLANS = {"usual": default_plan, "tiny": tiny_plan}
+PLANS = {"usual": _default_plan, "tiny": _tiny_plan}
 """Plans by name."""

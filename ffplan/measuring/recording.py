@@ -12,7 +12,7 @@ from pydantic_core import PydanticCustomError
 from ffplan.inputs.document import Document, read_document
 from ffplan.inputs.model import Count, Frozen, Many, Text
 from ffplan.inputs.validate import validate
-from ffplan.measuring.kernels import AttentionCall, Bytes, Gemm, HostCopy, MemoryCall
+from ffplan.measuring.kernels import AttentionCall, Bytes, Gemm, _HostCopy, _MemoryCall
 
 VERSION: Final = "1"
 """Version of the format."""
@@ -60,11 +60,11 @@ class AttentionRow(Timing, AttentionCall):
     """A call of attention with its time."""
 
 
-class MemoryRow(Timing, MemoryCall):
+class MemoryRow(Timing, _MemoryCall):
     """A kernel that memory binds, with its time."""
 
 
-class CopyRow(Timing, HostCopy):
+class CopyRow(Timing, _HostCopy):
     """A copy with its time; where both ways run at once, that until the later one ends."""
 
 

@@ -37,11 +37,11 @@ FIELDS = {"gemm": "gemms", "attention": "attention", "memory": "memory", "pcie":
 ROWS: dict[str, type[Timing]] = {"gemm": GemmRow, "attention": AttentionRow, "memory": MemoryRow, "pcie": CopyRow}
 
 
-class UnsupportedKernelError(Exception):
+class _UnsupportedKernelError(Exception):
     """A device cannot run a kernel; the message says why."""
 
 
-class Prepared(Protocol):
+class _Prepared(Protocol):
     """A kernel with its data on a device."""
 
     calls: int
@@ -67,7 +67,7 @@ class Device(Protocol):
     def state(self, when: str) -> DeviceState:
         """Return its clocks and power now."""
 
-    def prepare(self, kernel: Kernel) -> Prepared:
+    def prepare(self, kernel: Kernel) -> _Prepared:
         """Return a kernel with its data.
 
         Raises:
@@ -85,7 +85,7 @@ class RecordingHead:
     """Date."""
 
 
-def percentile(values: list[float], fraction: float) -> float:
+def _percentile(values: list[float], fraction: float) -> float:
     """Return a percentile of numbers, linear between them.
 
     Args:
@@ -99,7 +99,7 @@ def percentile(values: list[float], fraction: float) -> float:
     return ranked[low] + (place - low) * (ranked[high] - ranked[low])
 
 
-def _heated(prepared: Prepared, seconds: float) -> int:
+def _heated(prepared: _Prepared, seconds: float) -> int:
     """Run a kernel for a while; return the repetitions that fill a batch."""
     times, spent, rounds = 1, 0.0, 0
     while (spent < seconds and rounds < MOST) or rounds < 2:
@@ -110,7 +110,7 @@ def _heated(prepared: Prepared, seconds: float) -> int:
     return times
 
 
-def time_kernel(prepared: Prepared, *, seconds: float, warm: float) -> Timing:
+def _time_kernel(prepared: _Prepared, *, seconds: float, warm: float) -> Timing:
     """Return the time of one call.
 
     Args:
@@ -127,9 +127,9 @@ def time_kernel(prepared: Prepared, *, seconds: float, warm: float) -> Timing:
         took = prepared.run(times)
         spent += took
         microseconds.append(took / (times * prepared.calls) * 1e6)
-    low, median, high = (percentile(microseconds, fraction) for fraction in (0.1, 0.5, 0.9))
+    low, median, high = (_percentile(microseconds, fraction) for fraction in (0.1, 0.5, 0.9))
     if not median > 0:
-        raise UnsupportedKernelError("the clock of the device saw no time pass")
+        raise _UnsupportedKernelError("the clock of the device saw no time pass")
     return Timing(
         median_us=_rounded(median), low_us=_rounded(low or median), high_us=_rounded(high), batches=len(microseconds)
     )
@@ -164,9 +164,9 @@ def run_plan(
                 if progress is not None:
                     progress(done, total, kernel.words)
                 try:
-                    timing = time_kernel(device.prepare(kernel), seconds=plan.seconds, warm=plan.warm)
+                    timing = _time_kernel(device.prepare(kernel), seconds=plan.seconds, warm=plan.warm)
                     rows[group].append(_row(group, kernel, timing))
-                except UnsupportedKernelError as error:
+                except _UnsupportedKernelError as error:
                     skipped.append(SkippedKernel(what=kernel.words, why=str(error)[:500] or "no reason given"))
                 done += 1
             states.append(device.state(f"after {group}"))
@@ -213,6 +213,6 @@ def _soak(
         times = _heated(prepared, BATCH)
         while spent < plan.soak and rounds < plan.soak / BATCH * 2:
             spent, rounds = spent + prepared.run(times), rounds + 1
-    except UnsupportedKernelError:
+    except _UnsupportedKernelError:
         return
     states.append(device.state("after warming up"))

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any
 from ffplan.base.extras import lacking
 from ffplan.measuring import nvidia
 from ffplan.measuring.recording import DeviceFacts, DeviceState
-from ffplan.measuring.run import UnsupportedKernelError
-from ffplan.measuring.torch_kernels import prepared_calls
+from ffplan.measuring.run import _UnsupportedKernelError
+from ffplan.measuring.torch_kernels import _prepared_calls
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from types import ModuleType
 
     from ffplan.measuring.kernels import Kernel
-    from ffplan.measuring.torch_kernels import KernelCalls
+    from ffplan.measuring.torch_kernels import _KernelCalls
 
 
 class NoDeviceError(Exception):
@@ -34,7 +34,7 @@ def _torch() -> ModuleType:
 class _Timed:
     """Calls with a clock around them."""
 
-    def __init__(self, device: TorchDevice, calls: KernelCalls) -> None:
+    def __init__(self, device: TorchDevice, calls: _KernelCalls) -> None:
         self._device, self._made = device, calls
         self._replay: Callable[[], Any] = calls.step
         self.calls = calls.calls
@@ -47,7 +47,7 @@ class _Timed:
             with self._made.around():
                 return self._device.clock(self._replay, times)
         except (RuntimeError, NotImplementedError) as error:
-            raise UnsupportedKernelError(_first_line(error)) from None
+            raise _UnsupportedKernelError(_first_line(error)) from None
 
 
 class TorchDevice:
@@ -81,7 +81,7 @@ class TorchDevice:
             return DeviceFacts(type="cpu", name="CPU", torch=version)
         props = torch.cuda.get_device_properties(0)
         cudnn = torch.backends.cudnn.version()
-        read: dict[str, Any] = nvidia.facts(self._asked) if torch.version.cuda else {}
+        read: dict[str, Any] = nvidia._facts(self._asked) if torch.version.cuda else {}
         return DeviceFacts(
             type="gpu",
             name=str(props.name),
@@ -111,9 +111,9 @@ class TorchDevice:
         if self.gpu:
             self.torch.cuda.empty_cache()
         try:
-            return _Timed(self, prepared_calls(self.torch, self.name, kernel, self.cache()))
+            return _Timed(self, _prepared_calls(self.torch, self.name, kernel, self.cache()))
         except (RuntimeError, NotImplementedError, AttributeError, TypeError) as error:
-            raise UnsupportedKernelError(_first_line(error)) from None
+            raise _UnsupportedKernelError(_first_line(error)) from None
 
     def captured(self, step: Callable[[], Any]) -> Callable[[], Any]:
         """Return a step as a CUDA graph, which the host launches at once; the step itself if that fails."""

@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 from ffplan.base.record import record
-from ffplan.measuring.kernels import MOVED, AttentionCall, Gemm, HostCopy, MemoryCall
+from ffplan.measuring.kernels import MOVED, AttentionCall, Gemm, _HostCopy, _MemoryCall
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -30,7 +30,7 @@ BACKENDS = {"fa2": "FLASH_ATTENTION", "cudnn": "CUDNN_ATTENTION"}
 
 
 @record
-class KernelCalls:
+class _KernelCalls:
     """A kernel with its data."""
 
     step: Callable[[], Any]
@@ -43,7 +43,7 @@ class KernelCalls:
     """Context of the calls."""
 
 
-def prepared_calls(torch: ModuleType, device: str, kernel: Kernel, cache: int) -> KernelCalls:
+def _prepared_calls(torch: ModuleType, device: str, kernel: Kernel, cache: int) -> _KernelCalls:
     """Return the calls of a kernel.
 
     Args:
@@ -58,12 +58,12 @@ def prepared_calls(torch: ModuleType, device: str, kernel: Kernel, cache: int) -
         return _gemm(torch, device, kernel, cache or USUAL_CACHE)
     if isinstance(kernel, AttentionCall):
         return _attention(torch, device, kernel)
-    if isinstance(kernel, MemoryCall):
+    if isinstance(kernel, _MemoryCall):
         return _memory(torch, device, kernel, cache or USUAL_CACHE)
     return _copy(torch, device, kernel)
 
 
-def _in_turn(calls: list[Callable[[], Any]]) -> KernelCalls:
+def _in_turn(calls: list[Callable[[], Any]]) -> _KernelCalls:
     """Return calls that are made in turn, often enough for a graph."""
     rounds = max(1, math.ceil(LEAST_CALLS / len(calls)))
 
@@ -72,7 +72,7 @@ def _in_turn(calls: list[Callable[[], Any]]) -> KernelCalls:
             for call in calls:
                 call()
 
-    return KernelCalls(step=step, calls=rounds * len(calls), capture=True)
+    return _KernelCalls(step=step, calls=rounds * len(calls), capture=True)
 
 
 def _sets(size: int, cache: int) -> int:
@@ -80,7 +80,7 @@ def _sets(size: int, cache: int) -> int:
     return min(MOST_SETS, max(1, math.ceil(CACHES * cache / size)))
 
 
-def _gemm(torch: ModuleType, device: str, gemm: Gemm, cache: int) -> KernelCalls:
+def _gemm(torch: ModuleType, device: str, gemm: Gemm, cache: int) -> _KernelCalls:
     """Return GEMMs of random numbers: a GPU draws less power on zeros, and runs faster."""
     if gemm.dtype == "fp8":
         return _gemm_fp8(torch, device, gemm, cache)
@@ -98,7 +98,7 @@ def _gemm(torch: ModuleType, device: str, gemm: Gemm, cache: int) -> KernelCalls
     return _in_turn([one() for _ in range(_sets(gemm.read + gemm.written, cache))])
 
 
-def _gemm_fp8(torch: ModuleType, device: str, gemm: Gemm, cache: int) -> KernelCalls:
+def _gemm_fp8(torch: ModuleType, device: str, gemm: Gemm, cache: int) -> _KernelCalls:
     """Return GEMMs of FP8 with one scale for each operand, which write 16 bits."""
     if device == "cpu":
         raise RuntimeError("FP8 is timed on GPUs only")
@@ -112,7 +112,7 @@ def _gemm_fp8(torch: ModuleType, device: str, gemm: Gemm, cache: int) -> KernelC
     return _in_turn([one() for _ in range(_sets(gemm.read + gemm.written, cache))])
 
 
-def _attention(torch: ModuleType, device: str, call: AttentionCall) -> KernelCalls:
+def _attention(torch: ModuleType, device: str, call: AttentionCall) -> _KernelCalls:
     """Return a call of PyTorch's fused attention on one back end, or its backward pass."""
     if call.kernel not in BACKENDS:
         raise RuntimeError(f"PyTorch has no back end {call.kernel}")
@@ -135,15 +135,15 @@ def _attention(torch: ModuleType, device: str, call: AttentionCall) -> KernelCal
         return attend(*data, is_causal=call.causal)
 
     if call.measured == "forward":
-        return KernelCalls(step=forward, calls=1, capture=False, around=around)
+        return _KernelCalls(step=forward, calls=1, capture=False, around=around)
     with around():
         out = forward()
     gradient = torch.randn_like(out)
     if call.measured == "both":
-        return KernelCalls(
+        return _KernelCalls(
             step=lambda: torch.autograd.grad(forward(), data, gradient), calls=1, capture=False, around=around
         )
-    return KernelCalls(
+    return _KernelCalls(
         step=lambda: torch.autograd.grad(out, data, gradient, retain_graph=True),
         calls=1,
         capture=False,
@@ -151,7 +151,7 @@ def _attention(torch: ModuleType, device: str, call: AttentionCall) -> KernelCal
     )
 
 
-def _memory(torch: ModuleType, device: str, call: MemoryCall, cache: int) -> KernelCalls:
+def _memory(torch: ModuleType, device: str, call: _MemoryCall, cache: int) -> _KernelCalls:
     """Return kernels that memory binds, at 16 bits, each a single kernel."""
     numbers = call.bytes // MOVED[call.operation]
     shape = (numbers // WIDTH, WIDTH) if call.operation == "norm" else (numbers,)
@@ -175,7 +175,7 @@ def _memory(torch: ModuleType, device: str, call: MemoryCall, cache: int) -> Ker
     return _in_turn([one() for _ in range(_sets(call.bytes, cache) if call.operation != "small" else 1)])
 
 
-def _copy(torch: ModuleType, device: str, copy: HostCopy) -> KernelCalls:
+def _copy(torch: ModuleType, device: str, copy: _HostCopy) -> _KernelCalls:
     """Return a copy from or to pinned memory; both ways on a stream each."""
     if device == "cpu":
         raise RuntimeError("a CPU has no link to itself")
@@ -189,7 +189,7 @@ def _copy(torch: ModuleType, device: str, copy: HostCopy) -> KernelCalls:
         there[0].copy_(hosts[0], non_blocking=True)
 
     if copy.direction != "both":
-        return KernelCalls(step=down if copy.direction == "to-device" else up, calls=1, capture=False)
+        return _KernelCalls(step=down if copy.direction == "to-device" else up, calls=1, capture=False)
     aside = torch.cuda.Stream()
 
     def both() -> None:
@@ -200,4 +200,4 @@ def _copy(torch: ModuleType, device: str, copy: HostCopy) -> KernelCalls:
             up()
         main.wait_stream(aside)
 
-    return KernelCalls(step=both, calls=1, capture=False)
+    return _KernelCalls(step=both, calls=1, capture=False)

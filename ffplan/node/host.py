@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from ffplan.base.array_math import real
 from ffplan.base.record import record
 from ffplan.catalog.parts import Accelerator, Cpu, Drives, Nic, RootPortLimits, Server
-from ffplan.node.link_graph import LinkGraph, link_graph
+from ffplan.node.link_graph import _link_graph, _LinkGraph
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -99,7 +99,7 @@ class Host:
     """Practical host memory bandwidth over all sockets: low end, value and high end of the known range [GB/s]."""
     mesh: bool = False
     """True if links between every two GPUs join them, and no switch."""
-    links: LinkGraph | None = None
+    links: _LinkGraph | None = None
     """Links between single GPUs, without a switch, mesh or torus; None without links."""
     torus: tuple[int, ...] = ()
     """GPUs along each axis of a torus that joins them; empty without one."""
@@ -229,7 +229,7 @@ def host_of(
     switched_ports = [port for port in with_nics if port.pcie_switch and port.gpus]
     scale_up = server.nvlink
     names = [slot.id for slot in server.accelerators]
-    graph = link_graph(names, scale_up.links, scale_up.counts) if scale_up else None
+    graph = _link_graph(names, scale_up.links, scale_up.counts) if scale_up else None
     link = server.accelerator_pcie or (accelerator.pcie.bandwidth if accelerator and accelerator.pcie else None)
     return Host(
         id=server.id,

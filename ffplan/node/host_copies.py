@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 @record
-class HostCopies:
+class _HostCopies:
     """Rates of copies between accelerators and host memory, one direction."""
 
     alone: Number
@@ -85,7 +85,7 @@ def host_shares(host: Host, running: Number) -> dict[str, Number]:
     return shares
 
 
-def host_copies(host: Host) -> HostCopies | None:
+def host_copies(host: Host) -> _HostCopies | None:
     """Return the rates of copies between accelerators and host memory.
 
     Returns:
@@ -101,4 +101,4 @@ def host_copies(host: Host) -> HostCopies | None:
         return None
     alone, every = host_shares(host, 1), host_shares(host, len(host.gpus))
     binds = min(every, key=lambda name: every[name])
-    return HostCopies(minimum(*alone.values()), minimum(*every.values()), binds)
+    return _HostCopies(minimum(*alone.values()), minimum(*every.values()), binds)

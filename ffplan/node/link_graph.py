@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 @record
-class LinkGraph:
+class _LinkGraph:
     """What rings and exchanges find on the links between the GPUs of a node."""
 
     most: int
@@ -41,7 +41,7 @@ def _distances(first: str, weights: dict[str, dict[str, int]]) -> dict[str, int]
     return distance
 
 
-def smallest_cut(weights: dict[str, dict[str, int]]) -> int:
+def _smallest_cut(weights: dict[str, dict[str, int]]) -> int:
     """Return the fewest links that part the GPUs of a graph in two.
 
     Args:
@@ -80,7 +80,7 @@ def smallest_cut(weights: dict[str, dict[str, int]]) -> int:
     return best
 
 
-def link_graph(gpus: Sequence[str], links: Sequence[tuple[str, str]], counts: Sequence[int] = ()) -> LinkGraph | None:
+def _link_graph(gpus: Sequence[str], links: Sequence[tuple[str, str]], counts: Sequence[int] = ()) -> _LinkGraph | None:
     """Return the graph of links between GPUs; None without links.
 
     Args:
@@ -105,11 +105,11 @@ def link_graph(gpus: Sequence[str], links: Sequence[tuple[str, str]], counts: Se
     degrees = [sum(others.values()) for others in weights.values()]
     distances = [_distances(gpu, weights) for gpu in gpus]
     ways = [value for reached in distances for value in reached.values() if value]
-    return LinkGraph(
+    return _LinkGraph(
         most=max(degrees),
         mean=sum(degrees) / len(degrees),
         # a ring takes two links of the cut, and a link serves one ring each way
-        rings=max(1, 2 * (smallest_cut(weights) // 2)),
+        rings=max(1, 2 * (_smallest_cut(weights) // 2)),
         fewest=min(counts, default=1),
         hops=sum(ways) / len(ways),
         connected=all(len(reached) == len(gpus) for reached in distances),

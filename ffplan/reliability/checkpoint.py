@@ -140,7 +140,7 @@ def losses(interval: Any, save: Any, mtbf: Any, restart: Any) -> dict[str, Numbe
 
 
 @record
-class TwoLevels:
+class _TwoLevels:
     """Checkpoints in the memory of other nodes, every n-th also in storage."""
 
     goodput: Number
@@ -153,9 +153,9 @@ class TwoLevels:
     """Checkpoints in memory for one in storage [1]."""
 
 
-def two_level_goodput(
+def _two_level_goodput(
     fast: tuple[Any, Any, Any], slow: tuple[Any, Any], mtbf: Any, fraction: Any, interval: Any = None
-) -> TwoLevels:
+) -> _TwoLevels:
     """Return the goodput with checkpoints in the memory of other nodes, some of them also in storage.
 
     Args:
@@ -204,7 +204,7 @@ def two_level_goodput(
         "lost_work": (fraction * (first + stop) + (1 - fraction) * second) / (2 * mtbf),
         "restarts": (fraction * near + (1 - fraction) * (far + behind)) / mtbf,
     }
-    return TwoLevels(goodput=_plain(kept), parts=parts, interval=_plain(first), every=_plain(every))
+    return _TwoLevels(goodput=_plain(kept), parts=parts, interval=_plain(first), every=_plain(every))
 
 
 def _plain(value: Any) -> Number:

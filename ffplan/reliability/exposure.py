@@ -29,7 +29,7 @@ class JobUnits:
     """Units whose loss slows a job without stopping it, with the reason."""
 
 
-def bridges_per_node(design: ResolvedDesign) -> int:
+def _bridges_per_node(design: ResolvedDesign) -> int:
     """Return the NVLink bridges of a compute node [1]."""
     server = design.compute.server
     if not isinstance(server, Server) or server.nvlink is None:
@@ -72,7 +72,7 @@ def job_units(design: ResolvedDesign, plan: FabricPlan, nodes: Number) -> JobUni
         "leaf-switch": maximum(min(1.0, leaves), part * leaves),
         "upper-switch": part * upper,
         "inter-switch-link": part * inter,
-        "bridge": nodes * bridges_per_node(design),
+        "bridge": nodes * _bridges_per_node(design),
         "scale-up-domain": ceil_div(nodes, domain) if domain > 1 else 0.0 * nodes,
         "job": 0.0 * nodes + 1.0,
     }

@@ -51,7 +51,7 @@ class CountedRate:
         return min(low * self.factor, self.per_year), max(high * self.factor, self.per_year)
 
 
-def exposure_years(study: FailureStudy, unit: Unit) -> float | None:
+def _exposure_years(study: FailureStudy, unit: Unit) -> float | None:
     """Return the exposure of a study.
 
     Args:
@@ -89,7 +89,7 @@ def counted_rate(study: FailureStudy, events: tuple[str, ...], unit: Unit) -> Co
         Maximum likelihood of a Poisson process.
     """
     total = sum(study.events[name].value for name in events)
-    years = exposure_years(study, unit)
+    years = _exposure_years(study, unit)
     if years is None:
         raise ValueError(f"the study `{study.id}` gives no exposure of {unit}")
     basis = f"{total:,} events in {years:,.0f} {unit}-years of `{study.id}`"

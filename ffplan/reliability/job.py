@@ -10,10 +10,10 @@ import numpy as np
 from ffplan.base.array_math import Number
 from ffplan.base.elementary import exp, log2
 from ffplan.base.record import record
-from ffplan.reliability.checkpoint import TwoLevels, goodput, losses, optimum, two_level_goodput
+from ffplan.reliability.checkpoint import _two_level_goodput, _TwoLevels, goodput, losses, optimum
 from ffplan.reliability.hazards import YEAR_S, event_rates, interruptions
-from ffplan.reliability.spares import Shortage, domain_shortage, kept_rate, nodes_in_repair, shortage, swapped
-from ffplan.reliability.storage import checkpoint_terms, service_rates, transfer_seconds
+from ffplan.reliability.spares import _domain_shortage, _kept_rate, _Shortage, _shortage, nodes_in_repair, swapped
+from ffplan.reliability.storage import _checkpoint_terms, _transfer_seconds, service_rates
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -79,7 +79,7 @@ class JobCase:
 
 
 @record
-class MemoryCopies:
+class _MemoryCopies:
     """Checkpoints in the memory of other nodes; every number broadcasts to the shape of the inputs."""
 
     restart_s: Number
@@ -121,7 +121,7 @@ class JobOutcome:
     """Nodes in repair at any time [1]."""
     domains_in_repair: Number
     """Scale-up domains in repair at any time [1]."""
-    short: Shortage
+    short: _Shortage
     kept: Number
     """Share of the rate kept despite missing nodes [1]."""
     slowed: Number
@@ -130,7 +130,7 @@ class JobOutcome:
     """Share of the rate lost to slow workers, beyond their effect on step times [1]."""
     goodput: Number
     """ETTR times the rates kept despite missing nodes, lost paths and stragglers [1]."""
-    memory: MemoryCopies | None = None
+    memory: _MemoryCopies | None = None
     """Copies in the memory of other nodes; None if checkpoints are only in storage."""
 
 
@@ -170,7 +170,7 @@ def hazard_rates(job: JobCase, v: Values) -> dict[str, Number]:
     return event_rates(rates, fleet=v["fleet"], relative=v["relative"], spreads=job.spreads, of_nodes=job.of_nodes)
 
 
-def restart_seconds(job: JobCase, v: Values, load: Number) -> Number:
+def _restart_seconds(job: JobCase, v: Values, load: Number) -> Number:
     """Return the time from an interruption to the first new step.
 
     Args:
@@ -199,22 +199,22 @@ def _moved(job: JobCase, v: Values, way: Way, size: Number) -> tuple[Number, str
     nodes = job.nodes if way == "read" else job.writers
     # only nodes that move data use their NICs
     nics = job.clients_gbyte_s * nodes / job.nodes
-    return transfer_seconds(size, checkpoint_terms(servers, service_rates(v, way), nodes=nodes, nics_gbyte_s=nics))
+    return _transfer_seconds(size, _checkpoint_terms(servers, service_rates(v, way), nodes=nodes, nics_gbyte_s=nics))
 
 
-def _copies(job: JobCase, size: Number, persist: Number, load: Number, restart: Number) -> MemoryCopies:
+def _copies(job: JobCase, size: Number, persist: Number, load: Number, restart: Number) -> _MemoryCopies:
     to_peer = size / (job.writers_gbyte_s * 1e9) if job.clients_gbyte_s else size * 0.0
-    return MemoryCopies(
+    return _MemoryCopies(
         restart_s=restart - load + to_peer, behind_s=to_peer, storage_behind_s=persist, storage_restart_s=restart
     )
 
 
 def _two_levels(
-    copies: MemoryCopies, save: Number, mtbf: Number, fraction: Number, interval: float | None
-) -> TwoLevels:
+    copies: _MemoryCopies, save: Number, mtbf: Number, fraction: Number, interval: float | None
+) -> _TwoLevels:
     # least interval, and restart with the work behind the copy
     near = copies.behind_s, copies.restart_s + copies.behind_s
-    return two_level_goodput(
+    return _two_level_goodput(
         (save, *near), (copies.storage_behind_s, copies.storage_restart_s), mtbf, fraction, interval
     )
 
@@ -224,7 +224,7 @@ def _interruptions(job: JobCase, v: Values, rates: dict[str, Number]) -> dict[st
     return {name: interruptions({name: job.units[name]}, rates, stops) for name in job.units}
 
 
-def _shortage(job: JobCase, v: Values, rates: dict[str, Number]) -> tuple[Number, Number, Shortage]:
+def _job_shortage(job: JobCase, v: Values, rates: dict[str, Number]) -> tuple[Number, Number, _Shortage]:
     """Return nodes in repair, scale-up domains in repair, and the job's shortage."""
     removed = sum(
         job.units[name] * rates[name] * v[f"removes.{name}"] for name in job.units if name not in job.survives
@@ -234,7 +234,7 @@ def _shortage(job: JobCase, v: Values, rates: dict[str, Number]) -> tuple[Number
     for name in job.drains:
         domains = domains + nodes_in_repair(job.units[name] * rates[name] / YEAR_S, v[f"drain.{name}"])
     short = (
-        domain_shortage(repair, domains, job.spares, job.domain_nodes) if job.drains else shortage(repair, job.spares)
+        _domain_shortage(repair, domains, job.spares, job.domain_nodes) if job.drains else _shortage(repair, job.spares)
     )
     # a whole spare domain needs no swap
     if job.swaps and 0 < job.spares < job.domain_nodes:
@@ -242,7 +242,7 @@ def _shortage(job: JobCase, v: Values, rates: dict[str, Number]) -> tuple[Number
     return repair, domains, short
 
 
-def slowed_rate(job: JobCase, v: Values, rates: dict[str, Number]) -> Number:
+def _slowed_rate(job: JobCase, v: Values, rates: dict[str, Number]) -> Number:
     """Return the share of the rate lost to broken paths that do not stop the job.
 
     Args:
@@ -293,7 +293,7 @@ def job_outcome(job: JobCase, v: Values) -> JobOutcome:
     save = copy + v["pause"] + (persist if synchronous else 0.0)
     # until the save is in storage, a failure goes back to the one before
     behind = persist * (0.0 if synchronous else 1.0)
-    restart = restart_seconds(job, v, load)
+    restart = _restart_seconds(job, v, load)
     # a save cannot begin before the last one ends
     interval = np.maximum(optimum(save, mtbf) if job.interval is None else job.interval, behind)
     ettr = goodput(interval, save, mtbf, restart + behind)
@@ -304,9 +304,9 @@ def job_outcome(job: JobCase, v: Values) -> JobOutcome:
         levels = _two_levels(memory, save, mtbf, 1 - v["together"], job.interval)
         ettr, parts, interval, behind = levels.goodput, levels.parts, levels.interval, memory.behind_s
         memory = replace(memory, every=levels.every)
-    repair, domains, short = _shortage(job, v, rates)
-    kept = kept_rate(short, job.nodes, job.replica_nodes, shrinks=job.shrinks, domain_nodes=job.domain_nodes)
-    slowed = slowed_rate(job, v, rates)
+    repair, domains, short = _job_shortage(job, v, rates)
+    kept = _kept_rate(short, job.nodes, job.replica_nodes, shrinks=job.shrinks, domain_nodes=job.domain_nodes)
+    slowed = _slowed_rate(job, v, rates)
     return JobOutcome(
         mtbf_s=mtbf,
         by_hazard=by_hazard,

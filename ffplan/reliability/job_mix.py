@@ -20,7 +20,7 @@ NARROW = 1e-9
 """Standard deviation in place of 0 [1]."""
 
 
-def lognormal_of(mean: float, middle: float) -> tuple[float, float]:
+def _lognormal_of(mean: float, middle: float) -> tuple[float, float]:
     """Return the parameters of a lognormal distribution.
 
     Args:
@@ -52,7 +52,7 @@ class JobDraw:
 
     def draw(self, random: np.random.Generator, count: int) -> tuple[Floats, Ints]:
         """Return run times [s] and sizes [1] of some jobs; sizes are powers of two."""
-        (run_mu, run_sigma), (gpu_mu, gpu_sigma) = lognormal_of(*self.run[:2]), lognormal_of(*self.gpus[:2])
+        (run_mu, run_sigma), (gpu_mu, gpu_sigma) = _lognormal_of(*self.run[:2]), _lognormal_of(*self.gpus[:2])
         most = min(self.gpus[2], float(self.most_gpus))
         runs = np.minimum(random.lognormal(run_mu, run_sigma, count), self.run[2])
         sizes = np.minimum(random.lognormal(gpu_mu, gpu_sigma, count), most)
@@ -72,11 +72,11 @@ class JobDraw:
         Source:
             Partial moments of the lognormal distribution.
         """
-        mu, sigma = lognormal_of(*self.run[:2])
+        mu, sigma = _lognormal_of(*self.run[:2])
         longest = self.run[2]
         inside = below(longest, mu + sigma**2, sigma) - below(1.0, mu + sigma**2, sigma)
         run = below(1.0, mu, sigma) + self.run[0] * inside + longest * (1 - below(longest, mu, sigma))
-        mu, sigma = lognormal_of(*self.gpus[:2])
+        mu, sigma = _lognormal_of(*self.gpus[:2])
         top = int(np.floor(log2(min(self.gpus[2], float(self.most_gpus)))))
         # sizes beyond the largest power all count as it: the last edge is 1
         edges = [0.0, *(below(2.0 ** (k + 0.5), mu, sigma) for k in range(top)), 1.0]

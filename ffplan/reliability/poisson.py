@@ -41,7 +41,7 @@ def terms(mean: float) -> int:
     return int(mean + 12 * np.sqrt(mean + 1) + 30)
 
 
-def log_weights(mean: Any, most: int) -> Floats:
+def _log_weights(mean: Any, most: int) -> Floats:
     """Return the logarithms of the weights of 0, 1, 2 ... events, up to a common term.
 
     Args:
@@ -55,7 +55,7 @@ def log_weights(mean: Any, most: int) -> Floats:
     return weights
 
 
-def probabilities(mean: Any, most: int | None = None) -> Floats:
+def _probabilities(mean: Any, most: int | None = None) -> Floats:
     """Return the probabilities of 0, 1, 2 ... events.
 
     Args:
@@ -73,7 +73,7 @@ def probabilities(mean: Any, most: int | None = None) -> Floats:
     """
     last = terms(mean) if most is None else most
     above = np.maximum(mean, LEAST)
-    chances: Floats = np.where(np.less_equal(mean, 0), np.arange(last + 1) == 0, exp(log_weights(above, last) - above))
+    chances: Floats = np.where(np.less_equal(mean, 0), np.arange(last + 1) == 0, exp(_log_weights(above, last) - above))
     return chances
 
 
@@ -135,7 +135,7 @@ def interval(events: int, exposure: float, confidence: float = 0.95) -> tuple[fl
     high = events + 12 * np.sqrt(events + 1) + 30
 
     def below(means: Floats, most: int) -> Floats:
-        sums: Floats = probabilities(means[:, np.newaxis], most).sum(axis=1)
+        sums: Floats = _probabilities(means[:, np.newaxis], most).sum(axis=1)
         return sums
 
     lower = _root(lambda mean: (1 - below(mean, events - 1)) - half, 0.0, float(events))

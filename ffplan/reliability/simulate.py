@@ -90,7 +90,7 @@ class Interruption:
 
 
 @record
-class SimulatedRun:
+class _SimulatedRun:
     """Result of a run."""
 
     goodput: float
@@ -98,7 +98,7 @@ class SimulatedRun:
     events: list[Interruption]
 
 
-def kept_work(run_s: float, job: SimulatedJob) -> float:
+def _kept_work(run_s: float, job: SimulatedJob) -> float:
     """Return the work saved in a stretch without failures.
 
     Args:
@@ -319,7 +319,7 @@ class _Run:
         ran, memory = self.env.now - start, self.job.memory
         cycle = self.job.interval_s + self.job.save_s
         # work over interval is a whole number but for float noise
-        stored = round(kept_work(ran, self.job) / self.job.interval_s)
+        stored = round(_kept_work(ran, self.job) / self.job.interval_s)
         if memory is None:
             self.kept += self.paced(stored * cycle, paces)
             return ran - stored * cycle
@@ -363,7 +363,7 @@ class _Run:
         self.events.sort(key=lambda event: event.at_s)
 
 
-def simulate_run(job: SimulatedJob, seconds: float, seed: int) -> SimulatedRun:
+def simulate_run(job: SimulatedJob, seconds: float, seed: int) -> _SimulatedRun:
     """Return one simulated run.
 
     Args:
@@ -384,7 +384,7 @@ def simulate_run(job: SimulatedJob, seconds: float, seed: int) -> SimulatedRun:
     run.finish(near=True)
     # last, so that draws for the timeline never change the result
     run.noise()
-    return SimulatedRun(run.kept / seconds, run.count, run.events)
+    return _SimulatedRun(run.kept / seconds, run.count, run.events)
 
 
 FEW_RUNS = {1: 12.7062, 2: 4.3027, 3: 3.1824, 4: 2.7764, 5: 2.5706, 6: 2.4469, 7: 2.3646}

@@ -9,7 +9,7 @@ import numpy as np
 from ffplan.base.array_math import Floats, Number
 from ffplan.base.elementary import exp
 from ffplan.base.record import record
-from ffplan.reliability.poisson import log_weights, probabilities, terms
+from ffplan.reliability.poisson import _log_weights, _probabilities, terms
 from ffplan.reliability.spare_count import enough
 
 POINTS = 48
@@ -17,7 +17,7 @@ POINTS = 48
 
 
 @record
-class Shortage:
+class _Shortage:
     """Missing nodes of a job."""
 
     chance: Number
@@ -57,7 +57,7 @@ def _short(down: Floats, spares: int) -> Floats:
     """
     table = np.zeros((len(down), 3))
     lengths = [terms(float(value)) + 1 for value in down]
-    chances = probabilities(down[:, np.newaxis], max(lengths, default=1) - 1)
+    chances = _probabilities(down[:, np.newaxis], max(lengths, default=1) - 1)
     lacking = np.maximum(np.arange(chances.shape[1]) - spares, 0)
     for row, length in enumerate(lengths):
         row_chances = chances[row, :length]
@@ -66,12 +66,12 @@ def _short(down: Floats, spares: int) -> Floats:
     late = [row for row, length in enumerate(lengths) if down[row] > 0 and length > spares + 1]
     if late:
         # in logarithms: far from the mean the probabilities underflow
-        weights = log_weights(down[late][:, np.newaxis], spares + 1)
+        weights = _log_weights(down[late][:, np.newaxis], spares + 1)
         table[late, 2] = 1 / exp(weights - weights[:, -1:]).sum(axis=1)
     return table
 
 
-def shortage(down: Any, spares: int) -> Shortage:
+def _shortage(down: Any, spares: int) -> _Shortage:
     """Return how often a job lacks nodes, and the mean number missing.
 
     Args:
@@ -95,11 +95,11 @@ def shortage(down: Any, spares: int) -> Shortage:
         table = _short(points, spares)
         columns = np.stack([np.interp(values, points, table[:, column]) for column in range(3)], axis=-1)
     if values.ndim == 0:
-        return Shortage(*(float(figure) for figure in columns))
-    return Shortage(columns[..., 0], columns[..., 1], columns[..., 2])
+        return _Shortage(*(float(figure) for figure in columns))
+    return _Shortage(columns[..., 0], columns[..., 1], columns[..., 2])
 
 
-def domain_shortage(down: Any, domains: Any, spares: int, domain_nodes: int) -> Shortage:
+def _domain_shortage(down: Any, domains: Any, spares: int, domain_nodes: int) -> _Shortage:
     """Return how often a job lacks nodes if whole scale-up domains fail too.
 
     Args:
@@ -123,25 +123,25 @@ def domain_shortage(down: Any, domains: Any, spares: int, domain_nodes: int) -> 
     most = min(whole, enough(float(mean.max()), 1 - 1e-12))
     chance, missing, up, edge = 0.0, 0.0, 0.0, 0.0
     rest: Any = 1.0
-    short = shortage(down, spares)
+    short = _shortage(down, spares)
     weight: Any = exp(-mean)
     for number in range(most + 1):
-        short = shortage(down, spares - domain_nodes * number)
+        short = _shortage(down, spares - domain_nodes * number)
         runs = weight * (1 - short.chance)
         chance, missing = chance + weight * short.chance, missing + weight * short.missing
         up, edge = up + runs, edge + runs * short.waiting / (1 - short.waiting)
         rest, weight = rest - weight, weight * mean / (number + 1)
     rest = np.maximum(rest, 0.0)
     edge = edge + weight * (1 - short.chance)  # the weight of one domain more
-    return Shortage(
+    return _Shortage(
         chance=chance + rest,
         missing=missing + rest * short.missing,
         waiting=1 - up / (up + edge),
-        domains=shortage(domains, whole).missing,
+        domains=_shortage(domains, whole).missing,
     )
 
 
-def swapped(short: Shortage, swapping: Any) -> Shortage:
+def swapped(short: _Shortage, swapping: Any) -> _Shortage:
     """Add nodes that wait for their spare to be swapped in to a shortage.
 
     Args:
@@ -153,7 +153,7 @@ def swapped(short: Shortage, swapping: Any) -> Shortage:
     Source:
         The chance that none is being swapped; Erlang's loss, as in `domain_shortage`.
     """
-    return Shortage(
+    return _Shortage(
         chance=1 - (1 - short.chance) * exp(-np.asarray(swapping, dtype=float)),
         missing=short.missing + swapping,
         waiting=1 - 1 / (1 / (1 - short.waiting) + swapping),
@@ -161,7 +161,7 @@ def swapped(short: Shortage, swapping: Any) -> Shortage:
     )
 
 
-def kept_rate(short: Shortage, nodes: Any, replica_nodes: Any, *, shrinks: bool, domain_nodes: int = 1) -> Number:
+def _kept_rate(short: _Shortage, nodes: Any, replica_nodes: Any, *, shrinks: bool, domain_nodes: int = 1) -> Number:
     """Return the share of its rate that a job keeps despite missing nodes.
 
     Args:

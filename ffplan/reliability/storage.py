@@ -184,7 +184,7 @@ def transfer_terms(
     }
 
 
-def checkpoint_terms(
+def _checkpoint_terms(
     servers: Mapping[str, Number], service: ServiceRates, *, nodes: Number, nics_gbyte_s: Number
 ) -> dict[str, Number]:
     """Return the limits of saving or loading one checkpoint: `transfer_terms`, and the checkpoint's own rate.
@@ -206,7 +206,7 @@ def checkpoint_terms(
     return limits if service.checkpoint is None else {**limits, CHECKPOINTS: service.checkpoint}
 
 
-def transfer_seconds(size: Number, terms: dict[str, Number]) -> tuple[Number, str]:
+def _transfer_seconds(size: Number, terms: dict[str, Number]) -> tuple[Number, str]:
     """Return the time to move a checkpoint, and its limit.
 
     Args:

@@ -7,7 +7,7 @@ from math import ceil, floor, log2
 from typing import TYPE_CHECKING
 
 from ffplan.base.formatting import data_size, number, plural
-from ffplan.report.document import Body, Document, Grid, Lines
+from ffplan.report.document import Document, Grid, Lines, _Body
 from ffplan.results.reproduction import Difference
 
 if TYPE_CHECKING:
@@ -150,7 +150,7 @@ def accuracy_document(report: AccuracyReport, *, rows: bool = False) -> Document
         rows: print every row after the summaries; JSON and CSV hold the rows always.
     """
     head = f"accuracy: {report.subject}"
-    return Document(report, lambda told: Body(head, _accuracy(told, rows=rows)), lambda: report.rows)
+    return Document(report, lambda told: _Body(head, _accuracy(told, rows=rows)), lambda: report.rows)
 
 
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#7f7f7f", "#8b4513", "#6a3d9a")
@@ -253,7 +253,7 @@ def reproduction_document(report: Reproduction) -> Document:
     head = f"{report.report}: {report.values:,} values of a {report.kind}, "
     head += f"{plural(count, 'difference')}" if count else "all as before"
 
-    def body(_: object) -> Body:
+    def body(_: object) -> _Body:
         blocks: list[Lines | Grid] = []
         if count:
             shown = report.differences[:_MOST_DIFFERENCES]
@@ -265,6 +265,6 @@ def reproduction_document(report: Reproduction) -> Document:
         if report.left_out:
             text = f"not repeated, because the report lacks the options: {', '.join(report.left_out)}"
             blocks.append(Lines("Left out", (("", text),)))
-        return Body(head, blocks)
+        return _Body(head, blocks)
 
     return Document(report, body, lambda: [*report.differences, *_as_rows(report)])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ffplan.base.formatting import number, plural
-from ffplan.report.document import Block, Body, Document, Grid, Remarks
+from ffplan.report.document import Block, Document, Grid, Remarks, _Body
 
 if TYPE_CHECKING:
     from ffplan.results.measurement import KernelError, MeasuredConstant, MeasuredFit, MeasurePlan
@@ -96,13 +96,15 @@ def _left_out(report: LeaveOneOutReport) -> list[Grid]:
 def calibrate_document(report: CalibrationReport) -> Document:
     """Return the report of `ffplan model calibrate`."""
     head = f"calibrate: {report.accelerator}, {plural(report.rows, 'row')}"
-    return Document(report, lambda told: Body(head, _calibrate(told)), lambda: report.constants)
+    return Document(report, lambda told: _Body(head, _calibrate(told)), lambda: report.constants)
 
 
 def left_out_document(report: LeaveOneOutReport) -> Document:
     """Return the report of `ffplan model accuracy training --leave-one-out`."""
     return Document(
-        report, lambda told: Body(f"accuracy: training, one {report.by} left out", _left_out(told)), lambda: report.rows
+        report,
+        lambda told: _Body(f"accuracy: training, one {report.by} left out", _left_out(told)),
+        lambda: report.rows,
     )
 
 
@@ -207,7 +209,7 @@ def _fit(report: MeasuredFit) -> list[Block]:
 def measured_document(report: MeasuredFit) -> Document:
     """Return the report of `ffplan model measure fit`."""
     head = f"measure: {report.accelerator} by {report.device}, {report.date}, {plural(len(report.kernels), 'kernel')}"
-    return Document(report, lambda told: Body(head, _fit(told)), lambda: report.kernels)
+    return Document(report, lambda told: _Body(head, _fit(told)), lambda: report.kernels)
 
 
 def _plan(report: MeasurePlan) -> list[Block]:
@@ -226,4 +228,4 @@ def _plan(report: MeasurePlan) -> list[Block]:
 def plan_document(report: MeasurePlan) -> Document:
     """Return the report of `ffplan model measure plan`."""
     head = f"measure: {report.sizes} sizes, {plural(report.kernels, 'kernel')}, {report.seconds / 60:.1f} minutes"
-    return Document(report, lambda told: Body(head, _plan(told)), lambda: report.groups)
+    return Document(report, lambda told: _Body(head, _plan(told)), lambda: report.groups)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ffplan.base.formatting import first_few, listed, number, plural
-from ffplan.report.document import Block, Body, Document, FirstScreen, Grid
+from ffplan.report.document import Block, Document, Grid, _Body, _FirstScreen
 
 if TYPE_CHECKING:
     from ffplan.results.serving_runs import MeasureErrors, ServingCalibration
@@ -100,14 +100,14 @@ def _verdict(report: ServingCalibration) -> tuple[str, ...]:
     return sentence, basis
 
 
-def _screen(report: ServingCalibration) -> FirstScreen:
+def _screen(report: ServingCalibration) -> _FirstScreen:
     """Return the first screen: errors before and after, what moved, and what to do next."""
     moved = [row for row in report.constants if abs(_move(row)) >= _MOVED]
     held = [row.name for row in report.constants if abs(_move(row)) < _MOVED]
     texts = [f"{row.name} {100 * _move(row):+.0f} % ({_value(row, row.after)})" for row in moved]
     bounds = [f"{row.name}: {row.note}" for row in report.constants if row.note]
     refused = [f"{row.file}:{row.line}: {row.reason}" for row in report.refused]
-    return FirstScreen(
+    return _FirstScreen(
         head=_head(report),
         verdict=_verdict(report),
         figures=_error_rows(report.errors),
@@ -128,7 +128,7 @@ def serving_document(report: ServingCalibration) -> Document:
     """Return the report of `ffplan model calibrate serving`."""
     return Document(
         report,
-        lambda told: Body(_head(told), _blocks(told)),
+        lambda told: _Body(_head(told), _blocks(told)),
         lambda: report.constants,
         first=_screen,
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ffplan.base.formatting import number, plural
-from ffplan.report.document import Body, Document, Grid, Remarks
+from ffplan.report.document import Document, Grid, Remarks, _Body
 
 if TYPE_CHECKING:
     from ffplan.results.catalog import AuditReport, FigureRow, OfferRow, PartList, PartSheet
@@ -20,7 +20,7 @@ def _figure(row: FigureRow, source: int) -> tuple[str, str, str, str]:
     return row.path, value, f"{row.grade}, {row.status}", f"[{source + 1}]"
 
 
-def _sheet(sheet: PartSheet) -> Body:
+def _sheet(sheet: PartSheet) -> _Body:
     part = sheet.report
     origin = [f"{sheet.kind_words} of {part.vendor}, from {part.path}", *([part.note] if part.note else [])]
     rows = tuple(_figure(row, source) for row, source in zip(part.figures, sheet.source_of, strict=True))
@@ -28,7 +28,7 @@ def _sheet(sheet: PartSheet) -> Body:
     notes += [f"[{position}] {text}" for position, text in enumerate(sheet.sources, start=1)]
     dimensions = [Grid("", sheet.dimensions, style="plain")] if sheet.dimensions else []
     figures = Grid("", rows, ("figure", "value", "grade, status", "source"), style="plain")
-    return Body(f"{part.id}  {part.name}", (Remarks(tuple(origin)), *dimensions, figures, Remarks(tuple(notes))))
+    return _Body(f"{part.id}  {part.name}", (Remarks(tuple(origin)), *dimensions, figures, Remarks(tuple(notes))))
 
 
 def part_document(sheet: PartSheet) -> Document:
@@ -36,7 +36,7 @@ def part_document(sheet: PartSheet) -> Document:
     return Document(sheet.report, lambda _: _sheet(sheet), lambda: sheet.report.figures)
 
 
-def _list(parts: PartList) -> Body:
+def _list(parts: PartList) -> _Body:
     overlaid = any(not row.path.startswith("catalogs/") for row in parts.parts)
     alone = {row.kind for row in parts.parts} == {"accelerator"}
     labels = {True: "calibrated", False: "estimated", None: ""}
@@ -49,7 +49,7 @@ def _list(parts: PartList) -> Body:
         )
         for row in sorted(parts.parts, key=lambda part: (part.kind, part.id))
     )
-    return Body("", (Grid("", rows, header, style="list"),))
+    return _Body("", (Grid("", rows, header, style="list"),))
 
 
 def offers_document(offers: tuple[OfferRow, ...]) -> Document:
@@ -65,14 +65,14 @@ def offers_document(offers: tuple[OfferRow, ...]) -> Document:
         for row in offers
     )
     header = ("accelerator", "offer", "term", "an hour", "date")
-    return Document(offers, lambda _: Body("", (Grid("", rows, header, style="list"),)), lambda: offers)
+    return Document(offers, lambda _: _Body("", (Grid("", rows, header, style="list"),)), lambda: offers)
 
 
 _WIDTH = 48
 """Letters of the examples of a kind [1]."""
 
 
-def _kinds(parts: PartList) -> Body:
+def _kinds(parts: PartList) -> _Body:
     """Return the kinds of parts: how many of each, and the first ids."""
     kinds: dict[str, list[str]] = {}
     for row in sorted(parts.parts, key=lambda part: (part.kind, part.id)):
@@ -86,7 +86,7 @@ def _kinds(parts: PartList) -> Body:
             named.append(name)
         rows.append((kind, f"{len(ids):,}", ", ".join(named) + (" …" if len(ids) > len(named) else "")))
     more = f"{plural(len(parts.parts), 'part')}. More: ffplan catalog list KIND, or rents; catalog show ID; --full"
-    return Body("", (Grid("", tuple(rows), ("kind", "parts", "such as"), style="list"), Remarks((more,))))
+    return _Body("", (Grid("", tuple(rows), ("kind", "parts", "such as"), style="list"), Remarks((more,))))
 
 
 def parts_document(parts: PartList, *, by_kind: bool = False) -> Document:
@@ -117,11 +117,11 @@ def _audit_rows(report: AuditReport) -> tuple[tuple[str, ...], ...]:
     return tuple(rows)
 
 
-def _audit(report: AuditReport) -> Body:
+def _audit(report: AuditReport) -> _Body:
     counts = ", ".join(f"{count:,} {kind}" for kind, count in report.counts.items() if count) or "no findings"
     rows = _audit_rows(report)
     table = [Grid("", rows, ("kind", "part", "figure", "why"), style="list")] if rows else []
-    return Body(f"{report.figures:,} figures: {counts}", tuple(table))
+    return _Body(f"{report.figures:,} figures: {counts}", tuple(table))
 
 
 def audit_document(report: AuditReport) -> Document:

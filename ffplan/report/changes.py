@@ -13,7 +13,7 @@ _LEAST = 5e-5
 """Relative change below which a figure counts as unchanged [1]."""
 
 
-def value_words(row: FigureChange, value: float | None) -> str:
+def _value_words(row: FigureChange, value: float | None) -> str:
     """Return the value of a figure before or after; a dash without one."""
     if value is None:
         return "-"

@@ -14,7 +14,7 @@ _Kind = Literal["stack", "bars", "lines", "tornado", "waterfall", "scatter", "he
 
 
 @record
-class Point:
+class _Point:
     """A mark of a chart."""
 
     label: str
@@ -35,14 +35,14 @@ class Point:
 
 
 @record
-class Chart:
+class _Chart:
     """A chart with its numbers."""
 
     title: str
     kind: _Kind
     unit: str
     """Unit of the values, as the title of their axis."""
-    points: tuple[Point, ...]
+    points: tuple[_Point, ...]
     note: str = ""
     """How to read it."""
     x_title: str = ""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ffplan.base.formatting import amount, kilowatts, listed, number, percent, plural
-from ffplan.report.document import Block, Body, Document, Grid, Lines, Matrix, Remarks, provenance
-from ffplan.report.first.choose import recommend_screen, sweep_screen
-from ffplan.report.recommended import broken_limits, left_out, limit_name, short_name
+from ffplan.report.document import Block, Document, Grid, Lines, Remarks, _Body, _Matrix, provenance
+from ffplan.report.first.choose import _recommend_screen, _sweep_screen
+from ffplan.report.recommended import _broken_limits, _limit_name, _short_name, left_out
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -69,7 +69,7 @@ def _kept(near: NearWishes) -> str:
 def init_document(report: InitReport) -> Document:
     """Return the report of `ffplan init`."""
 
-    def body(_: object) -> Body:
+    def body(_: object) -> _Body:
         designs = report.designs
         rows = (
             ("accelerators", tuple(f"{design.accelerators:,}" for design in designs)),
@@ -83,8 +83,8 @@ def init_document(report: InitReport) -> Document:
         shown = tuple(row for row in rows if any(cell != "-" for cell in row[1]))
         blocks: list[Block] = list(_unmet(report.unmet)) if report.unmet is not None else []
         if not designs:
-            return Body("ffplan init", blocks)
-        blocks.append(Matrix("Designs to start from", tuple(design.name for design in designs), shown))
+            return _Body("ffplan init", blocks)
+        blocks.append(_Matrix("Designs to start from", tuple(design.name for design in designs), shown))
         blocks.append(Lines("Ideas", tuple((design.name, design.idea) for design in designs)))
         notes = [f"Left out: {text}." for text in report.left_out]
         notes += [f"{design.name}: {design.refused}" for design in designs if design.refused]
@@ -94,7 +94,7 @@ def init_document(report: InitReport) -> Document:
             notes.append(f"Next: ffplan compare {' '.join(files)}")
         if notes:
             blocks.append(Remarks(tuple(notes)))
-        return Body("ffplan init", blocks)
+        return _Body("ffplan init", blocks)
 
     return Document(report, body, lambda: report.designs)
 
@@ -123,7 +123,7 @@ _SURE = ("design", "best in", "days, P10 to P90", "in time", "to buy", "recalled
 def _rows(designs: tuple[RecommendedDesign, ...], r: RecommendReport) -> tuple[tuple[str, ...], ...]:
     return tuple(
         (
-            short_name(design, r),
+            _short_name(design, r),
             f"{design.accelerators:,}",
             number(design.days, 3),
             amount(design.capex),
@@ -138,7 +138,7 @@ def _rows(designs: tuple[RecommendedDesign, ...], r: RecommendReport) -> tuple[t
 def _chances(r: RecommendReport) -> tuple[tuple[str, ...], ...]:
     return tuple(
         (
-            short_name(design, r),
+            _short_name(design, r),
             percent(design.best_share or 0.0),
             f"{number(design.days_p10, 3)} to {number(design.days_p90, 3)}",
             percent(design.in_time_share or 0.0),
@@ -174,11 +174,11 @@ def _target(r: RecommendReport) -> str:
 
 def _headline(r: RecommendReport) -> str:
     if not r.designs:
-        opens = [limit_name(limit.limit, r) for limit in r.limits if limit.name is not None]
+        opens = [_limit_name(limit.limit, r) for limit in r.limits if limit.name is not None]
         days = "" if r.sustained_pflops is not None else f" in {number(r.days)} days"
         text = f"No design can {_target(r)}{days} within the limits."
         if r.near:
-            text += f" The nearest, {short_name(r.near[0], r)}, breaks {broken_limits(r.near[0], r)}."
+            text += f" The nearest, {_short_name(r.near[0], r)}, breaks {_broken_limits(r.near[0], r)}."
         return f"{text} The {listed(opens)} looser by a tenth would do." if len(opens) == 1 else text
     best = r.designs[0]
     days = "" if r.chance is None else f" within {number(r.days)} days with a chance of {percent(r.chance)}"
@@ -197,7 +197,7 @@ def _headline(r: RecommendReport) -> str:
         text += f" {percent(best.recalled_share)} of its price is recalled: ask for a quote."
     dearest = r.limits[0] if r.limits else None
     if dearest is not None and dearest.saving:
-        limit = limit_name(dearest.limit, r)
+        limit = _limit_name(dearest.limit, r)
         text += f" The costliest limit is {limit}: loosening it by a tenth saves {percent(dearest.saving)}."
     if best.purchases:
         text += _first_purchase(best, r.currency)
@@ -221,7 +221,7 @@ def _purchases(r: RecommendReport) -> list[Block]:
     """Return the purchases of each phase, design by design."""
     rows = tuple(
         (
-            short_name(design, r) if place == 0 else "",
+            _short_name(design, r) if place == 0 else "",
             number(now.order_month),
             number(now.ready_month, 3) if now.ready_month is not None else "-",
             f"{now.accelerators:,}",
@@ -247,7 +247,7 @@ def _designs(r: RecommendReport) -> list[Block]:
         return _on_paper(r)
     how = tuple(
         (
-            short_name(design, r),
+            _short_name(design, r),
             f"{design.switches:,} {design.switch}; {_space(design)}; {design.plan}"
             f"{_EDGE if design.memory_words else ''}; MFU {percent(design.mfu)}; {design.idea}",
         )
@@ -260,7 +260,7 @@ def _designs(r: RecommendReport) -> list[Block]:
         Lines("How", how),
     ]
     alternatives = tuple(
-        (short_name(alternative, r), alternative.differs) for alternative in r.designs[1:] if alternative.differs
+        (_short_name(alternative, r), alternative.differs) for alternative in r.designs[1:] if alternative.differs
     )
     if alternatives:
         blocks.append(Lines("In place of the best one's", alternatives, name="differences"))
@@ -276,13 +276,13 @@ def _on_paper(r: RecommendReport) -> list[Block]:
 def _recommend_blocks(r: RecommendReport) -> list[Block]:
     blocks: list[Block] = [Remarks((_headline(r),)), *_designs(r)]
     if r.limits:
-        limits = tuple((limit_name(limit.limit, r), _limit_words(limit, r)) for limit in r.limits)
+        limits = tuple((_limit_name(limit.limit, r), _limit_words(limit, r)) for limit in r.limits)
         blocks.append(Lines("Each limit looser by a tenth", limits, name="limits"))
     if r.near:
         near = tuple(
             (
                 row[0],
-                broken_limits(design, r),
+                _broken_limits(design, r),
                 *row[1:],
             )
             for row, design in zip(_rows(r.near, r), r.near, strict=True)
@@ -301,13 +301,13 @@ def recommendation_document(report: RecommendReport) -> Document:
     """Return the report as a document."""
     return Document(
         value=report,
-        made=lambda told: Body(
+        made=lambda told: _Body(
             title=f"Recommendation for {report.model}",
             blocks=_recommend_blocks(told),
             footer=f"ffplan {report.tool.version}, prices {report.price_book}",
         ),
         rows=lambda: report.designs,
-        first=recommend_screen,
+        first=_recommend_screen,
     )
 
 
@@ -360,10 +360,10 @@ def sweep_document(report: SweepReport) -> Document:
     """Return the report as a document."""
     return Document(
         value=report,
-        made=lambda _: Body(
+        made=lambda _: _Body(
             title=f"Sweep of {report.design.name}",
             blocks=_sweep_blocks(report),
             footer=provenance(report.tool, report.design),
         ),
-        first=sweep_screen,
+        first=_sweep_screen,
     )

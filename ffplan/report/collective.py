@@ -6,7 +6,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from ffplan.base.formatting import data_size, duration, number
-from ffplan.report.document import Body, Document, Grid
+from ffplan.report.document import Document, Grid, _Body
 
 if TYPE_CHECKING:
     from ffplan.results.collective import CollectiveRow, CollectiveTable
@@ -108,4 +108,4 @@ def collective_document(report: CollectiveTable, *, chart: bool = False) -> Docu
         chart: add bars of bus bandwidth.
     """
     head = f"{report.design}: {report.operation} with {report.library}"
-    return Document(report, lambda told: Body(head, _collective(told, chart=chart)), lambda: report.rows)
+    return Document(report, lambda told: _Body(head, _collective(told, chart=chart)), lambda: report.rows)

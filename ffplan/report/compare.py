@@ -8,10 +8,10 @@ from ffplan.base.formatting import LARGE, amount, kilowatts, listed, number, per
 from ffplan.base.input_values import input_value
 from ffplan.base.tracked import read_alike
 from ffplan.figures.address import COMPARED, figure_at_address, label_of, value_at_address
-from ffplan.report.compare_rows import comparison_rows
-from ffplan.report.document import Body, Document, Grid, Matrix, Remarks
-from ffplan.report.first.compare import compare_screen
-from ffplan.report.plans import plan_words
+from ffplan.report.compare_rows import _comparison_rows
+from ffplan.report.document import Document, Grid, Remarks, _Body, _Matrix
+from ffplan.report.first.compare import _compare_screen
+from ffplan.report.plans import _plan_words
 from ffplan.results.design import purchase_words
 from ffplan.results.run import band_words
 
@@ -227,11 +227,11 @@ def _remarks(c: Comparison) -> list[str]:
     return out
 
 
-def _body(c: Comparison) -> Body:
+def _body(c: Comparison) -> _Body:
     names = tuple(c.labels)
     sparks = {CLUSTER: _scaling(c)}
-    blocks: list[Matrix | Grid] = [
-        Matrix(title, names, group, sparks=sparks.get(title, ())) for title, group in _groups(c)
+    blocks: list[_Matrix | Grid] = [
+        _Matrix(title, names, group, sparks=sparks.get(title, ())) for title, group in _groups(c)
     ]
     title = " against ".join(names) + (": totals are not comparable" if c.incomparable else "")
     first = [Remarks(("Totals are not comparable.", *c.incomparable))] if c.incomparable else []
@@ -244,7 +244,7 @@ def _body(c: Comparison) -> Body:
         first.append(Remarks(c.verdicts))
     if c.training is not None:
         blocks += [_job(c, c.training), _batches(c, c.training)]
-    return Body(title, (*first, *blocks, Remarks(tuple(_remarks(c)))))
+    return _Body(title, (*first, *blocks, Remarks(tuple(_remarks(c)))))
 
 
 def _scaling(c: Comparison) -> tuple[tuple[str, str, tuple[tuple[float, ...], ...]], ...]:
@@ -269,7 +269,7 @@ def _banded(label: str, bands: list[Band | None]) -> Row:
     return label, tuple("-" if band is None else band_words(band) for band in bands)
 
 
-def _money(c: Comparison, money: MoneyComparison) -> list[Matrix | Grid]:
+def _money(c: Comparison, money: MoneyComparison) -> list[_Matrix | Grid]:
     """Return the run in money: a column for each design, what drives the difference, and other sizes."""
     runs = [side.run for side in money.sides]
     unit = money.currency
@@ -294,7 +294,7 @@ def _money(c: Comparison, money: MoneyComparison) -> list[Matrix | Grid]:
     ]
     if c.training is not None and _own_sizes_differ(c.training):
         rows.insert(4, ("days on all its GPUs", _days_on_all(money, c.training)))
-    blocks: list[Matrix | Grid] = [Matrix(f"Run, {unit}, likely (P10 to P90)", tuple(c.labels), tuple(rows))]
+    blocks: list[_Matrix | Grid] = [_Matrix(f"Run, {unit}, likely (P10 to P90)", tuple(c.labels), tuple(rows))]
     for difference in money.differences:
         swings = tuple(
             (
@@ -344,12 +344,12 @@ def _capital(c: Comparison, job: TrainingComparison, size: JobSize) -> tuple[str
     return tuple(cells)
 
 
-def _job(c: Comparison, job: TrainingComparison) -> Matrix:
+def _job(c: Comparison, job: TrainingComparison) -> _Matrix:
     """Return the job at the batch that was asked for, a column for each design."""
     size = next(row for row in job.sizes if row.batch == job.batch)
     rows: tuple[Row, ...] = (
         ("batch", (f"{job.batch:,} on {job.gpus:,} GPUs",) * len(c.labels)),
-        ("plan", tuple(plan_words(side.plan) if side.plan else side.refused or "-" for side in size.sides)),
+        ("plan", tuple(_plan_words(side.plan) if side.plan else side.refused or "-" for side in size.sides)),
         *_memory(size),
         ("GPUs in use", tuple(f"{side.plan.gpus:,}" if side.plan else "-" for side in size.sides)),
         ("step [s]", tuple(_cell(side.step_s, number) for side in size.sides)),
@@ -359,7 +359,7 @@ def _job(c: Comparison, job: TrainingComparison) -> Matrix:
         (f"{job.capital_basis.split()[-1]} a token/s", _capital(c, job, size)),  # a column is narrow
         *([("tokens/s on all its GPUs", tuple(map(_on_all, job.own_sizes)))] if _own_sizes_differ(job) else []),
     )
-    return Matrix("Training", tuple(c.labels), (("model", (job.model,) * len(c.labels)), *rows))
+    return _Matrix("Training", tuple(c.labels), (("model", (job.model,) * len(c.labels)), *rows))
 
 
 def _memory(size: JobSize) -> list[Row]:
@@ -390,7 +390,7 @@ def _days_on_all(money: MoneyComparison, job: TrainingComparison) -> tuple[str, 
     return tuple(cells)
 
 
-def _batches(c: Comparison, job: TrainingComparison) -> Matrix:
+def _batches(c: Comparison, job: TrainingComparison) -> _Matrix:
     """Return tokens a second and accelerator by batch, with the ratio of capital."""
     rows = tuple(
         (
@@ -399,9 +399,9 @@ def _batches(c: Comparison, job: TrainingComparison) -> Matrix:
         )
         for size in job.sizes
     )
-    return Matrix("Tokens/s/GPU", tuple(c.labels), rows, name="batches")
+    return _Matrix("Tokens/s/GPU", tuple(c.labels), rows, name="batches")
 
 
 def compare_document(comparison: Comparison) -> Document:
     """Return the report of `ffplan compare`."""
-    return Document(comparison, _body, lambda: comparison_rows(comparison), first=compare_screen)
+    return Document(comparison, _body, lambda: _comparison_rows(comparison), first=_compare_screen)

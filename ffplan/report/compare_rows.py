@@ -49,7 +49,7 @@ def _row(design: str, metric: str, value: object, ratio: object, unit: str) -> R
     return {"design": design, "metric": metric, "value": value, "ratio": ratio, "unit": unit}
 
 
-def comparison_rows(c: Comparison) -> list[Row]:
+def _comparison_rows(c: Comparison) -> list[Row]:
     """Return design, metric, value, ratio to the baseline and unit, in raw numbers; a run in money comes last."""
     rows: list[Row] = []
     for name, design in zip(c.labels, c.designs, strict=True):

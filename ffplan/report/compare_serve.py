@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ffplan.base.formatting import amount, kilowatts, number
-from ffplan.report.document import Body, Document, Grid, Lines, Remarks, recalled
-from ffplan.report.first.compare_serve import HEADER, load_of, serve_comparison_screen, served_row, winner
-from ffplan.report.first.serve import plan_text
+from ffplan.report.document import Document, Grid, Lines, Remarks, _Body, recalled
+from ffplan.report.first.compare_serve import HEADER, _load_of, _serve_comparison_screen, _served_row, _winner
+from ffplan.report.first.serve import _plan_text
 
 if TYPE_CHECKING:
     from ffplan.report.document import Block
@@ -37,7 +37,7 @@ def _plans(comparison: ServeComparison) -> Grid:
     rows = tuple(
         (
             side.label,
-            plan_text(choice.plan),
+            _plan_text(choice.plan),
             f"{choice.concurrency:,.0f}",
             f"{choice.output_tokens_s_gpu:,.0f}",
             f"{choice.output_tokens_s_user:,.0f}",
@@ -51,17 +51,17 @@ def _plans(comparison: ServeComparison) -> Grid:
     return Grid("Tokens of a GPU over tokens of a user, in the mean", rows, header, name="plans")
 
 
-def _body(comparison: ServeComparison) -> Body:
-    rows = tuple(served_row(side, comparison) for side in comparison.sides)
-    blocks: list[Block] = [Remarks((winner(comparison),))]
+def _body(comparison: ServeComparison) -> _Body:
+    rows = tuple(_served_row(side, comparison) for side in comparison.sides)
+    blocks: list[Block] = [Remarks((_winner(comparison),))]
     if rows:
         blocks += [Grid("Designs", rows, HEADER), _money(comparison), _plans(comparison)]
     if comparison.unserved:
         blocks.append(Lines("Cannot serve it", tuple((side.label, side.reason) for side in comparison.unserved)))
     blocks.append(Lines("Assumptions", tuple(("", text) for text in comparison.assumptions)))
-    return Body(load_of(comparison), (*blocks, *recalled(comparison.unverified)))
+    return _Body(_load_of(comparison), (*blocks, *recalled(comparison.unverified)))
 
 
 def serve_comparison_document(comparison: ServeComparison) -> Document:
     """Return the comparison in every form."""
-    return Document(comparison, _body, rows=lambda: comparison.sides, first=serve_comparison_screen)
+    return Document(comparison, _body, rows=lambda: comparison.sides, first=_serve_comparison_screen)

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from ffplan.base.formatting import amount, kilowatts, listed, number, percent, short
 from ffplan.base.input_values import input_value
-from ffplan.report.document import Block, Body, Document, Grid, Lines, Remarks, provenance
-from ffplan.report.first.cost import cost_screen
-from ffplan.report.plans import plan_words, sure_words
+from ffplan.report.document import Block, Document, Grid, Lines, Remarks, _Body, provenance
+from ffplan.report.first.cost import _cost_screen
+from ffplan.report.plans import _plan_words, _sure_words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -44,7 +44,7 @@ def _bands(rows: Sequence[tuple[str, Band | None, str]]) -> tuple[tuple[str, ...
 
 def _run_blocks(run: RunReport) -> list[Block]:
     """Return a run as plan, step and bands."""
-    plan = f"{plan_words(run.plan)}, {run.plan.precision}, batch {run.batch:,} on {run.gpus:,} accelerators"
+    plan = f"{_plan_words(run.plan)}, {run.plan.precision}, batch {run.batch:,} on {run.gpus:,} accelerators"
     step = f"{number(run.step_s)} s, {run.tokens_s:,.0f} tokens/s, MFU {percent(run.mfu)}"
     model = f"{run.operations:.3g} FLOP of the model, {number(run.petaflop_days)} petaFLOP/s-days"
     lines = Lines(
@@ -52,7 +52,7 @@ def _run_blocks(run: RunReport) -> list[Block]:
         (
             ("plan", plan),
             *([("memory", f"at the edge: {run.memory_words}")] if run.memory_words else []),
-            *([("sure plan", sure_words(run.sure))] if run.sure else []),
+            *([("sure plan", _sure_words(run.sure))] if run.sure else []),
             ("step", f"{step}; effective training time {percent(run.effective)}"),
             ("effort", f"{number(run.effort)} times what the plan takes, failures apart"),
             ("operations", model),
@@ -280,7 +280,7 @@ def _assumptions(study: CostStudy) -> Lines:
     return Lines("Assumptions", tuple(lines))
 
 
-def _body(study: CostStudy) -> Body:
+def _body(study: CostStudy) -> _Body:
     blocks: list[Block] = [Remarks(study.headline)]
     if study.run is not None:
         blocks += _run_blocks(study.run)
@@ -293,7 +293,7 @@ def _body(study: CostStudy) -> Body:
     if study.uncertainty is not None:
         blocks += _uncertainty(study.uncertainty, study.currency)
     blocks.append(_assumptions(study))
-    return Body(
+    return _Body(
         title=f"{study.design.name}: cost",
         blocks=tuple(blocks),
         intro=study.design.description,
@@ -304,4 +304,4 @@ def _body(study: CostStudy) -> Body:
 def cost_document(study: CostStudy) -> Document:
     """Return the report of `ffplan cost`; CSV is the bill of materials."""
     bom = study.bom
-    return Document(study, _body, (lambda: bom.lines) if bom is not None else None, first=cost_screen)
+    return Document(study, _body, (lambda: bom.lines) if bom is not None else None, first=_cost_screen)

@@ -19,9 +19,9 @@ from ffplan.base.formatting import (
 )
 from ffplan.base.plain import plain
 from ffplan.base.tracked import read_alike
-from ffplan.report.design_site import cost_lines, power_lines, site_lines
-from ffplan.report.document import Body, Document, Grid, Lines, provenance
-from ffplan.report.first.design import design_screen
+from ffplan.report.design_site import _cost_lines, _power_lines, _site_lines
+from ffplan.report.document import Document, Grid, Lines, _Body, provenance
+from ffplan.report.first.design import _design_screen
 from ffplan.results.fabric_counts import RouterSwitches
 
 if TYPE_CHECKING:
@@ -336,22 +336,22 @@ def _own_parts(a: Assessment) -> list[tuple[str, str]]:
     return [("your parts", ", ".join(f"{part.id} from {part.path}" for part in parts))] if parts else []
 
 
-def _body(a: Assessment) -> Body:
+def _body(a: Assessment) -> _Body:
     every = (
         _nodes(a),
         _fabric(a.fabric),
         *([_networks(a.networks)] if a.networks else []),
         *_communication(a),
-        site_lines(a),
+        _site_lines(a),
         _levels(a.levels),
-        power_lines(a.power),
-        cost_lines(a.cost, a),
+        _power_lines(a.power),
+        _cost_lines(a.cost, a),
         _storage(a.storage),
         _failures(a.reliability),
         _findings(a),
         _assumptions(a),
     )
-    return Body(
+    return _Body(
         title=a.design.name,
         blocks=tuple(section for section in every if section is not None),
         intro=a.design.description,
@@ -391,4 +391,4 @@ def design_words(a: Assessment) -> tuple[str, ...]:
 def design_document(assessment: Assessment) -> Document:
     """Return the report of `ffplan design`."""
     # the table of levels is shown where it was asked for
-    return Document(assessment, _body, first=None if assessment.levels else design_screen)
+    return Document(assessment, _body, first=None if assessment.levels else _design_screen)

@@ -17,7 +17,7 @@ def _missing_power(missing: tuple[MissingFigure, ...]) -> str:
     return f"; partial: no {listed(f'`{figure.path}` of `{figure.part}`' for figure in missing)}" if missing else ""
 
 
-def power_lines(p: PowerReport) -> Lines:
+def _power_lines(p: PowerReport) -> Lines:
     """Return the power of what a design plans."""
     partial = _missing_power(p.missing)
     lines = [("IT in training", f"{number(p.it_kw)} kW, {number(p.network_kw)} kW of it network{partial}")]
@@ -33,7 +33,7 @@ def power_lines(p: PowerReport) -> Lines:
     return Lines("Power of what the design plans", tuple(lines))
 
 
-def site_lines(a: Assessment) -> Lines | None:
+def _site_lines(a: Assessment) -> Lines | None:
     """Return purchase, power and racks of the whole site."""
     if (s := a.site) is None:
         return None
@@ -59,7 +59,7 @@ def _money(value: float, currency: str) -> str:
     return f"{number(value, 5)} {currency}"
 
 
-def cost_lines(c: CostReport | None, a: Assessment) -> Lines | None:
+def _cost_lines(c: CostReport | None, a: Assessment) -> Lines | None:
     """Return the cost of what a design plans; None without prices."""
     if c is None:
         return None

@@ -48,7 +48,7 @@ class Grid:
 
 
 @record
-class Matrix:
+class _Matrix:
     """Columns side by side under their names: a label and one cell for each column."""
 
     title: str
@@ -69,7 +69,7 @@ class Remarks:
     lines: tuple[str, ...]
 
 
-Block = Lines | Grid | Matrix | Remarks
+Block = Lines | Grid | _Matrix | Remarks
 
 
 @record
@@ -80,7 +80,7 @@ class Table:
     rows: tuple[tuple[str, ...], ...]
 
 
-def laid_out(block: Block) -> Table | tuple[str, ...]:
+def _laid_out(block: Block) -> Table | tuple[str, ...]:
     """Return a block as a table, or as the items of a list."""
     match block:
         case Remarks():
@@ -89,7 +89,7 @@ def laid_out(block: Block) -> Table | tuple[str, ...]:
             if all(not label for label, _ in block.lines):
                 return tuple(text for _, text in block.lines)
             return Table(("", ""), block.lines)
-        case Matrix():
+        case _Matrix():
             return Table(("", *block.names), tuple((label, *cells) for label, cells in block.rows))
         case Grid():
             width = len(block.rows[0]) if block.rows else 0
@@ -97,7 +97,7 @@ def laid_out(block: Block) -> Table | tuple[str, ...]:
 
 
 @record
-class Body:
+class _Body:
     """The text and tables of a report."""
 
     title: str
@@ -123,7 +123,7 @@ def shown(part: Any) -> Any:
 
 
 @record
-class FirstScreen:
+class _FirstScreen:
     """The answer of a report: verdict, the figures that decide, and what to do next."""
 
     head: str
@@ -163,22 +163,22 @@ class Document:
 
     value: Any
     """The whole result."""
-    made: Callable[[Any], Body]
+    made: Callable[[Any], _Body]
     """Makes the text for people from the result, or from a tracked copy; texts may hold anything."""
     rows: Callable[[], Sequence[Any]] | None = None
     """Makes the main table, records of one kind; None where every leaf of the result is a row."""
 
     _: KW_ONLY
-    first: Callable[[Any], FirstScreen] | None = None
+    first: Callable[[Any], _FirstScreen] | None = None
     """Makes the first screen; None where the whole report is short."""
     folded: bool = False
     """Markdown begins with the first screen and folds the rest: a comment on a pull request."""
     extras: Callable[[], Extras] | None = None
     """Makes the parts of a page that no other format has."""
 
-    def body(self) -> Body:
+    def body(self) -> _Body:
         """Return text and tables, with hidden characters as escapes."""
-        body: Body = shown(self.made(self.value))
+        body: _Body = shown(self.made(self.value))
         return body
 
 
@@ -187,7 +187,7 @@ def provenance(tool: ToolInfo, design: DesignInfo) -> str:
     return f"ffplan {tool.version}, design SHA-256 {design.sha256}"
 
 
-def recalled_count(unverified: Sequence[UnverifiedFigure]) -> str:
+def _recalled_count(unverified: Sequence[UnverifiedFigure]) -> str:
     """Return how many figures are recalled, and in how many files; empty without any."""
     parts = len({figure.part for figure in unverified})
     return f"{plural(len(unverified), 'recalled figure')} in {parts} of the files read." if unverified else ""

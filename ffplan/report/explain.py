@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ffplan.base.formatting import listed, number, plural
-from ffplan.report.changes import relative, value_words
-from ffplan.report.document import Body, Document, Grid, Lines, Remarks
-from ffplan.report.first.choose import difference_screen
+from ffplan.report.changes import _value_words, relative
+from ffplan.report.document import Document, Grid, Lines, Remarks, _Body
+from ffplan.report.first.choose import _difference_screen
 from ffplan.results.difference import UNKNOWN_CHANGES
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def _whence(influence: Influence) -> tuple[str, str]:
 def explanation_document(explanation: Explanation) -> Document:
     """Return the report of `ffplan explain DESIGN PATH`."""
 
-    def body(_: object) -> Body:
+    def body(_: object) -> _Body:
         blocks: list[Block] = [Grid("Derivation", tuple(_tree(explanation.root)), ("", ""), style="plain")]
         sources = tuple(dict.fromkeys(_sources(explanation.root)))
         if sources:
@@ -77,7 +77,7 @@ def explanation_document(explanation: Explanation) -> Document:
         if more > 0:
             notes.insert(0, f"{more:,} more inputs move it less; --format json lists all.")
         blocks.append(Remarks((*notes, *explanation.notes)))
-        return Body(f"{explanation.design}: {explanation.path}", blocks, intro=explanation.meaning or None)
+        return _Body(f"{explanation.design}: {explanation.path}", blocks, intro=explanation.meaning or None)
 
     return Document(explanation, body, lambda: explanation.influences)
 
@@ -105,15 +105,15 @@ def _delta(row: FigureChange) -> str:
     if row.before is None or row.after is None or (row.relative is None and row.before):
         return "-"
     change = row.after - row.before
-    return f"{'+' if change > 0 else ''}{value_words(row, change)}"
+    return f"{'+' if change > 0 else ''}{_value_words(row, change)}"
 
 
 def _figures(rows: tuple[FigureChange, ...]) -> Grid:
     cells = tuple(
         (
             f"{row.label}{f' [{row.unit}]' if row.unit else ''}",
-            value_words(row, row.before),
-            value_words(row, row.after),
+            _value_words(row, row.before),
+            _value_words(row, row.after),
             _delta(row),
             relative(row),
             row.verdict,
@@ -126,7 +126,7 @@ def _figures(rows: tuple[FigureChange, ...]) -> Grid:
 def _move(row: FigureChange) -> str:
     """Return the change of a figure, or that it came or went."""
     if row.before is None or row.after is None or row.relative is None:
-        ends = ("none" if value is None else value_words(row, value) for value in (row.before, row.after))
+        ends = ("none" if value is None else _value_words(row, value) for value in (row.before, row.after))
         return f"{row.label} {' -> '.join(ends)}{f' {row.unit}' if row.unit else ''}"
     unit = f" {row.unit}" if row.unit else ""
     return f"{row.label} {_delta(row)}{unit}{f' ({relative(row)})' if relative(row) else ''}"
@@ -153,7 +153,7 @@ def headline(report: DesignDifference) -> str:
 def difference_document(report: DesignDifference) -> Document:
     """Return the report of `ffplan diff`."""
 
-    def body(_: object) -> Body:
+    def body(_: object) -> _Body:
         blocks: list[Block] = []
         if report.effects:
             cells = tuple(_effect(effect) for effect in report.effects)
@@ -166,6 +166,6 @@ def difference_document(report: DesignDifference) -> Document:
         before, after = report.before, report.after
         same = before.file == after.file and before.name == after.name
         title = f"{after.name}: {before.file} to {after.file}" if not same else f"{after.name}: {after.file}"
-        return Body(title, blocks, intro=headline(report))
+        return _Body(title, blocks, intro=headline(report))
 
-    return Document(report, body, lambda: report.figures, first=difference_screen, folded=True)
+    return Document(report, body, lambda: report.figures, first=_difference_screen, folded=True)

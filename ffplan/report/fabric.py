@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from ffplan.base.formatting import data_size, duration, listed, number, percent, plural
 from ffplan.base.hostlist import fold
-from ffplan.report.document import Block, Body, Document, Grid, Remarks
+from ffplan.report.document import Block, Document, Grid, Remarks, _Body
 
 if TYPE_CHECKING:
     from ffplan.results.as_built import AuditCause, DiffReport
@@ -216,38 +216,38 @@ def no_family(report: SizeReport) -> str:
 def route_document(report: RouteReport) -> Document:
     """Return the report of `ffplan fabric route`."""
     head = f"{report.design}: {report.traffic} on {report.nodes:,} nodes, {report.routing} routing"
-    return Document(report, lambda told: Body(head, _route(told)), lambda: report.tiers)
+    return Document(report, lambda told: _Body(head, _route(told)), lambda: report.tiers)
 
 
 def placement_document(report: PlacementReport) -> Document:
     """Return the report of `ffplan fabric place`."""
     head = f"{report.design}: {report.nodes:,} nodes in {report.orders[0].order} order"
-    return Document(report, lambda told: Body(head, _placement(told)), lambda: report.orders)
+    return Document(report, lambda told: _Body(head, _placement(told)), lambda: report.orders)
 
 
 def fault_document(report: FaultReport) -> Document:
     """Return the report of `ffplan fabric faults`."""
     head = f"{report.design}: cost of losses, {report.routing} routing, seed {report.seed}"
-    return Document(report, lambda told: Body(head, _fault(told)), lambda: report.losses)
+    return Document(report, lambda told: _Body(head, _fault(told)), lambda: report.losses)
 
 
 def verify_document(report: VerifyReport) -> Document:
     """Return the report of `ffplan fabric verify`."""
     verdict = "accepted" if report.passed else "not accepted as designed"
     head = f"{report.design}: {verdict} by {report.program} {report.version}"
-    return Document(report, lambda told: Body(head, _verify(told)), lambda: report.checks)
+    return Document(report, lambda told: _Body(head, _verify(told)), lambda: report.checks)
 
 
 def cabling_document(report: CablingReport) -> Document:
     """Return the report of `ffplan fabric cables`."""
-    return Document(report, lambda told: Body(f"{report.design}: cabling", _cabling(told)), lambda: report.cables)
+    return Document(report, lambda told: _Body(f"{report.design}: cabling", _cabling(told)), lambda: report.cables)
 
 
 def size_document(report: SizeReport) -> Document:
     """Return the report of `ffplan fabric size`."""
     ports = f"{report.radix} ports of {report.port_gbyte_s * 8:g} Gb/s"
     head = f"{report.endpoints:,} endpoints on {report.switch}, {ports}"
-    return Document(report, lambda told: Body(head, _size(told)), lambda: report.options)
+    return Document(report, lambda told: _Body(head, _size(told)), lambda: report.options)
 
 
 _MOST_DEVICES = 20
@@ -308,4 +308,4 @@ def audit_document(report: DiffReport) -> Document:
         *_told(report),
         Remarks((told, *report.remarks)),
     ]
-    return Document(report, lambda _: Body(head, blocks), lambda: differences(report))
+    return Document(report, lambda _: _Body(head, blocks), lambda: differences(report))

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ffplan.base.formatting import kilowatts, number, percent
-from ffplan.report.document import Body, Document, Grid, Lines
-from ffplan.report.first.fleet import design_row, fleet_screen, header, load_text
-from ffplan.report.first.serve import plan_text
+from ffplan.report.document import Document, Grid, Lines, _Body
+from ffplan.report.first.fleet import _design_row, _fleet_screen, _load_text, header
+from ffplan.report.first.serve import _plan_text
 from ffplan.report.recommended import left_out
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def _designs(title: str, designs: Sequence[FleetDesign], report: FleetReport) -> Grid:
-    rows = tuple(design_row(place, design, report) for place, design in enumerate(designs, 1))
+    rows = tuple(_design_row(place, design, report) for place, design in enumerate(designs, 1))
     return Grid(title, rows, header(report))
 
 
@@ -26,7 +26,7 @@ def _built(designs: Sequence[FleetDesign]) -> Grid:
     rows = tuple(
         (
             design.accelerator,
-            plan_text(design.plan),
+            _plan_text(design.plan),
             f"{design.copies:,}",
             f"{design.nodes:,} ({design.spare_nodes:,})",
             number(design.rate_s, 3),
@@ -40,7 +40,7 @@ def _built(designs: Sequence[FleetDesign]) -> Grid:
     return Grid("How", rows, names)
 
 
-def _body(report: FleetReport) -> Body:
+def _body(report: FleetReport) -> _Body:
     blocks: list[Block] = []
     for title, designs in (
         ("Designs", report.designs),
@@ -59,7 +59,7 @@ def _body(report: FleetReport) -> Body:
         blocks.append(Lines("Left out", tuple(("", text) for text in left_out(report))))
     said = (*report.assumptions, f"Chance wanted: {percent(report.chance)}.")
     blocks.append(Lines("Assumptions", tuple(("", text) for text in said)))
-    return Body(f"Fleet for {report.model}, {load_text(report)}, prices {report.price_book}", blocks)
+    return _Body(f"Fleet for {report.model}, {_load_text(report)}, prices {report.price_book}", blocks)
 
 
 def _breaks(design: FleetDesign) -> str:
@@ -69,4 +69,4 @@ def _breaks(design: FleetDesign) -> str:
 def fleet_document(report: FleetReport) -> Document:
     """Return the report of fleets in every form."""
     rows = (*report.designs, *report.unmeasured, *report.near)
-    return Document(report, _body, rows=lambda: rows, first=fleet_screen)
+    return Document(report, _body, rows=lambda: rows, first=_fleet_screen)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ffplan.base.formatting import listed, number, percent, plural, span, stored
-from ffplan.report.document import Block, Body, Document, Grid, Lines, Remarks, recalled
-from ffplan.report.first.operate import goodput_screen
+from ffplan.report.document import Block, Document, Grid, Lines, Remarks, _Body, recalled
+from ffplan.report.first.operate import _goodput_screen
 
 if TYPE_CHECKING:
     from ffplan.results.reliability import GoodputReport, ReliabilityReport, SimulationReport
@@ -232,7 +232,7 @@ def _simulation_blocks(simulation: SimulationReport) -> list[Block]:
     return blocks
 
 
-def _body(report: GoodputReport) -> Body:
+def _body(report: GoodputReport) -> _Body:
     job = report.reliability
     blocks: list[Block] = [Remarks(report.headline), *_job(job), _hazards(job), *_domain(job)]
     blocks.append(_intervals(job))
@@ -256,7 +256,7 @@ def _body(report: GoodputReport) -> Body:
         blocks += _simulation_blocks(report.simulation)
     blocks.append(Lines("Assumptions", tuple(("", text) for text in report.assumptions)))
     blocks += recalled(report.unverified)
-    return Body(
+    return _Body(
         title=f"Goodput of {report.design.name}",
         blocks=blocks,
         footer=f"{report.tool.name} {report.tool.version}",
@@ -265,4 +265,4 @@ def _body(report: GoodputReport) -> Body:
 
 def goodput_document(report: GoodputReport) -> Document:
     """Return the report as a document; its main table is goodput by size."""
-    return Document(value=report, made=_body, rows=lambda: report.sizes, first=goodput_screen)
+    return Document(value=report, made=_body, rows=lambda: report.sizes, first=_goodput_screen)

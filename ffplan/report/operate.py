@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ffplan.base.formatting import data_size, number, percent, plural, span, stored
-from ffplan.report.document import Block, Body, Document, Grid, Lines, Remarks, provenance, recalled
-from ffplan.report.first.operate import acceptance_screen, storage_screen, utilization_screen
+from ffplan.report.document import Block, Document, Grid, Lines, Remarks, _Body, provenance, recalled
+from ffplan.report.first.operate import _acceptance_screen, _storage_screen, _utilization_screen
 
 if TYPE_CHECKING:
     from ffplan.results.acceptance import AcceptanceReport, CheckRow, JudgedRow
@@ -160,7 +160,7 @@ def _burst(r: StorageReport) -> list[Block]:
     return [Lines("What a job asks of it", tuple(lines), name="job")]
 
 
-def _storage_body(r: StorageReport) -> Body:
+def _storage_body(r: StorageReport) -> _Body:
     tiers = tuple(
         (
             row.tier,
@@ -186,7 +186,7 @@ def _storage_body(r: StorageReport) -> Body:
     )
     blocks.append(Lines("Assumptions", tuple(("", text) for text in r.assumptions)))
     blocks += recalled(r.unverified)
-    return Body(
+    return _Body(
         title=f"Storage of {r.design.name}",
         blocks=blocks,
         footer=provenance(r.tool, r.design),
@@ -195,7 +195,7 @@ def _storage_body(r: StorageReport) -> Body:
 
 def storage_document(report: StorageReport) -> Document:
     """Return the report as a document."""
-    return Document(value=report, made=_storage_body, first=storage_screen)
+    return Document(value=report, made=_storage_body, first=_storage_screen)
 
 
 def _part(interval: MeanInterval) -> str:
@@ -205,7 +205,7 @@ def _part(interval: MeanInterval) -> str:
     return f"{100 * interval.mean:.2f} ± {100 * half:.2f}"
 
 
-def _utilization_body(r: UtilizationReport) -> Body:
+def _utilization_body(r: UtilizationReport) -> _Body:
     lines = (
         ("jobs", f"{r.jobs}, {100 * r.offered:.0f} % of what the cluster can do"),
         (
@@ -234,7 +234,7 @@ def _utilization_body(r: UtilizationReport) -> Body:
     if waits:
         blocks.append(Grid(f"Waits by size, {first.policy}", waits, ("accelerators", "jobs", "mean", "median", "P90")))
     blocks.append(Lines("Assumptions", tuple(("", text) for text in r.assumptions)))
-    return Body(
+    return _Body(
         title=f"Use of {r.design.name}",
         blocks=blocks,
         footer=provenance(r.tool, r.design),
@@ -243,7 +243,7 @@ def _utilization_body(r: UtilizationReport) -> Body:
 
 def utilization_document(report: UtilizationReport) -> Document:
     """Return the report as a document."""
-    return Document(value=report, made=_utilization_body, first=utilization_screen)
+    return Document(value=report, made=_utilization_body, first=_utilization_screen)
 
 
 _MOST_VALUES = 40
@@ -288,7 +288,7 @@ def _judged(rows: tuple[JudgedRow, ...]) -> Grid:
     return Grid(f"Measured{more}", cells, ("verdict", "what", "where", "at", "value", "at least", "why"))
 
 
-def _acceptance_body(r: AcceptanceReport) -> Body:
+def _acceptance_body(r: AcceptanceReport) -> _Body:
     blocks: list[Block] = [Remarks(r.headline)]
     if r.judged:
         blocks.append(_judged(r.judged))
@@ -311,7 +311,7 @@ def _acceptance_body(r: AcceptanceReport) -> Body:
     else:
         blocks.append(_sheet(r.sheet))
     blocks.append(Lines("Assumptions", tuple(("", text) for text in r.assumptions)))
-    return Body(
+    return _Body(
         title=f"Acceptance of {r.design.name}",
         blocks=blocks,
         footer=provenance(r.tool, r.design),
@@ -343,4 +343,6 @@ def _acceptance_rows(r: AcceptanceReport) -> list[dict[str, object]]:
 
 def acceptance_document(report: AcceptanceReport) -> Document:
     """Return the report as a document; its table is the sheet to fill in, or what was measured."""
-    return Document(value=report, made=_acceptance_body, rows=lambda: _acceptance_rows(report), first=acceptance_screen)
+    return Document(
+        value=report, made=_acceptance_body, rows=lambda: _acceptance_rows(report), first=_acceptance_screen
+    )

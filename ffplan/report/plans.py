@@ -15,7 +15,7 @@ def step_time(seconds: float) -> str:
     return f"{seconds:,.3f}" if seconds < 100 else f"{seconds:,.1f}"
 
 
-def plan_words(plan: PlanRow) -> str:
+def _plan_words(plan: PlanRow) -> str:
     """Return a plan in short: axes above one, micro-batch, and other choices."""
     sizes = {short: getattr(plan, field) for field, short in SHORT_NAMES.items()}
     parts = [f"{name}{value}" for name, value in sizes.items() if value > 1] or ["one rank"]
@@ -36,9 +36,9 @@ def plan_words(plan: PlanRow) -> str:
     return " ".join(parts)
 
 
-def sure_words(sure: SurePlan | None) -> str:
+def _sure_words(sure: SurePlan | None) -> str:
     """Return the plan to take where the fastest may run out of memory."""
     if sure is None:
         return "No plan fits beyond doubt."
     longer = f"{step_time(sure.step_s)} s a step, {100 * sure.slower:.1f} % longer"
-    return f"The fastest that fits beyond doubt is {plan_words(sure.plan)}: {longer}, {sure.memory_gib:.1f} GiB."
+    return f"The fastest that fits beyond doubt is {_plan_words(sure.plan)}: {longer}, {sure.memory_gib:.1f} GiB."

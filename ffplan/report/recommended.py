@@ -11,19 +11,19 @@ if TYPE_CHECKING:
     from ffplan.results.recommendation import RecommendedDesign, RecommendReport
 
 
-def short_name(design: RecommendedDesign, r: RecommendReport) -> str:
+def _short_name(design: RecommendedDesign, r: RecommendReport) -> str:
     """Return the name of a design without the model's, which all share."""
     return design.name.removeprefix(f"{r.model}-")
 
 
-def limit_name(name: str, r: RecommendReport) -> str:
+def _limit_name(name: str, r: RecommendReport) -> str:
     """Return the name of a limit: a sustained rate stands as days of a run, which nobody asked for."""
     return "rate" if name == "days" and r.sustained_pflops is not None else name
 
 
-def broken_limits(design: RecommendedDesign, r: RecommendReport) -> str:
+def _broken_limits(design: RecommendedDesign, r: RecommendReport) -> str:
     """Return the limits that a design breaks, each with its figure over the limit."""
-    return listed([f"{limit_name(name, r)} x {number(ratio, 3)}" for name, ratio in design.breaks.items()])
+    return listed([f"{_limit_name(name, r)} x {number(ratio, 3)}" for name, ratio in design.breaks.items()])
 
 
 def left_out(r: RecommendReport | FleetReport) -> list[str]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ffplan.base.formatting import number, percent, plural, stored
-from ffplan.report.document import Body, Document, Grid, Lines, Remarks, recalled
-from ffplan.report.first.serve import deployed_text, plan_text, pool_text, serve_screen, verdict
+from ffplan.report.document import Document, Grid, Lines, Remarks, _Body, recalled
+from ffplan.report.first.serve import _deployed_text, _plan_text, _pool_text, _serve_screen, verdict
 
 if TYPE_CHECKING:
     from ffplan.report.document import Block
@@ -81,8 +81,8 @@ def _pools(report: ServeReport, pools: ServePools) -> Lines:
     return Lines(
         "Pools",
         (
-            ("prefill", f"{pool_text(pools.prefill)}, {percent(busy or 0.0)} busy"),
-            ("decode", pool_text(pools.decode)),
+            ("prefill", f"{_pool_text(pools.prefill)}, {percent(busy or 0.0)} busy"),
+            ("decode", _pool_text(pools.decode)),
             ("keys and values", f"{stored(moved.bytes)} a prompt, {number(moved.seconds * _MILLI, 3)} ms after it"),
             ("rate", rate + left),
         ),
@@ -92,7 +92,7 @@ def _pools(report: ServeReport, pools: ServePools) -> Lines:
 def _choices(report: ServeReport) -> Grid:
     rows = tuple(
         (
-            plan_text(choice.plan),
+            _plan_text(choice.plan),
             f"{choice.concurrency:,.0f}",
             f"{choice.output_tokens_s_gpu:,.0f}",
             f"{choice.output_tokens_s_user:,.0f}",
@@ -104,10 +104,10 @@ def _choices(report: ServeReport) -> Grid:
     return Grid("Plans", rows, ("plan", "a copy", "tok/s/GPU", "tok/s/user", "TTFT ms", "TPOT ms"))
 
 
-def _body(report: ServeReport) -> Body:
+def _body(report: ServeReport) -> _Body:
     where = report.design or report.accelerator
     basis = f"{plural(report.runs, 'row')} on it" if report.calibrated_on else "other accelerators"
-    title = f"{where}: {report.model} on {report.engine}, {deployed_text(report)}, constants from {basis}"
+    title = f"{where}: {report.model} on {report.engine}, {_deployed_text(report)}, constants from {basis}"
     blocks: list[Block] = [Remarks(verdict(report)), _loads(report), _step(report.rows[report.best]), _money(report)]
     blocks.append(_memory(report))
     if report.pools is not None:
@@ -115,9 +115,9 @@ def _body(report: ServeReport) -> Body:
     if report.choices:
         blocks.append(_choices(report))
     blocks.append(Lines("Assumptions", tuple(("", text) for text in report.assumptions)))
-    return Body(title, (*blocks, *recalled(report.unverified)))
+    return _Body(title, (*blocks, *recalled(report.unverified)))
 
 
 def serve_document(report: ServeReport) -> Document:
     """Return the report of a served model in every form."""
-    return Document(report, _body, rows=lambda: report.rows, first=serve_screen)
+    return Document(report, _body, rows=lambda: report.rows, first=_serve_screen)

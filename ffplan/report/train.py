@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from ffplan.base.formatting import number
 from ffplan.base.plain import plain
-from ffplan.report.document import Body, Document, Grid, Remarks
-from ffplan.report.first.choose import train_screen
-from ffplan.report.plans import plan_words, step_time, sure_words
+from ffplan.report.document import Document, Grid, Remarks, _Body
+from ffplan.report.first.choose import _train_screen
+from ffplan.report.plans import _plan_words, _sure_words, step_time
 
 if TYPE_CHECKING:
     from ffplan.results.plan import StepPart
@@ -43,7 +43,7 @@ def _steps(report: TrainReport) -> Grid:
     for row in report.rows:
         cells = [
             f"{row.plan.gpus:,}",
-            plan_words(row.plan),
+            _plan_words(row.plan),
             step_time(row.step_s),
             f"{row.tokens_s_gpu:,.0f}",
             f"{row.tflops_gpu:,.0f}",
@@ -138,21 +138,23 @@ _KEPT = 0.9995
 """Part of the rate beside a lost port that counts as all of it [1]."""
 
 
-def verdict_words(report: TrainReport) -> tuple[str, ...]:
+def _verdict_words(report: TrainReport) -> tuple[str, ...]:
     """Return the answer in words: the fastest plan or the first, its speed, and what binds it."""
     row, unit = report.rows[0], report.unit
     every = row.plan.gpus + row.idle
     count = f"{row.plan.gpus:,} of {every:,}" if row.idle else f"{every:,}"
     speed = f"{step_time(row.step_s)} s a step, {number(round(row.tokens_s))} {unit}/s, MFU {100 * row.mfu:.1f} %"
-    what = f"The fastest of {report.feasible:,} plans that can run is {plan_words(row.plan)}" if report.searched else ""
-    said = [f"{what or plan_words(row.plan)} on {count} accelerators: {speed}."]
+    what = (
+        f"The fastest of {report.feasible:,} plans that can run is {_plan_words(row.plan)}" if report.searched else ""
+    )
+    said = [f"{what or _plan_words(row.plan)} on {count} accelerators: {speed}."]
     if row.gains and row.gains[0].faster >= _LEAST:
         gain = f"10 % more of it would be {100 * row.gains[0].faster:.1f} % faster"
         said.append(f"What binds it: {row.binding_label}; {gain}.")
     if row.memory_words is not None:
         said.append(f"Memory is at the edge: {row.memory_words}.")
         if report.searched:
-            said.append(sure_words(report.sure))
+            said.append(_sure_words(report.sure))
     if row.path_lost is not None and row.path_lost < _KEPT:
         said.append(f"While a NIC lacks one of its ports, {100 * row.path_lost:.1f} % of that rate is left.")
     last = max(report.rows, key=lambda candidate: candidate.plan.gpus)
@@ -174,7 +176,7 @@ def _search(report: TrainReport) -> list[Grid]:
 
 
 def _train(report: TrainReport, *, chart: bool) -> list[Grid | Remarks]:
-    blocks: list[Grid | Remarks] = [Remarks((*([report.run.words] if report.run else []), *verdict_words(report)))]
+    blocks: list[Grid | Remarks] = [Remarks((*([report.run.words] if report.run else []), *_verdict_words(report)))]
     blocks.append(_steps(report))
     if report.skipped:
         rows = tuple((f"{skipped.gpus:,}", skipped.why) for skipped in report.skipped)
@@ -240,7 +242,7 @@ def train_document(report: TrainReport, *, chart: bool = False) -> Document:
     """
     return Document(
         report,
-        lambda told: Body(_head(told), _train(told, chart=chart)),
+        lambda told: _Body(_head(told), _train(told, chart=chart)),
         lambda: _flat_rows(report),
-        first=None if chart else train_screen,
+        first=None if chart else _train_screen,
     )

@@ -73,7 +73,7 @@ def _paths(schema: dict[str, Any], node: dict[str, Any], path: str) -> list[tupl
 
 
 @cache
-def path_rows(kind: str) -> list[tuple[str, str, str]]:
+def _path_rows(kind: str) -> list[tuple[str, str, str]]:
     """Return (path, type, meaning) of every path of an output; `[]` is any position, `<name>` any key.
 
     A comparison leaves out its assessments, whose paths are those of `ffplan design`.
@@ -95,7 +95,7 @@ def path_words(path: str) -> str:
     name = re.sub(r"\[[^\]]*\]", "[]", path)
     commands: dict[tuple[str, str, str], list[str]] = {}
     for kind, command in OUTPUTS.items():
-        for row in path_rows(kind):
+        for row in _path_rows(kind):
             if row[0] == name or re.fullmatch(re.escape(row[0]).replace("<name>", r"[^.]+"), name):
                 commands.setdefault(row, []).append(command)
     return "".join(

@@ -74,7 +74,7 @@ def _comment(text: str, indent: str = "") -> list[str]:
     return [f"{indent}# {line}" for line in wrap(flat, WIDTH - len(indent))]
 
 
-def fields_of_kind(schema: dict[str, Any], kind: str) -> dict[str, Any]:
+def _fields_of_kind(schema: dict[str, Any], kind: str) -> dict[str, Any]:
     """Return the fields of a kind with their descriptions."""
     for option in schema.get("oneOf", schema.get("anyOf", [])):
         node = schema["$defs"][option["$ref"].rsplit("/", 1)[1]]
@@ -111,7 +111,7 @@ def part_template(kind: str, identity: str, catalog: Catalog, like: str | None =
     Raises:
         KeyError: for an unknown kind.
     """
-    schema = fields_of_kind(json_schema("catalog"), kind)
+    schema = _fields_of_kind(json_schema("catalog"), kind)
     examples = _entries(catalog, kind, like)
     example = examples[0]
     lines = [

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from ffplan.base.record import record
 from ffplan.catalog.engines import ANY
-from ffplan.serving.plan import CACHE_WIDTHS, WIDTHS, Deployment, Machine, Rates
+from ffplan.serving.plan import CACHE_WIDTHS, WIDTHS, Rates, _Deployment, _Machine
 
 if TYPE_CHECKING:
     from ffplan.base.array_math import Number
@@ -79,7 +79,7 @@ def group_link(accelerator: Accelerator, library: Library) -> float:
     return float(accelerator.pcie.bandwidth.value) * 1e9 if accelerator.pcie else 0.0
 
 
-def machine_of(accelerator: Accelerator, precision: str, link: Number) -> Machine:
+def machine_of(accelerator: Accelerator, precision: str, link: Number) -> _Machine:
     """Return an accelerator as formulas of serving take it.
 
     Args:
@@ -88,7 +88,7 @@ def machine_of(accelerator: Accelerator, precision: str, link: Number) -> Machin
     """
     sixteen = accelerator.peak.get("bf16") or accelerator.peak["fp16"]
     peak = accelerator.peak.get(compute_precision(accelerator, precision)) or sixteen  # type: ignore[call-overload]
-    return Machine(
+    return _Machine(
         bandwidth=float(accelerator.memory_bandwidth.value) * 1e9,
         peak=float(peak.value) * 1e12,
         peak16=float(sixteen.value) * 1e12,
@@ -130,7 +130,7 @@ def deployment_of(
     pipeline: Number = 1,
     data: Number = 1,
     expert: Number = 1,
-) -> Deployment:
+) -> _Deployment:
     """Return a deployment with the bytes of its weights and of its keys and values.
 
     Args:
@@ -144,7 +144,7 @@ def deployment_of(
     """
     attention = shape.attention_fp4 if precision in ("fp4", "mxfp4", "int4") else precision
     attention = precision if attention == "fp4" else attention
-    return Deployment(
+    return _Deployment(
         tensor=tensor,
         pipeline=pipeline,
         data=data,

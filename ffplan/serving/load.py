@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from ffplan.base.array_math import Number, choose, maximum, minimum
 from ffplan.base.record import record
-from ffplan.serving.step import Served, StepTime, prompt_seconds, step_time
+from ffplan.serving.step import Served, _StepTime, prompt_seconds, step_time
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -79,7 +79,7 @@ class Steady:
     """Time to the first token [s]."""
     tpot: Number
     """Time of each further token [s]."""
-    step: StepTime
+    step: _StepTime
     """Terms of a decoding step."""
     prompts: Number
     """Time that prompts of others add to a token [s]."""
@@ -89,7 +89,7 @@ class Steady:
         return self.ttft + maximum(output - 1, 0.0) * self.tpot
 
 
-def tokens_a_step(drafted: Number, accepted: Number) -> Number:
+def _tokens_a_step(drafted: Number, accepted: Number) -> Number:
     """Return the expected tokens of a step with speculation.
 
     Args:
@@ -110,7 +110,7 @@ def tokens_a_step(drafted: Number, accepted: Number) -> Number:
     return tokens
 
 
-def queue_wait(utilisation: Number, service: Number, most: Number, variation: Number = 1.0) -> Number:
+def _queue_wait(utilisation: Number, service: Number, most: Number, variation: Number = 1.0) -> Number:
     """Return the mean wait of prompts for each other.
 
     Args:
@@ -133,7 +133,7 @@ def queue_wait(utilisation: Number, service: Number, most: Number, variation: Nu
     return minimum(variation * utilisation * service / (2 * free), most * service / 2)
 
 
-def middle_step(served: Served, requests: Requests, sequences: Number) -> StepTime:
+def middle_step(served: Served, requests: Requests, sequences: Number) -> _StepTime:
     """Return a decoding step in the middle of the answers.
 
     Args:
@@ -144,7 +144,7 @@ def middle_step(served: Served, requests: Requests, sequences: Number) -> StepTi
     return step_time(served, sequences, requests.prompt + requests.output / 2, 1 + requests.drafted)
 
 
-def token_seconds(step: StepTime, requests: Requests) -> Number:
+def token_seconds(step: _StepTime, requests: Requests) -> Number:
     """Return the time of a token without prompts.
 
     Args:
@@ -154,7 +154,7 @@ def token_seconds(step: StepTime, requests: Requests) -> Number:
     Returns:
         Seconds [s]: a step and its draft over the tokens that it yields.
     """
-    yielded = tokens_a_step(requests.drafted, requests.accepted)
+    yielded = _tokens_a_step(requests.drafted, requests.accepted)
     return step.total * (1 + requests.draft * requests.drafted) / yielded
 
 
@@ -189,7 +189,7 @@ def closed_loop(
     group = concurrency / served.deployment.data
     running = minimum(maximum(group, 1.0), maximum(room, 1.0))
     others = maximum(running - 1, 0.0)
-    loop = Loop(
+    loop = _Loop(
         served=served,
         requests=requests,
         prompt=prompt_seconds(served, requests.computed, requests.shared),
@@ -225,7 +225,7 @@ def closed_loop(
 
 
 @record
-class Loop:
+class _Loop:
     """Requests of an attention group: what stays while the sequences that decode are sought."""
 
     served: Served
@@ -269,10 +269,10 @@ class Loop:
             most: the same as they leave time for [1/s].
             service: time of a prompt with the steps that carry it [s].
         """
-        serial = queue_wait(minimum(rate * service, 0.99), service, self.others, self.variation)
+        serial = _queue_wait(minimum(rate * service, 0.99), service, self.others, self.variation)
         # prompts that arrive during a step share the next: half of it to wait, and the others' work beside one's own
         shared = self.variation * (minimum(rate * service, 1.0) * service / 2 + rate * service * self.stage)
-        crowded = queue_wait(minimum(rate / most, 0.99), 1 / most, self.others, self.variation)
+        crowded = _queue_wait(minimum(rate / most, 0.99), 1 / most, self.others, self.variation)
         return maximum(minimum(serial, shared), crowded)
 
     def first(self, rate: Number, most: Number, step: Number, decoding: Number = 0.0) -> Number:
@@ -293,7 +293,7 @@ class Loop:
 class _Balance:
     """Rates and times with some sequences that decode."""
 
-    step: StepTime
+    step: _StepTime
     token: Number
     rate: Number
     """Requests a second of a group [1/s]."""
@@ -302,7 +302,7 @@ class _Balance:
     first: Number
 
 
-def _balance(loop: Loop, decoding: Number) -> _Balance:
+def _balance(loop: _Loop, decoding: Number) -> _Balance:
     """Return rates and times with a number of sequences that decode."""
     later, stage = loop.later, loop.stage
     step = middle_step(loop.served, loop.requests, maximum(decoding, 1.0))
@@ -333,7 +333,7 @@ def prompt_share(served: Served, requests: Requests, rate: Number) -> Number:
     return minimum(rate / served.deployment.data * prompt / served.deployment.pipeline, 1.0)
 
 
-def at_rate(loop: Callable[[Number], Steady], rate: Number, low: Number, high: Number) -> Steady:
+def _at_rate(loop: Callable[[Number], Steady], rate: Number, low: Number, high: Number) -> Steady:
     """Return a closed loop with as many requests under way as it takes to run at a rate, by bisection.
 
     Args:
@@ -371,7 +371,7 @@ def open_loop(served: Served, requests: Requests, rate: Number, room: Number) ->
         return closed_loop(served, requests, concurrency, room, residual=0.5, random=True)
 
     data = served.deployment.data
-    steady = at_rate(loop, rate, 0.0 * rate + data, maximum(room, 1.0) * data + 0.0 * rate)
+    steady = _at_rate(loop, rate, 0.0 * rate + data, maximum(room, 1.0) * data + 0.0 * rate)
     # at low rates fewer than one request is under way, and each is alone
     rate = minimum(steady.rate, rate)
     under_way = rate / served.deployment.data * steady.latency(requests.output)

@@ -18,14 +18,14 @@ from ffplan.training.model_shape import moe_layers, shared_width
 
 if TYPE_CHECKING:
     from ffplan.catalog.models import Transformer
-    from ffplan.serving.plan import Deployment
+    from ffplan.serving.plan import _Deployment
 
 UNQUANTISED = 2.0
 """Bytes of a weight of the embeddings, the output layer and the router, which checkpoints keep at 16 bit."""
 
 
 @record
-class ModelWeights:
+class _ModelWeights:
     """Weights of a model by kind [1], over all layers."""
 
     attention: Number
@@ -44,7 +44,7 @@ class ModelWeights:
     """Input embedding, where it is not the output layer."""
 
 
-def model_weights(shape: Transformer) -> ModelWeights:
+def model_weights(shape: Transformer) -> _ModelWeights:
     """Return the weights of a model by kind.
 
     Returns:
@@ -62,7 +62,7 @@ def model_weights(shape: Transformer) -> ModelWeights:
     head = shape.vocabulary * shape.hidden
     embedding = 0 * head if shape.tied else head
     attention = shape.layers * attention_weights(shape)
-    plain = ModelWeights(
+    plain = _ModelWeights(
         attention=attention,
         dense=dense,
         expert=0.0,
@@ -86,7 +86,7 @@ def model_weights(shape: Transformer) -> ModelWeights:
     )
 
 
-def touched_experts(routed: Number, top_k: Number, tokens: Number) -> Number:
+def _touched_experts(routed: Number, top_k: Number, tokens: Number) -> Number:
     """Return how many experts of a layer at least one of some tokens goes to.
 
     Args:
@@ -106,7 +106,7 @@ def touched_experts(routed: Number, top_k: Number, tokens: Number) -> Number:
     return routed * (1 - (1 - top_k / routed) ** tokens)
 
 
-def dense_bytes(weights: ModelWeights, deployment: Deployment) -> Number:
+def dense_bytes(weights: _ModelWeights, deployment: _Deployment) -> Number:
     """Return the bytes of all weights but routed experts that an accelerator reads in a step.
 
     Returns:
@@ -122,7 +122,7 @@ def dense_bytes(weights: ModelWeights, deployment: Deployment) -> Number:
     return (split + weights.head * UNQUANTISED) / deployment.tensor + weights.router * UNQUANTISED
 
 
-def expert_bytes(weights: ModelWeights, deployment: Deployment, tokens: Number) -> Number:
+def expert_bytes(weights: _ModelWeights, deployment: _Deployment, tokens: Number) -> Number:
     """Return the bytes of routed experts that an accelerator reads in a step.
 
     Args:
@@ -137,11 +137,11 @@ def expert_bytes(weights: ModelWeights, deployment: Deployment, tokens: Number) 
     Source:
         Lepikhin et al., GShard, arXiv 2006.16668: experts spread over accelerators.
     """
-    touched = touched_experts(weights.routed, weights.top_k, tokens * deployment.expert_groups)
+    touched = _touched_experts(weights.routed, weights.top_k, tokens * deployment.expert_groups)
     return touched * weights.expert * weights.expert_layers * deployment.width / deployment.expert_gpus
 
 
-def weight_memory(weights: ModelWeights, deployment: Deployment) -> Number:
+def weight_memory(weights: _ModelWeights, deployment: _Deployment) -> Number:
     """Return the bytes of weights in the memory of an accelerator.
 
     Returns:
@@ -220,7 +220,7 @@ def cached_tokens(shape: Transformer, context: Number) -> Number:
     return (1 - share) * context + share * minimum(context, shape.window.tokens)
 
 
-def cache_room(memory: Number, share: Number, weights: Number, reserve: Number) -> Number:
+def _cache_room(memory: Number, share: Number, weights: Number, reserve: Number) -> Number:
     """Return the memory of an accelerator for keys and values.
 
     Args:
@@ -235,7 +235,7 @@ def cache_room(memory: Number, share: Number, weights: Number, reserve: Number) 
     return maximum(share * memory - weights - reserve, 0.0)
 
 
-def paged_tokens(tokens: Number, block: Number) -> Number:
+def _paged_tokens(tokens: Number, block: Number) -> Number:
     """Return the tokens for which a request holds memory.
 
     Args:

@@ -15,7 +15,7 @@ CACHE_WIDTHS = {"bf16": 2.0, "fp8": 1.0}
 
 
 @record
-class Machine:
+class _Machine:
     """One accelerator and its links."""
 
     bandwidth: Number
@@ -81,7 +81,7 @@ def on_network(rates: Rates, latency: Number) -> Rates:
 
 
 @record
-class Deployment:
+class _Deployment:
     """One copy of a model on several accelerators."""
 
     tensor: Number = 1

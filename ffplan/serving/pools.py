@@ -14,9 +14,9 @@ from math import gcd
 
 from ffplan.base.array_math import Number, choose, maximum, minimum
 from ffplan.base.record import record
-from ffplan.serving.load import ROUNDS, Loop, Requests, Steady, at_rate, middle_step, token_seconds
+from ffplan.serving.load import ROUNDS, Requests, Steady, _at_rate, _Loop, middle_step, token_seconds
 from ffplan.serving.memory import cache_bytes, cache_share, cached_tokens
-from ffplan.serving.step import Served, StepTime, prompt_seconds, step_time
+from ffplan.serving.step import Served, _StepTime, prompt_seconds, step_time
 
 
 @record
@@ -147,7 +147,7 @@ def transfer_seconds(pools: Pools, requests: Requests) -> Number:
 class _Prefill:
     """Prompts of a unit."""
 
-    loop: Loop
+    loop: _Loop
     step: Number
     """Time of the step that carries prompts [s]."""
 
@@ -162,7 +162,7 @@ class _Prefill:
 
 
 def _prefill(served: Served, requests: Requests, others: Number, *, residual: float, random: bool) -> _Prefill:
-    loop = Loop(
+    loop = _Loop(
         served=served,
         requests=requests,
         prompt=prompt_seconds(served, requests.computed, requests.shared),
@@ -237,7 +237,7 @@ def pools_loop(
     )
 
 
-def _state(pools: Pools, prompts: _Prefill, moved: Number, sequences: Number) -> tuple[StepTime, Number, Number]:
+def _state(pools: Pools, prompts: _Prefill, moved: Number, sequences: Number) -> tuple[_StepTime, Number, Number]:
     """Return the step, the requests a second of the unit, and the time to the first token.
 
     Args:
@@ -272,7 +272,7 @@ def pools_open_loop(pools: Pools, requests: Requests, rate: Number, room: Number
 
     # as many again may be at their prompts
     most = 2 * maximum(room, 1.0) * pools.decode_groups + 4 * pools.prompt_groups
-    steady = at_rate(loop, rate, 0.0 * rate + 1.0, most + 0.0 * rate)
+    steady = _at_rate(loop, rate, 0.0 * rate + 1.0, most + 0.0 * rate)
     rate = minimum(steady.rate, rate)
     under_way = rate * steady.latency(requests.output) / pools.decode_groups
     return replace(steady, rate=rate, running=minimum(steady.running, under_way))

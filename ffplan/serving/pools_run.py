@@ -10,7 +10,7 @@ from heapq import heappop, heappush
 from itertools import count
 from typing import TYPE_CHECKING
 
-from ffplan.serving.simulate import Arrivals, Pace, Room, Run, Times
+from ffplan.serving.simulate import Arrivals, Room, Run, Times, _StepTable
 
 if TYPE_CHECKING:
     from ffplan.base.array_math import Floats
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 class _Group(Run):
     """An attention group whose requests come from outside, and leave when they are done."""
 
-    def __init__(self, pace: Pace, arrivals: Arrivals, room: Room, chunk: float) -> None:
+    def __init__(self, pace: _StepTable, arrivals: Arrivals, room: Room, chunk: float) -> None:
         super().__init__(pace, arrivals, room, chunk)
         self.done: list[int] = []
 
@@ -161,8 +161,8 @@ class _Unit:
                 self._answers_done(place)
 
 
-def simulate_pools(
-    paces: tuple[Pace, Pace],
+def _simulate_pools(
+    paces: tuple[_StepTable, _StepTable],
     groups: tuple[int, int],
     arrivals: Arrivals,
     rooms: tuple[Room, Room],

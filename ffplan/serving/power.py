@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ffplan.base.array_math import Number, minimum
-from ffplan.serving.step import product_seconds
+from ffplan.serving.step import _product_seconds
 
 if TYPE_CHECKING:
     from ffplan.catalog.engines import Engine
@@ -42,7 +42,7 @@ def accelerator_power(
     active = minimum(steady.running, 1.0)
     reads = (step.weights + step.experts + step.compute + step.cache) / steady.tpot
     batch = steady.decoding / served.deployment.pipeline
-    products = minimum(product_seconds(served, batch) / steady.tpot + prompts, 1.0)
+    products = minimum(_product_seconds(served, batch) / steady.tpot + prompts, 1.0)
     shares = engine.power
     serving = shares.base.value + shares.memory.value * minimum(reads, 1.0) + shares.compute.value * products
     return (shares.idle.value * (1 - active) + active * minimum(serving, 1.0)) * accelerator.power.value

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 from ffplan.base.array_math import Number, ceil_div, maximum, minimum
 from ffplan.base.record import record
 from ffplan.serving.memory import (
+    _cache_room,
+    _paged_tokens,
     cache_bytes,
-    cache_room,
     cache_share,
     cached_tokens,
-    paged_tokens,
     weight_memory,
 )
 
@@ -64,7 +64,7 @@ def memory_use(served: Served, engine: Engine, share: float | None = None) -> Me
     # the first stages have a layer more where the others do not divide
     fullest = ceil_div(layers, deployment.pipeline) * deployment.pipeline / layers
     weights = weight_memory(served.weights, deployment) * fullest
-    cache = cache_room(served.machine.memory, share, weights, reserve)
+    cache = _cache_room(served.machine.memory, share, weights, reserve)
     held = cache_bytes(served.shape, deployment.cache_width) * cache_share(served.shape, deployment.tensor)
     token = held / deployment.pipeline * fullest
     return MemoryUse(
@@ -104,5 +104,5 @@ def requests_with_room(
         eviction (GUARANTEED_NO_EVICT) reserves the answer.
     """
     tokens = prompt + output * (1.0 if use.whole else 0.5)
-    kept = cached_tokens(shape, paged_tokens(maximum(tokens, 1.0), use.block))
+    kept = cached_tokens(shape, _paged_tokens(maximum(tokens, 1.0), use.block))
     return minimum(maximum(use.tokens - shared, 0.0) / kept, use.most)

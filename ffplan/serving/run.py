@@ -6,35 +6,35 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ffplan.serving.load import tokens_a_step
+from ffplan.serving.load import _tokens_a_step
 from ffplan.serving.memory import cached_tokens
 from ffplan.serving.pools import slices, transfer_seconds
-from ffplan.serving.pools_run import simulate_pools
-from ffplan.serving.simulate import Room, pace_of, simulate
+from ffplan.serving.pools_run import _simulate_pools
+from ffplan.serving.simulate import Room, _pace_of, _simulate
 from ffplan.serving.step import prompt_seconds
 
 if TYPE_CHECKING:
     from ffplan.serving.load import Requests
     from ffplan.serving.pools import Pools
     from ffplan.serving.room import MemoryUse
-    from ffplan.serving.simulate import Arrivals, Pace, Times
+    from ffplan.serving.simulate import Arrivals, Times, _StepTable
     from ffplan.serving.step import Served
 
 _ANY = 10**9
 """Prompts that a group computes at a time: as many as have room [1]."""
 
 
-def _pace(served: Served, most: int, requests: Requests, arrivals: Arrivals) -> Pace:
+def _pace(served: Served, most: int, requests: Requests, arrivals: Arrivals) -> _StepTable:
     """Return the pace of a group at the mean lengths of a run."""
     prompt, output = float(np.mean(arrivals.prompts)), float(np.mean(arrivals.outputs))
-    return pace_of(
+    return _pace_of(
         served,
         most,
         prompt=prompt,
         context=prompt + output / 2,
         drafted=float(requests.drafted),
         draft=float(requests.draft),
-        yielded=float(tokens_a_step(requests.drafted, requests.accepted)),
+        yielded=float(_tokens_a_step(requests.drafted, requests.accepted)),
         cached=float(requests.shared),
     )
 
@@ -73,7 +73,7 @@ def run_requests(served: Served, use: MemoryUse, requests: Requests, arrivals: A
     first = float(served.rates.first) + _beyond(served, requests, prompt)
     room = _room(served, use, most, requests, prompt + output)
     pace = _pace(served, most, requests, arrivals)
-    return simulate(pace, arrivals, room, chunk=float(requests.chunk), first=first)
+    return _simulate(pace, arrivals, room, chunk=float(requests.chunk), first=first)
 
 
 def run_pools(
@@ -94,7 +94,7 @@ def run_pools(
         _room(pools.prefill, uses[0], _ANY, requests, prompt + 1),
         _room(pools.decode, uses[1], most, requests, prompt + output),
     )
-    return simulate_pools(
+    return _simulate_pools(
         (_pace(pools.prefill, 1, requests, arrivals), _pace(pools.decode, most, requests, arrivals)),
         (round(float(pools.prompt_groups)) // parts, round(float(pools.decode_groups)) // parts),
         arrivals,

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from ffplan.base.array_math import Floats
 from ffplan.base.record import record
-from ffplan.serving.step import attention_flops, prompt_floor, prompt_work, step_time
+from ffplan.serving.step import _prompt_floor, _prompt_work, attention_flops, step_time
 
 if TYPE_CHECKING:
     from ffplan.serving.step import Served
@@ -76,7 +76,7 @@ class Times:
 
 
 @record
-class Pace:
+class _StepTable:
     """Time of a step as a table over sequences, and what a token of context and of a prompt adds [s]."""
 
     base: list[float]
@@ -95,7 +95,7 @@ class Pace:
     """Tokens in front of every prompt that are cached [1]."""
 
 
-def pace_of(
+def _pace_of(
     served: Served,
     most: int,
     *,
@@ -105,7 +105,7 @@ def pace_of(
     draft: float = 0.0,
     yielded: float = 1.0,
     cached: float = 0.0,
-) -> Pace:
+) -> _StepTable:
     """Return the pace of steps of one attention group.
 
     Args:
@@ -132,12 +132,12 @@ def pace_of(
     rate = served.machine.peak16 * served.rates.attention * served.deployment.tensor
     attention = float(attention_flops(served.shape, prompt, cached) / rate)
     square = attention / ((cached + prompt) ** 2 - cached**2)
-    return Pace(
+    return _StepTable(
         base=[float(value) for value in np.broadcast_to(base, counts.shape)],
         context=float(far) / context * slower,
-        prompt=(float(prompt_work(served, prompt, cached)) - attention) / prompt / stages,
+        prompt=(float(_prompt_work(served, prompt, cached)) - attention) / prompt / stages,
         square=square / stages,
-        floor=float(prompt_floor(served)) / stages,
+        floor=float(_prompt_floor(served)) / stages,
         yielded=yielded,
         cached=cached,
     )
@@ -146,7 +146,7 @@ def pace_of(
 class Run:
     """State of a run."""
 
-    def __init__(self, pace: Pace, arrivals: Arrivals, room: Room, chunk: float) -> None:
+    def __init__(self, pace: _StepTable, arrivals: Arrivals, room: Room, chunk: float) -> None:
         import numpy as np
 
         self.pace, self.arrivals, self.chunk = pace, arrivals, chunk
@@ -325,7 +325,7 @@ class Run:
                 return
 
 
-def simulate(pace: Pace, arrivals: Arrivals, room: Room, *, chunk: float, first: float) -> Times:
+def _simulate(pace: _StepTable, arrivals: Arrivals, room: Room, *, chunk: float, first: float) -> Times:
     """Run requests on one attention group.
 
     Args:

@@ -11,8 +11,8 @@ from __future__ import annotations
 from ffplan.base.array_math import Number, maximum
 from ffplan.base.record import record
 from ffplan.catalog.models import Transformer
-from ffplan.serving.memory import ModelWeights, cache_bytes, cache_share, cached_tokens, dense_bytes, expert_bytes
-from ffplan.serving.plan import Deployment, Machine, Rates
+from ffplan.serving.memory import _ModelWeights, cache_bytes, cache_share, cached_tokens, dense_bytes, expert_bytes
+from ffplan.serving.plan import Rates, _Deployment, _Machine
 from ffplan.training.model_flops import attention_widths
 from ffplan.training.model_shape import attention_out
 
@@ -22,14 +22,14 @@ class Served:
     """A model on a deployment, with the constants of its engine."""
 
     shape: Transformer
-    weights: ModelWeights
-    deployment: Deployment
-    machine: Machine
+    weights: _ModelWeights
+    deployment: _Deployment
+    machine: _Machine
     rates: Rates
 
 
 @record
-class StepTime:
+class _StepTime:
     """Terms of a step [s]; their sum is its time."""
 
     weights: Number
@@ -56,7 +56,7 @@ class StepTime:
         return memory + self.layers + self.sequences + self.communication + self.fixed
 
 
-def token_flops(weights: ModelWeights, deployment: Deployment) -> tuple[Number, Number]:
+def token_flops(weights: _ModelWeights, deployment: _Deployment) -> tuple[Number, Number]:
     """Return the operations of one token on each accelerator that works on it.
 
     Returns:
@@ -73,7 +73,7 @@ def token_flops(weights: ModelWeights, deployment: Deployment) -> tuple[Number, 
     return dense, experts * deployment.expert_groups / deployment.expert_gpus
 
 
-def product_seconds(served: Served, tokens: Number) -> Number:
+def _product_seconds(served: Served, tokens: Number) -> Number:
     """Return the time of the GEMMs of some tokens [s], without that of reading weights.
 
     Args:
@@ -146,7 +146,7 @@ def _kernels(served: Served) -> Number:
     return layers * own + served.weights.expert_layers * rates.expert_layer
 
 
-def step_time(served: Served, sequences: Number, context: Number, tokens: Number = 1.0) -> StepTime:
+def step_time(served: Served, sequences: Number, context: Number, tokens: Number = 1.0) -> _StepTime:
     """Return the time of one decoding step.
 
     Args:
@@ -170,10 +170,10 @@ def step_time(served: Served, sequences: Number, context: Number, tokens: Number
     checked = batch * tokens
     weights = dense_bytes(served.weights, deployment) / (machine.bandwidth * rates.weights)
     experts = expert_bytes(served.weights, deployment, checked) / (machine.bandwidth * rates.experts)
-    products = product_seconds(served, checked)
+    products = _product_seconds(served, checked)
     read = cached_tokens(served.shape, context) * cache_bytes(served.shape, deployment.cache_width)
     held = read * cache_share(served.shape, deployment.tensor)
-    return StepTime(
+    return _StepTime(
         weights=weights,
         experts=experts,
         compute=maximum(products - weights - experts, 0.0),
@@ -223,10 +223,10 @@ def prompt_seconds(served: Served, tokens: Number, before: Number = 0.0) -> Numb
     Source:
         [1]; [2].
     """
-    return maximum(prompt_work(served, tokens, before), prompt_floor(served))
+    return maximum(_prompt_work(served, tokens, before), _prompt_floor(served))
 
 
-def prompt_floor(served: Served) -> Number:
+def _prompt_floor(served: Served) -> Number:
     """Return the least time of a step with a prompt [s]."""
     return prompt_layers(served) * served.rates.prompt_layer
 
@@ -237,14 +237,14 @@ def prompt_layers(served: Served) -> Number:
     return layers * (2 if served.shape.latent is not None else 1) + served.weights.expert_layers
 
 
-def prompt_work(served: Served, tokens: Number, before: Number = 0.0) -> Number:
+def _prompt_work(served: Served, tokens: Number, before: Number = 0.0) -> Number:
     """Return the time of a prompt's arithmetic and collectives [s]; see `prompt_seconds`."""
     attention = attention_flops(served.shape, tokens, before) / served.deployment.tensor
     moved = collective_seconds(served, tokens) - collective_seconds(served, 0.0)
-    return product_seconds(served, tokens) + attention / (served.machine.peak16 * served.rates.attention) + moved
+    return _product_seconds(served, tokens) + attention / (served.machine.peak16 * served.rates.attention) + moved
 
 
-def critical_batch(machine: Machine, width: float) -> Number:
+def _critical_batch(machine: _Machine, width: float) -> Number:
     """Return the tokens of a step from which arithmetic takes longer than reading the weights.
 
     Args:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ffplan.base.record import record
-from ffplan.training.attention_rate import AttentionCurve, attention_curve
+from ffplan.training.attention_rate import _AttentionCurve, attention_curve
 
 if TYPE_CHECKING:
     from ffplan.catalog.kernels import AttentionRates
@@ -56,7 +56,7 @@ class AcceleratorRates:
     """Dense peak at the plan's precision, for MFU [FLOP/s]."""
     peak_16: float = 0.0
     """Dense peak at 16 bits; 0 without one [FLOP/s]."""
-    curve: AttentionCurve | None = None
+    curve: _AttentionCurve | None = None
     """Measured rates of the fused attention kernel; without them `attention` is its one rate."""
     stack: str = ""
     """Catalogue id of the software stack; empty if unknown."""
@@ -146,7 +146,7 @@ def accelerator_rates(
 
 def _curve(
     part: Accelerator, half: float, stack: SoftwareStack | None, kernels: AttentionRates | None, kernel: str
-) -> AttentionCurve | None:
+) -> _AttentionCurve | None:
     """Return the rates of the attention kernel, from a 16-bit peak [FLOP/s]; None without a table.
 
     Raises:

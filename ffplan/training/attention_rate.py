@@ -15,7 +15,7 @@ Line = tuple[tuple[float, ...], tuple[float, ...]]
 
 
 @record
-class AttentionCurve:
+class _AttentionCurve:
     """Rates of one kernel on one accelerator."""
 
     kernel: str
@@ -30,7 +30,7 @@ class AttentionCurve:
         return tuple(sorted(width for width, mask, behind in self.lines if (mask, behind) == (causal, back)))
 
 
-def attention_curve(rates: AttentionRates, kernel: str, peak: float) -> AttentionCurve | None:
+def attention_curve(rates: AttentionRates, kernel: str, peak: float) -> _AttentionCurve | None:
     """Return the rates of one kernel; None if the file lacks it.
 
     Args:
@@ -48,10 +48,10 @@ def attention_curve(rates: AttentionRates, kernel: str, peak: float) -> Attentio
             lines[(table.head_dim, table.causal, back)] = line
     # a training step needs both passes under a causal mask
     whole = all(any(key[1:] == (True, back) for key in lines) for back in (False, True))
-    return AttentionCurve(kernel, peak, lines) if whole else None
+    return _AttentionCurve(kernel, peak, lines) if whole else None
 
 
-def attention_rate(curve: AttentionCurve, width: Number, length: Number, *, causal: bool, back: bool) -> Number:
+def _attention_rate(curve: _AttentionCurve, width: Number, length: Number, *, causal: bool, back: bool) -> Number:
     """Return the rate of a kernel.
 
     Args:

@@ -14,7 +14,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ffplan.base.array_math import Number, ceil_div, maximum
-from ffplan.training.model_flops import convolution_flops, convolution_parameters
+from ffplan.training.model_flops import _convolution_flops, _convolution_parameters
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -47,9 +47,9 @@ def image_flops(layers: Sequence[Convolution]) -> float:
     Source:
         Backpropagation: equal operations for inputs and for weights; the image needs no gradient.
     """
-    forward = sum(convolution_flops(layer) for layer in layers)
+    forward = sum(_convolution_flops(layer) for layer in layers)
     # the layers of one kind count together: only the first of them meets the image
-    return float(3 * forward - convolution_flops(layers[0]) / layers[0].count)
+    return float(3 * forward - _convolution_flops(layers[0]) / layers[0].count)
 
 
 def gradient_bytes(layers: Sequence[Convolution], width: float = 4.0) -> float:
@@ -67,10 +67,10 @@ def gradient_bytes(layers: Sequence[Convolution], width: float = 4.0) -> float:
     Source:
         Definition.
     """
-    return width * float(sum(convolution_parameters(layer) for layer in layers))
+    return width * float(sum(_convolution_parameters(layer) for layer in layers))
 
 
-def convolution_times(
+def _convolution_times(
     layer: Convolution, images: Number, rates: AcceleratorRates, width: float
 ) -> tuple[Number, Number, Number]:
     """Return the times of convolutions of one kind: forward, backward for inputs, and for weights.
@@ -107,7 +107,7 @@ def convolution_times(
     return ahead, inputs, product(layer.outputs, square * layer.inputs, rows)
 
 
-def behind_bytes(layer: Convolution, width: float) -> tuple[float, float]:
+def _behind_bytes(layer: Convolution, width: float) -> tuple[float, float]:
     """Return the bytes that the operations after a convolution move for each output number, forward and backward.
 
     Args:
@@ -130,7 +130,7 @@ def behind_bytes(layer: Convolution, width: float) -> tuple[float, float]:
     return ahead + pooled, behind + pooled
 
 
-def conv_kept_bytes(layers: Sequence[Convolution], width: float) -> float:
+def _conv_kept_bytes(layers: Sequence[Convolution], width: float) -> float:
     """Return the bytes that a network keeps of an image for the backward pass.
 
     Args:
@@ -154,7 +154,7 @@ def conv_kept_bytes(layers: Sequence[Convolution], width: float) -> float:
     return total
 
 
-def buckets(layers: Sequence[Convolution], width: float, least: float) -> list[tuple[float, int]]:
+def _buckets(layers: Sequence[Convolution], width: float, least: float) -> list[tuple[float, int]]:
     """Return the reduction buckets of gradients, in the order of filling.
 
     Args:
@@ -178,14 +178,14 @@ def buckets(layers: Sequence[Convolution], width: float, least: float) -> list[t
         for _ in range(layer.count):
             position -= 1
             # one by one: a bucket may fill within layers of one kind
-            held += width * convolution_parameters(layer) / layer.count
+            held += width * _convolution_parameters(layer) / layer.count
             if held >= least or position == 0:
                 filled.append((held, position))
                 held = 0.0
     return filled
 
 
-def queue_end(ready: Sequence[Number], times: Sequence[Number]) -> Number:
+def _queue_end(ready: Sequence[Number], times: Sequence[Number]) -> Number:
     """Return the end of the last of several collectives in sequence.
 
     Args:

@@ -16,16 +16,16 @@ from ffplan.training.constraints import CANNOT, RefusedError, multiples
 from ffplan.training.conv_layers import (
     CAST_BYTES,
     SGD_BYTES,
-    behind_bytes,
-    buckets,
-    conv_kept_bytes,
-    convolution_times,
+    _behind_bytes,
+    _buckets,
+    _conv_kept_bytes,
+    _convolution_times,
+    _queue_end,
     gradient_bytes,
-    queue_end,
 )
-from ffplan.training.group_collectives import Cluster, group_time, hidden_fraction, place_group
+from ffplan.training.group_collectives import Cluster, _group_time, _hidden_fraction, _place_group
 from ffplan.training.memory_margins import UNKNOWN_MARGINS, MemoryMargins
-from ffplan.training.overlap import with_overlap_cost
+from ffplan.training.overlap import _with_overlap_cost
 from ffplan.training.part_kinds import PARTS
 
 if TYPE_CHECKING:
@@ -121,16 +121,16 @@ def conv_plan(model: Model, plan: PlanFields, gpus: int) -> PlanFields:
 
 def _reduced(run: ConvRun, behind: list[Number]) -> Number:
     """Return the exposed time of gradient reduction, bucket by bucket during the backward pass [s]."""
-    gpus, cut = np.asarray(run.plans.gpus, dtype=float), buckets(run.layers, run.gradient, run.bucket)
-    placement = place_group(run.system, gpus, gpus, 1.0)
+    gpus, cut = np.asarray(run.plans.gpus, dtype=float), _buckets(run.layers, run.gradient, run.bucket)
+    placement = _place_group(run.system, gpus, gpus, 1.0)
     sizes = np.array([size for size, _ in cut]).reshape(-1, *(1 for _ in gpus.shape))
-    times = list(group_time(run.system, "allreduce", placement, sizes + 0 * gpus, reducing=True))
+    times = list(_group_time(run.system, "allreduce", placement, sizes + 0 * gpus, reducing=True))
     if "gradients" not in run.plans.overlap:
         whole: Number = sum(times)
         return whole
     ready = [sum(behind[position:]) for _, position in cut]
-    exposed = np.maximum(queue_end(ready, times) - sum(behind), 0.0)
-    return with_overlap_cost(exposed, sum(times), hidden_fraction(run.system, placement, run.speeds.overlap))
+    exposed = np.maximum(_queue_end(ready, times) - sum(behind), 0.0)
+    return _with_overlap_cost(exposed, sum(times), _hidden_fraction(run.system, placement, run.speeds.overlap))
 
 
 def conv_step_parts(run: ConvRun) -> dict[str, Floats]:
@@ -147,11 +147,11 @@ def conv_step_parts(run: ConvRun) -> dict[str, Floats]:
     behind: list[Number] = []  # the backward pass of every layer, from the first on
     for layer in run.layers:
         numbers = p.micro * layer.outputs * layer.size**2
-        ahead, inputs, weights = convolution_times(layer, p.micro, rates, width)
-        more, less = (moves * numbers / rates.memory for moves in behind_bytes(layer, width))
+        ahead, inputs, weights = _convolution_times(layer, p.micro, rates, width)
+        more, less = (moves * numbers / rates.memory for moves in _behind_bytes(layer, width))
         products, moved = products + layer.count * (ahead + inputs + weights), moved + layer.count * (more + less)
         behind += [inputs + weights + less + (KERNELS - 1) * rates.kernel] * layer.count
-    _, unneeded, _ = convolution_times(run.layers[0], p.micro, rates, width)  # the gradient of the image
+    _, unneeded, _ = _convolution_times(run.layers[0], p.micro, rates, width)  # the gradient of the image
     # nothing is behind the image: its gradient is not computed
     products, behind[0] = products - unneeded, behind[0] - unneeded - rates.kernel
     gradients = _reduced(run, behind)
@@ -182,7 +182,7 @@ def conv_memory(run: ConvRun, micro: Number) -> dict[str, Number]:
         "weights": (WEIGHT + copy) * parameters,
         "gradients": run.kept * parameters,
         "optimizer": MOMENTUM * parameters,
-        "activations": micro * conv_kept_bytes(run.layers, width),
+        "activations": micro * _conv_kept_bytes(run.layers, width),
         "working": run.gradient * parameters,
     }
 

@@ -8,10 +8,10 @@ import numpy as np
 
 from ffplan.collectives.expert_dispatch import copied, copying_fault, grouped_hits, neighbours_reached
 from ffplan.training import layer, overlap
-from ffplan.training.group_collectives import group_time
-from ffplan.training.parallel_plan import strides
-from ffplan.training.recompute import fraction_again
-from ffplan.training.train_run import inner_stride, pace_fraction, placement_of
+from ffplan.training.group_collectives import _group_time
+from ffplan.training.parallel_plan import _strides
+from ffplan.training.recompute import _fraction_again
+from ffplan.training.train_run import _pace_fraction, inner_stride, placement_of
 
 if TYPE_CHECKING:
     from ffplan.base.array_math import Number
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 def sms_fault(run: TrainRun) -> str | None:
     """Return why the multiprocessors that a plan gives the dispatcher mean nothing, or None."""
-    sms, by = run.plans.dispatch_sms, layer.dispatcher_of(run.plans, run.speeds)
+    sms, by = run.plans.dispatch_sms, layer._dispatcher_of(run.plans, run.speeds)
     if not sms:
         return None
     if run.shape.experts is None:
@@ -35,7 +35,7 @@ def sms_fault(run: TrainRun) -> str | None:
     return None
 
 
-def exchange_time(run: TrainRun, computing: Number) -> Number:
+def _exchange_time(run: TrainRun, computing: Number) -> Number:
     """Return the exposed time of bringing tokens to experts and back in a layer [s].
 
     A rank sends the tokens that it holds under sequence parallelism; ranks that split an expert gather them. Two
@@ -45,37 +45,37 @@ def exchange_time(run: TrainRun, computing: Number) -> Number:
     p, shape = run.plans, run.shape
     if shape.experts is None:
         return 0.0
-    full = (fraction_again(shape, p, "up") > 0) * 1.0  # an exchange is whole
-    pair = _gathered(run) if layer.dispatcher_of(p, run.speeds) == "allgather" else _sent(run)
+    full = (_fraction_again(shape, p, "up") > 0) * 1.0  # an exchange is whole
+    pair = _gathered(run) if layer._dispatcher_of(p, run.speeds) == "allgather" else _sent(run)
     # forward, backward, and once more for experts that run again
-    both: Number = pace_fraction(shape, p) * (2 + full) * pair
+    both: Number = _pace_fraction(shape, p) * (2 + full) * pair
     if "experts" not in p.overlap:
         return both
-    share = overlap.exchange_cost(run.hiding, p.dispatch_sms, run.speeds.units)
+    share = overlap._exchange_cost(run.hiding, p.dispatch_sms, run.speeds.units)
     # four pieces: to the experts and back, forward and backward
-    return overlap.exposed(both, computing, 4, share)
+    return overlap._exposed(both, computing, 4, share)
 
 
 def _sent(run: TrainRun) -> Number:
     """Return the time of sending a rank's tokens to experts and their results back, once [s]."""
     p, shape, system = run.plans, run.shape, run.system
-    inside = np.where(np.asarray(p.expert_tensor) > 1, inner_stride(p), strides(p)["tensor"])
-    rows = p.width * layer.expert_rows(shape, p) * shape.hidden
+    inside = np.where(np.asarray(p.expert_tensor) > 1, inner_stride(p), _strides(p)["tensor"])
+    rows = p.width * layer._expert_rows(shape, p) * shape.hidden
     placement = placement_of(run, p.expert, inside)
     share = rows / p.expert_tensor
-    sent = share * network_copies(run, placement.nodes)
+    sent = share * _network_copies(run, placement.nodes)
     there, home = (
-        group_time(system, "all-to-all", placement, part * sent) for part in (p.dispatch_bytes / p.width, 1.0)
+        _group_time(system, "all-to-all", placement, part * sent) for part in (p.dispatch_bytes / p.width, 1.0)
     )
     if p.dispatch_sms > 0:
         # a message of one byte has the latency alone
-        call = group_time(system, "all-to-all", placement, 0.0 * sent + 1.0)
-        moved = np.where(np.asarray(p.expert) > 1, share * copying_time(run, placement.nodes), 0.0)
+        call = _group_time(system, "all-to-all", placement, 0.0 * sent + 1.0)
+        moved = np.where(np.asarray(p.expert) > 1, share * _copying_time(run, placement.nodes), 0.0)
         # multiprocessors copy while the network carries: the slower of both counts
         there, home = np.maximum(there, call + p.dispatch_bytes / p.width * moved), np.maximum(home, call + moved)
-    group = placement_of(run, p.expert_tensor, strides(p)["tensor"])
+    group = placement_of(run, p.expert_tensor, _strides(p)["tensor"])
     # ranks that split an expert need all of its tokens, and add up their parts of the results
-    joined = group_time(system, "all-gather", group, rows) + group_time(system, "reduce-scatter", group, rows)
+    joined = _group_time(system, "all-gather", group, rows) + _group_time(system, "reduce-scatter", group, rows)
     both: Number = there + home + joined
     return both
 
@@ -87,9 +87,9 @@ def _gathered(run: TrainRun) -> Number:
     """
     p, system = run.plans, run.system
     whole = p.gathered(run.shape.sequence) * run.shape.hidden
-    group = placement_of(run, p.expert * p.expert_tensor, strides(p)["tensor"])
-    there = group_time(system, "all-gather", group, p.dispatch_bytes * whole)
-    return there + group_time(system, "reduce-scatter", group, p.width * whole)
+    group = placement_of(run, p.expert * p.expert_tensor, _strides(p)["tensor"])
+    there = _group_time(system, "all-gather", group, p.dispatch_bytes * whole)
+    return there + _group_time(system, "reduce-scatter", group, p.width * whole)
 
 
 def _met(run: TrainRun, experts: Experts, bins: Number) -> Number:
@@ -100,7 +100,7 @@ def _met(run: TrainRun, experts: Experts, bins: Number) -> Number:
     return grouped_hits(bins, experts.routed, groups, most, experts.top_k)
 
 
-def network_copies(run: TrainRun, nodes: Number) -> Number:
+def _network_copies(run: TrainRun, nodes: Number) -> Number:
     """Return the copies of a token that cross the network over the experts that it goes to.
 
     Args:
@@ -120,7 +120,7 @@ def network_copies(run: TrainRun, nodes: Number) -> Number:
     """
     experts = run.shape.experts
     assert experts is not None
-    if layer.dispatcher_of(run.plans, run.speeds) not in ("deepep", "hybrid"):
+    if layer._dispatcher_of(run.plans, run.speeds) not in ("deepep", "hybrid"):
         return 1.0
     domains = np.maximum(np.asarray(nodes, dtype=float), 1.0)
     # inside one domain a token goes once to each rank
@@ -128,7 +128,7 @@ def network_copies(run: TrainRun, nodes: Number) -> Number:
     return np.minimum(_met(run, experts, bins) / experts.top_k, 1.0)
 
 
-def copying_time(run: TrainRun, nodes: Number) -> Number:
+def _copying_time(run: TrainRun, nodes: Number) -> Number:
     """Return the time of DeepEP's multiprocessors to copy tokens, a byte over all copies.
 
     Args:
@@ -147,9 +147,9 @@ def copying_time(run: TrainRun, nodes: Number) -> Number:
     experts, rates = run.shape.experts, run.system.host.rates
     assert experts is not None
     sms = run.plans.dispatch_sms
-    if layer.dispatcher_of(run.plans, run.speeds) != "deepep" or not sms or rates is None or rates.channel is None:
+    if layer._dispatcher_of(run.plans, run.speeds) != "deepep" or not sms or rates is None or rates.channel is None:
         return 0.0
     domains = np.maximum(np.asarray(nodes, dtype=float), 1.0)
     met = _met(run, experts, np.asarray(run.plans.expert, dtype=float))
-    away = network_copies(run, domains) * (domains - 1) / domains
+    away = _network_copies(run, domains) * (domains - 1) / domains
     return copied(away, met / experts.top_k, sms) / (rates.channel.value * 1e9)

@@ -19,20 +19,20 @@ import numpy as np
 
 from ffplan.base.array_math import Number, maximum
 from ffplan.base.record import record
-from ffplan.training.group_collectives import group_time
-from ffplan.training.memory import rank_parameters
-from ffplan.training.overlap import with_overlap_cost
-from ffplan.training.parallel_plan import units_of
-from ffplan.training.train_run import inner_stride, pace_fraction, placement_of
+from ffplan.training.group_collectives import _group_time
+from ffplan.training.memory import _rank_parameters
+from ffplan.training.overlap import _with_overlap_cost
+from ffplan.training.parallel_plan import _units_of
+from ffplan.training.train_run import _pace_fraction, inner_stride, placement_of
 
 if TYPE_CHECKING:
     from ffplan.training.group_collectives import Cluster
-    from ffplan.training.microbatch import MicroBatch
+    from ffplan.training.microbatch import _MicroBatch
     from ffplan.training.train_run import TrainRun
 
 
 @record
-class UnitCollectives:
+class _UnitCollectives:
     """Collectives of some parameters over the ranks that shard them [s]."""
 
     gather: Number
@@ -42,13 +42,13 @@ class UnitCollectives:
     across: Number
     """Reducing gradients between replicas of a shard, once a step."""
 
-    def plus(self, more: UnitCollectives) -> UnitCollectives:
+    def plus(self, more: _UnitCollectives) -> _UnitCollectives:
         """Return the sum of two."""
-        return UnitCollectives(self.gather + more.gather, self.scatter + more.scatter, self.across + more.across)
+        return _UnitCollectives(self.gather + more.gather, self.scatter + more.scatter, self.across + more.across)
 
 
 @record
-class ExposedCollectives:
+class _ExposedCollectives:
     """Exposed time of data parallelism's collectives in a step [s]."""
 
     gradients: Number
@@ -56,7 +56,7 @@ class ExposedCollectives:
     """All-gathers of parameters."""
 
 
-def forward_wait(gather: Number, computing: Number, units: Number) -> Number:
+def _forward_wait(gather: Number, computing: Number, units: Number) -> Number:
     """Return the exposed time of parameter gathers in a forward pass.
 
     Args:
@@ -76,7 +76,7 @@ def forward_wait(gather: Number, computing: Number, units: Number) -> Number:
     return gather + (units - 1) * maximum(0.0, gather - computing / units)
 
 
-def backward_wait(gather: Number, scatter: Number, computing: Number, units: Number) -> Number:
+def _backward_wait(gather: Number, scatter: Number, computing: Number, units: Number) -> Number:
     """Return the exposed time of parameter gathers and gradient scatters in a backward pass.
 
     Args:
@@ -102,7 +102,7 @@ def backward_wait(gather: Number, scatter: Number, computing: Number, units: Num
     return gather + (units > 1) * between + scatter
 
 
-def unit_collectives(run: TrainRun, weights: Number, ranks: Number, stride: Number) -> UnitCollectives:
+def _unit_collectives(run: TrainRun, weights: Number, ranks: Number, stride: Number) -> _UnitCollectives:
     """Return the collectives of `weights` parameters over the ranks that shard them."""
     p, sharder = run.plans, run.system.sharder
     fully = np.asarray(p.zero) == 3
@@ -111,23 +111,23 @@ def unit_collectives(run: TrainRun, weights: Number, ranks: Number, stride: Numb
         return plain
     # plans with and without ZeRO 3 share the arrays; only the former use the sharder's NICs
     fewer = _collectives(run, sharder, weights, ranks, stride)
-    return UnitCollectives(
+    return _UnitCollectives(
         gather=np.where(fully, fewer.gather, plain.gather),
         scatter=np.where(fully, fewer.scatter, plain.scatter),
         across=np.where(fully, fewer.across, plain.across),
     )
 
 
-def _collectives(run: TrainRun, system: Cluster, weights: Number, ranks: Number, stride: Number) -> UnitCollectives:
+def _collectives(run: TrainRun, system: Cluster, weights: Number, ranks: Number, stride: Number) -> _UnitCollectives:
     """Return the collectives of `unit_collectives` on one view of the machine."""
     p = run.plans
     shared = np.minimum(np.where(np.asarray(p.shard) > 0, p.shard, ranks), ranks)
     placement, outer = placement_of(run, shared, stride), placement_of(run, ranks / shared, stride * shared)
-    return UnitCollectives(
-        group_time(system, "all-gather", placement, p.width * weights),
-        group_time(system, "reduce-scatter", placement, p.wire_bytes * weights),
+    return _UnitCollectives(
+        _group_time(system, "all-gather", placement, p.width * weights),
+        _group_time(system, "reduce-scatter", placement, p.wire_bytes * weights),
         # replicas of a shard reduce only the part that each rank holds
-        group_time(system, "allreduce", outer, p.wire_bytes * weights / shared),
+        _group_time(system, "allreduce", outer, p.wire_bytes * weights / shared),
     )
 
 
@@ -137,10 +137,10 @@ def _pieces(run: TrainRun, count: Number) -> tuple[Number, Number]:
     DeepSpeed of 2021 gathers each tensor by a separate call, one ahead of the tensors that compute.
     """
     calls = run.speeds.sharding_calls
-    return (count / run.plans.chunks * calls, 1.0 / calls) if calls else units_of(count, run.plans)
+    return (count / run.plans.chunks * calls, 1.0 / calls) if calls else _units_of(count, run.plans)
 
 
-def fsdp_exposed(run: TrainRun, micro: MicroBatch, count: Number, extra: Number) -> ExposedCollectives:
+def _fsdp_exposed(run: TrainRun, micro: _MicroBatch, count: Number, extra: Number) -> _ExposedCollectives:
     """Return the exposed time of the collectives of ZeRO 3 in a step.
 
     Args:
@@ -152,25 +152,25 @@ def fsdp_exposed(run: TrainRun, micro: MicroBatch, count: Number, extra: Number)
     Raises:
         ValueError: if a library lacks a collective.
     """
-    p, parts = run.plans, rank_parameters(run.shape, run.plans, pace_fraction(run.shape, run.plans))
+    p, parts = run.plans, _rank_parameters(run.shape, run.plans, _pace_fraction(run.shape, run.plans))
     stride, (units, layers) = inner_stride(p), _pieces(run, count)
-    unit = unit_collectives(run, layers * parts.layer, p.reducing, stride)
+    unit = _unit_collectives(run, layers * parts.layer, p.reducing, stride)
     if run.shape.experts is not None:
-        unit = unit.plus(unit_collectives(run, layers * parts.experts, p.expert_data, stride * p.expert))
-    root, v, m = unit_collectives(run, extra, p.reducing, stride), p.chunks, p.micro_batches
+        unit = unit.plus(_unit_collectives(run, layers * parts.experts, p.expert_data, stride * p.expert))
+    root, v, m = _unit_collectives(run, extra, p.reducing, stride), p.chunks, p.micro_batches
     ahead, behind, share = count * micro.ahead / v, count * micro.behind / v, run.hiding
     hide_gathers, hide_gradients = "parameters" in p.overlap, "gradients" in p.overlap
     gathers = units * unit.gather
     forward = root.gather + v * gathers
     if hide_gathers:
-        waiting = root.gather + v * forward_wait(unit.gather, ahead, units)
-        forward = with_overlap_cost(waiting, forward, share)
+        waiting = root.gather + v * _forward_wait(unit.gather, ahead, units)
+        forward = _with_overlap_cost(waiting, forward, share)
 
     def backward(scatter: Number, at_end: Number) -> tuple[Number, Number]:
         """Return the times that gathers and scatters add to the backward pass of a micro-batch."""
         hidden = (unit.gather if hide_gathers else 0.0, scatter if hide_gradients else 0.0)
         carried = units * (hidden[0] + hidden[1])
-        added = v * with_overlap_cost(backward_wait(*hidden, behind, units), carried, share)
+        added = v * _with_overlap_cost(_backward_wait(*hidden, behind, units), carried, share)
         # one communicator carries both: what is exposed is shared out by the time that each takes
         mine = added * units * hidden[0] / np.maximum(carried, 1e-30)
         others = added - mine if hide_gradients else v * units * scatter
@@ -179,4 +179,4 @@ def fsdp_exposed(run: TrainRun, micro: MicroBatch, count: Number, extra: Number)
     again, scatters = backward(unit.scatter, root.scatter)
     last, scatters_last = backward(unit.scatter + unit.across, root.scatter + root.across)
     # replicas reduce in the last micro-batch only
-    return ExposedCollectives((m - 1) * scatters + scatters_last, m * forward + (m - 1) * again + last)
+    return _ExposedCollectives((m - 1) * scatters + scatters_last, m * forward + (m - 1) * again + last)

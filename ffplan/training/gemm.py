@@ -23,7 +23,7 @@ TILE = 128
 """Rows and columns of the tile that one multiprocessor computes at a time."""
 
 
-def matrix_time(
+def _matrix_time(
     rows: Number,
     columns: Number,
     inner: Number,
@@ -92,12 +92,12 @@ def gemm_time(
         the times of 4,096 x n by depth (openxla/xla, matmul_interpolator_data.h; DeepGEMM's README) are lines whose
         foot is the size of the result at 3 TB/s.
     """
-    operations = matrix_time(rows, columns, inner, rates, count, rate=rate)
+    operations = _matrix_time(rows, columns, inner, rates, count, rate=rate)
     # results are written after the last step of the inner dimension, so they do not overlap
     return maximum(operations, read / rates.stream) + written / rates.stream
 
 
-def accumulation_bytes(accumulation: str, plans: ParallelPlans) -> Number:
+def _accumulation_bytes(accumulation: str, plans: ParallelPlans) -> Number:
     """Return the bytes that adding up the gradient of a weight moves in a micro-batch.
 
     Args:
@@ -166,11 +166,11 @@ def both_ways(
     ahead = time(rows, columns, inner, inputs + weights, w * results)
     back = time(rows, inner, columns, results + weights, w * inputs)
     # the gradient of weights is summed over micro-batches, often wider than a result
-    added = accumulation_bytes(rates.accumulation, plans) * weights
+    added = _accumulation_bytes(rates.accumulation, plans) * weights
     return ahead, back + time(columns, inner, rows, results + inputs, added)
 
 
-def around_attention(shape: Transformer, tensor: Number) -> tuple[tuple[Number, Number], ...]:
+def _around_attention(shape: Transformer, tensor: Number) -> tuple[tuple[Number, Number], ...]:
     """Return columns and inner width of the GEMMs around attention on one rank.
 
     Args:
@@ -197,7 +197,7 @@ def around_attention(shape: Transformer, tensor: Number) -> tuple[tuple[Number, 
     return (*queries, (latent.key_value_rank + latent.rope_dim, hidden), (wide, latent.key_value_rank), out)
 
 
-def feed_forward(shape: Transformer, inner: Number, tensor: Number) -> tuple[tuple[Number, Number], ...]:
+def _feed_forward(shape: Transformer, inner: Number, tensor: Number) -> tuple[tuple[Number, Number], ...]:
     """Return columns and inner width of the GEMMs of a feed-forward network on one rank.
 
     Args:

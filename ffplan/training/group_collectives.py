@@ -15,7 +15,7 @@ from ffplan.collectives.rank_layout import RankLayout
 from ffplan.collectives.timing import Coefficients, CollectiveQuery, coefficients, grid_of, side_by_side
 from ffplan.node.host import Host, with_first_nics
 from ffplan.node.resources import resources
-from ffplan.training.parallel_plan import placed
+from ffplan.training.parallel_plan import _placed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -101,14 +101,14 @@ def with_inner_times(system: Cluster, source: Cluster | None) -> Cluster:
     """Return a machine that knows what another with the same nodes and libraries has found of groups within a node."""
     if source is None or _nodes(system) != _nodes(source):
         return system
-    return replace(system, known=known_at(source, INSIDE))
+    return replace(system, known=_known_at(source, INSIDE))
 
 
 def _nodes(system: Cluster) -> tuple[Host, Library, Library, bool]:
     return system.host, system.library, system.reducer, system.nvlink
 
 
-def known_at(system: Cluster, place: str | None) -> dict[tuple[Any, ...], Any]:
+def _known_at(system: Cluster, place: str | None) -> dict[tuple[Any, ...], Any]:
     """Return what is known of the groups of a place."""
     return {mark: known for mark, known in system.known.items() if mark[0] == place}
 
@@ -132,7 +132,7 @@ def same_times(system: Cluster, machine: Cluster) -> bool:
     return True
 
 
-def by_machine(system: Cluster, find: Callable[[Cluster], Number]) -> Floats:
+def _by_machine(system: Cluster, find: Callable[[Cluster], Number]) -> Floats:
     """Return a figure of each row of plans on its own machine.
 
     Args:
@@ -147,10 +147,10 @@ def by_machine(system: Cluster, find: Callable[[Cluster], Number]) -> Floats:
     return np.array([known[id(machine)][row] for row, machine in enumerate(system.rows)])
 
 
-def merged_clusters(systems: Sequence[Cluster]) -> Cluster:
+def _merged_clusters(systems: Sequence[Cluster]) -> Cluster:
     """Return one machine that holds machines of different rates, one for each row of a repeated plan."""
     sharders = [system.sharder for system in systems if system.sharder is not None]
-    sharder = merged_clusters(sharders) if sharders else None
+    sharder = _merged_clusters(sharders) if sharders else None
     return replace(systems[0], rows=tuple(systems), sharder=sharder, known={}, variants={})
 
 
@@ -162,7 +162,7 @@ def with_sharding_nics(system: Cluster, nics: int | None) -> Cluster:
     return replace(system, sharder=sharder, variants={})
 
 
-def place_group(system: Cluster, gpus: Number, size: Number, inside: Number) -> GroupPlacement:
+def _place_group(system: Cluster, gpus: Number, size: Number, inside: Number) -> GroupPlacement:
     """Return the placement of groups.
 
     Args:
@@ -171,7 +171,7 @@ def place_group(system: Cluster, gpus: Number, size: Number, inside: Number) -> 
         inside: ranks between neighbours of the group [1].
     """
     domain = np.minimum(system.domain, gpus)
-    per_node, nodes = placed(size, inside, domain, aligned=system.host.domain_nodes > 1)
+    per_node, nodes = _placed(size, inside, domain, aligned=system.host.domain_nodes > 1)
     return GroupPlacement(per_node, nodes, np.maximum(inside / domain, 1.0), (np.asarray(inside) == 1) * 1.0)
 
 
@@ -187,7 +187,7 @@ def overlap_cost(system: Cluster, share: float) -> float:
     return share if system.host.joined else 0.0
 
 
-def hidden_fraction(system: Cluster, placement: GroupPlacement, share: float) -> Number:
+def _hidden_fraction(system: Cluster, placement: GroupPlacement, share: float) -> Number:
     """Return the slowdown of computing under a hidden reduction, over the reduction's time [1].
 
     HFReduce adds on the host, which costs no computing time; for groups that do not fill nodes, NCCL reduces instead.
@@ -196,7 +196,7 @@ def hidden_fraction(system: Cluster, placement: GroupPlacement, share: float) ->
     return np.where(on_host, 0.0, overlap_cost(system, share))
 
 
-def contention(gpus: Number, nics: Number, per_node: Number, nodes: Number) -> Number:
+def _contention(gpus: Number, nics: Number, per_node: Number, nodes: Number) -> Number:
     """Return how many groups share a NIC if each is counted with at least one.
 
     Args:
@@ -237,10 +237,10 @@ def cut_fraction(gpus: int, nics: int, placement: GroupPlacement, below: Number)
         G / r groups of every node cross the link cut; nodes between the nodes of one group belong to other groups.
     """
     mine = np.minimum(1.0, placement.per_node / gpus) / np.minimum(placement.apart, np.maximum(below, 1.0))
-    return mine * contention(gpus, nics, placement.per_node, placement.nodes)
+    return mine * _contention(gpus, nics, placement.per_node, placement.nodes)
 
 
-def group_time(
+def _group_time(
     system: Cluster, operation: str, placement: GroupPlacement, size: Number, *, reducing: bool = False
 ) -> Floats:
     """Return the time of a collective that every group of the job runs at once; 0 over a single rank [s].
@@ -257,7 +257,7 @@ def group_time(
         ValueError: if the library has no such operation.
     """
     # a NIC that groups share carries their messages one after the other
-    scaled = np.asarray(size * contention(system.domain, system.host.domain_nics, placement.per_node, placement.nodes))
+    scaled = np.asarray(size * _contention(system.domain, system.host.domain_nics, placement.per_node, placement.nodes))
     # distance counts only across a fabric: without one, more groups share a known time
     apart = np.where(np.asarray(placement.nodes) > 1, placement.apart, 1.0) if system.crossed else 1.0
     beside = placement.adjacent if system.host.pairs else 1.0
@@ -412,7 +412,7 @@ def send_time(system: Cluster, size: Number, stages: Number, placement: GroupPla
         Every rank has an equal fraction of the node's NICs; all ranks of a node send at once.
     """
     if system.rows:
-        return by_machine(system, lambda machine: send_time(machine, size, stages, placement))
+        return _by_machine(system, lambda machine: send_time(machine, size, stages, placement))
     host, gpus = system.host, max(1, system.domain)
     rates, part = host.rates, host.accelerator
     peer = rates.peer.value if rates and rates.peer else (rates.ring.value if rates and rates.ring else None)

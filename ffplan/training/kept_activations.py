@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ffplan.training.axes import RECOMPUTE
-from ffplan.training.layer import expert_rows
+from ffplan.training.layer import _expert_rows
 from ffplan.training.memory_traffic import DROPPED
 from ffplan.training.model_flops import attention_widths
 from ffplan.training.model_shape import attention_out, shared_width
-from ffplan.training.recompute import fraction_again
+from ffplan.training.recompute import _fraction_again
 
 if TYPE_CHECKING:
     from ffplan.base.array_math import Number
@@ -29,7 +29,7 @@ ACTIVATIONS = {"zb-h1": 1.0, "zb-2p": 2.0, "zb-v": 1.0, "v-half": 1 / 2, "v-min"
 """Activations of other schedules, on every stage, over the activations of the first stage under 1F1B."""
 
 
-def layer_kept_bytes(shape: Transformer, plans: ParallelPlans, share: Number = 0.0) -> Number:
+def _layer_kept_bytes(shape: Transformer, plans: ParallelPlans, share: Number = 0.0) -> Number:
     """Return the bytes that the mean layer keeps of a micro-batch for the backward pass, without recomputation.
 
     Args:
@@ -77,10 +77,10 @@ def layer_kept_bytes(shape: Transformer, plans: ParallelPlans, share: Number = 0
         inner, held = experts.ffn / plans.expert_tensor, shared_width(experts) / plans.tensor
         routed = plans.width * ((1 + act) * hidden + wide * inner) - short * 1.0 * hidden - less * inner
         shared = plans.width * (base + wide * held) - saved - less * held
-        mixed = tokens * shared + expert_rows(shape, plans) * routed
+        mixed = tokens * shared + _expert_rows(shape, plans) * routed
         kept = (1 - share) * kept + share * mixed
     if not plans.fused_attention:
-        kept = kept + (1.0 - fraction_again(shape, plans, "attention")) * _scores(shape, plans)
+        kept = kept + (1.0 - _fraction_again(shape, plans, "attention")) * _scores(shape, plans)
     return kept
 
 
@@ -116,14 +116,14 @@ def policy_kept_bytes(shape: Transformer, plans: ParallelPlans, share: Number = 
     between, t = shape.hidden / plans.between, plans.tensor
     inner = shape.ffn / t
     if shape.experts is not None:
-        rows = expert_rows(shape, plans) / tokens
+        rows = _expert_rows(shape, plans) / tokens
         mixed = shared_width(shape.experts) / t + rows * shape.experts.ffn / plans.expert_tensor
         inner = (1 - share) * inner + share * mixed
     gate = 2.0 if shape.gated else 1.0
     qkv = (width.query + width.key + width.value) / t
     sent: Number = 0.0
     if shape.experts is not None:
-        sent = share * expert_rows(shape, plans) / tokens * shape.hidden
+        sent = share * _expert_rows(shape, plans) / tokens * shape.hidden
     half = (width.query + width.value + attention_out(shape)) / t + inner + (gate - 1) * between
     more = {
         "full": 0.0,
@@ -131,7 +131,7 @@ def policy_kept_bytes(shape: Transformer, plans: ParallelPlans, share: Number = 
         "keep-products": qkv + gate * inner + 2 * between + 2 * sent,
         "every-second": half + sent,
     }
-    least = layer_kept_bytes(shape, plans, share)
+    least = _layer_kept_bytes(shape, plans, share)
     for name, numbers in more.items():
         kept = plans.width * tokens * (between + numbers)
         if name == "every-second" and not plans.fused_attention:
@@ -141,7 +141,7 @@ def policy_kept_bytes(shape: Transformer, plans: ParallelPlans, share: Number = 
     return least
 
 
-def in_flight(plans: ParallelPlans, stage: Number) -> Number:
+def _in_flight(plans: ParallelPlans, stage: Number) -> Number:
     """Return the micro-batches of a whole stage whose activations it keeps at once.
 
     Args:

@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING
 
 from ffplan.base.array_math import Number
 from ffplan.base.record import record
-from ffplan.training.attention_rate import attention_rate
-from ffplan.training.gemm import around_attention, both_ways, feed_forward
-from ffplan.training.memory_traffic import SINGLE, moved_bytes, routed_bytes, score_bytes
+from ffplan.training.attention_rate import _attention_rate
+from ffplan.training.gemm import _around_attention, _feed_forward, both_ways
+from ffplan.training.memory_traffic import SINGLE, _routed_bytes, _score_bytes, moved_bytes
 from ffplan.training.model_flops import attention_widths
 from ffplan.training.model_shape import attention_out, shared_width
-from ffplan.training.recompute import fraction_again
+from ffplan.training.recompute import _fraction_again
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -39,7 +39,7 @@ LOGIT_BYTES, EAGER_LOGIT_BYTES, EAGER_LOGIT_CASTS = 14.0, 24.0, 12.0
 
 
 @record
-class LayerTimes:
+class _LayerTimes:
     """Times of a layer forward on one rank [s]."""
 
     products: Number
@@ -61,13 +61,13 @@ class LayerTimes:
     kernels: Number
     """Time of GEMMs beyond their operations."""
 
-    def scaled(self, factor: Number) -> LayerTimes:
+    def scaled(self, factor: Number) -> _LayerTimes:
         """Return the times scaled."""
-        return LayerTimes(**{name: factor * getattr(self, name) for name in LAYER_PARTS})
+        return _LayerTimes(**{name: factor * getattr(self, name) for name in LAYER_PARTS})
 
-    def plus(self, more: LayerTimes) -> LayerTimes:
+    def plus(self, more: _LayerTimes) -> _LayerTimes:
         """Return the sum of two."""
-        return LayerTimes(**{name: getattr(self, name) + getattr(more, name) for name in LAYER_PARTS})
+        return _LayerTimes(**{name: getattr(self, name) + getattr(more, name) for name in LAYER_PARTS})
 
 
 LAYER_PARTS = (
@@ -109,7 +109,7 @@ def attention_time(shape: Transformer, plans: ParallelPlans, rates: AcceleratorR
     # a score is a product over the query's width, and weighs a value: a multiply-add each
     operations = 2.0 * square * (width.query + attention_out(shape))
     if not plans.fused_attention:
-        scores = score_bytes(plans) * square * shape.heads / rates.memory
+        scores = _score_bytes(plans) * square * shape.heads / rates.memory
         # unfused, backward needs no scores again: gradients of both factors, twice the operations
         return operations / rates.plain, 2.0 * operations / rates.plain, scores
     # a causal mask removes half of the square
@@ -121,7 +121,7 @@ def attention_time(shape: Transformer, plans: ParallelPlans, rates: AcceleratorR
     # with heads exchanged, a rank sees the whole sequence of fewer heads
     piece = shape.sequence / (1.0 if plans.by_heads else plans.context)
     ahead, behind = (
-        attention_rate(rates.curve, head, piece, causal=plans.causal_skip, back=back) for back in (False, True)
+        _attention_rate(rates.curve, head, piece, causal=plans.causal_skip, back=back) for back in (False, True)
     )
     return kept / ahead, BACK * kept / behind, 0.0 * operations
 
@@ -131,7 +131,7 @@ def _sum(
 ) -> tuple[Number, Number, Number]:
     """Return the total times of GEMMs forward, backward, and recomputed, by the policy for their operators."""
     pairs = list(timed)
-    again = {name: fraction_again(shape, plans, name) for name in dict.fromkeys(name for name, _ in pairs)}
+    again = {name: _fraction_again(shape, plans, name) for name in dict.fromkeys(name for name, _ in pairs)}
     return (
         sum(ahead for _, (ahead, _) in pairs),
         sum(behind for _, (_, behind) in pairs),
@@ -144,12 +144,12 @@ def _operators(shapes: tuple[tuple[Number, Number], ...], last: str, others: str
     return [others] * (len(shapes) - 1) + [last]
 
 
-def moved_rate(plans: ParallelPlans, rates: AcceleratorRates) -> float:
+def _moved_rate(plans: ParallelPlans, rates: AcceleratorRates) -> float:
     """Return the rate of kernels that move memory [byte/s]: one for every operation streams, few kernels do more."""
     return rates.stream if plans.eager else rates.memory
 
 
-def dense_layer(shape: Transformer, plans: ParallelPlans, rates: AcceleratorRates) -> LayerTimes:
+def _dense_layer(shape: Transformer, plans: ParallelPlans, rates: AcceleratorRates) -> _LayerTimes:
     """Return the times of a layer without experts, forward.
 
     Args:
@@ -166,15 +166,15 @@ def dense_layer(shape: Transformer, plans: ParallelPlans, rates: AcceleratorRate
         [1]; [2].
     """
     tokens = plans.tokens(shape.sequence)
-    around, inner = around_attention(shape, plans.tensor), feed_forward(shape, shape.ffn, plans.tensor)
+    around, inner = _around_attention(shape, plans.tensor), _feed_forward(shape, shape.ffn, plans.tensor)
     shapes = (*around, *inner)
     names = (*_operators(around, "out", "qkv"), *_operators(inner, "down", "up"))
     timed = [(name, both_ways(tokens, n, k, rates, plans)) for name, (n, k) in zip(names, shapes, strict=True)]
     products, behind, again = _sum(timed, shape, plans)
     attention, attention_back, scores = attention_time(shape, plans, rates)
-    rate = moved_rate(plans, rates)
+    rate = _moved_rate(plans, rates)
     moved, back = (tokens * moved_bytes(shape, shape.ffn, plans, back=way) / rate for way in (False, True))
-    return LayerTimes(
+    return _LayerTimes(
         products=products,
         products_back=behind,
         products_again=again,
@@ -187,7 +187,7 @@ def dense_layer(shape: Transformer, plans: ParallelPlans, rates: AcceleratorRate
     )
 
 
-def expert_rows(shape: Transformer, plans: ParallelPlans) -> Number:
+def _expert_rows(shape: Transformer, plans: ParallelPlans) -> Number:
     """Return the tokens of a micro-batch that the experts of the fullest rank compute.
 
     Args:
@@ -209,12 +209,12 @@ def expert_rows(shape: Transformer, plans: ParallelPlans) -> Number:
     return plans.imbalance * tokens * shape.experts.top_k * plans.expert_tensor / plans.tensor
 
 
-def dispatcher_of(plans: ParallelPlans, rates: AcceleratorRates) -> str:
+def _dispatcher_of(plans: ParallelPlans, rates: AcceleratorRates) -> str:
     """Return how tokens reach experts: the plan's dispatcher, or the stack's."""
     return plans.dispatcher or rates.dispatcher
 
 
-def expert_layer(shape: Transformer, plans: ParallelPlans, rates: AcceleratorRates) -> LayerTimes:
+def expert_layer(shape: Transformer, plans: ParallelPlans, rates: AcceleratorRates) -> _LayerTimes:
     """Return the times of a layer with experts, forward.
 
     Args:
@@ -235,13 +235,13 @@ def expert_layer(shape: Transformer, plans: ParallelPlans, rates: AcceleratorRat
     experts = shape.experts
     assert experts is not None
     tokens = plans.tokens(shape.sequence)
-    routed, local = expert_rows(shape, plans), experts.routed / plans.expert
+    routed, local = _expert_rows(shape, plans), experts.routed / plans.expert
     shared = shared_width(experts)
-    around = around_attention(shape, plans.tensor)
+    around = _around_attention(shape, plans.tensor)
     plain = [*zip(_operators(around, "out", "qkv"), around, strict=True), ("up", (experts.routed, shape.hidden))]
     if shared:
-        plain += zip(("up", "down"), feed_forward(shape, shared, plans.tensor), strict=True)
-    together = feed_forward(shape, experts.ffn, plans.expert_tensor)
+        plain += zip(("up", "down"), _feed_forward(shape, shared, plans.tensor), strict=True)
+    together = _feed_forward(shape, experts.ffn, plans.expert_tensor)
     # the GEMMs of a rank's experts run together, which fills the multiprocessors better than one by one
     several = [
         (name, both_ways(routed / local, n, k, rates, plans, local))
@@ -250,14 +250,14 @@ def expert_layer(shape: Transformer, plans: ParallelPlans, rates: AcceleratorRat
     single = [(name, both_ways(tokens, n, k, rates, plans)) for name, (n, k) in plain]
     products, behind, again = _sum([*single, *several], shape, plans)
     attention, attention_back, scores = attention_time(shape, plans, rates)
-    by = dispatcher_of(plans, rates)
+    by = _dispatcher_of(plans, rates)
     moved, back = (
-        tokens * moved_bytes(shape, shared, plans, back=way) / moved_rate(plans, rates)
-        + routed_bytes(shape, plans, routed, dispatcher=by, back=way) / rates.memory
+        tokens * moved_bytes(shape, shared, plans, back=way) / _moved_rate(plans, rates)
+        + _routed_bytes(shape, plans, routed, dispatcher=by, back=way) / rates.memory
         for way in (False, True)
     )
     kernels = (len(plain) + len(together) + EXPERT_KERNELS) * rates.kernel
-    return LayerTimes(
+    return _LayerTimes(
         products=products,
         products_back=behind,
         products_again=again,
@@ -270,7 +270,7 @@ def expert_layer(shape: Transformer, plans: ParallelPlans, rates: AcceleratorRat
     )
 
 
-def output_passes(shape: Transformer, plans: ParallelPlans, rates: AcceleratorRates) -> LayerTimes:
+def output_passes(shape: Transformer, plans: ParallelPlans, rates: AcceleratorRates) -> _LayerTimes:
     """Return the times of all passes of the output layer, with the projections of layers that predict further tokens.
 
     Args:
@@ -288,7 +288,7 @@ def output_passes(shape: Transformer, plans: ParallelPlans, rates: AcceleratorRa
         DeepSeek-V3 report, arXiv 2412.19437, section 2.2: each module joins the state of a token with the embedding of
         the next by a projection M of h x 2 h, has a layer of its own, and shares embedding and output layer.
     """
-    output, more = output_layer(shape, plans, rates), plans.mtp_layers
+    output, more = _output_layer(shape, plans, rates), plans.mtp_layers
     if not more:
         return output
     joined = sum(both_ways(plans.tokens(shape.sequence), shape.hidden / plans.tensor, 2 * shape.hidden, rates, plans))
@@ -296,7 +296,7 @@ def output_passes(shape: Transformer, plans: ParallelPlans, rates: AcceleratorRa
     return replace(whole, products=whole.products + more * joined, kernels=whole.kernels + more * rates.kernel)
 
 
-def output_layer(shape: Transformer, plans: ParallelPlans, rates: AcceleratorRates) -> LayerTimes:
+def _output_layer(shape: Transformer, plans: ParallelPlans, rates: AcceleratorRates) -> _LayerTimes:
     """Return the times of the output layer over the vocabulary with its loss, forward and backward.
 
     Args:
@@ -320,14 +320,14 @@ def output_layer(shape: Transformer, plans: ParallelPlans, rates: AcceleratorRat
     products, behind = both_ways(tokens, columns, shape.hidden, rates, plans, plain=True)
     eager = EAGER_LOGIT_BYTES + (EAGER_LOGIT_CASTS if plans.width < SINGLE else 0.0)
     moved = eager if plans.eager else LOGIT_BYTES
-    return LayerTimes(
+    return _LayerTimes(
         products=products + behind,
         products_back=0.0,
         products_again=0.0,
         attention=0.0,
         attention_back=0.0,
         scores=0.0,
-        moved=moved * tokens * columns / moved_rate(plans, rates),
+        moved=moved * tokens * columns / _moved_rate(plans, rates),
         back=0.0,
         kernels=3 * rates.kernel,
     )

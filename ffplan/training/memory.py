@@ -13,17 +13,17 @@ import numpy as np
 
 from ffplan.base.array_math import Floats, Number
 from ffplan.base.record import record
-from ffplan.training.kept_activations import in_flight, layer_kept_bytes, policy_kept_bytes
+from ffplan.training.kept_activations import _in_flight, _layer_kept_bytes, policy_kept_bytes
 from ffplan.training.model_flops import (
+    _copied_weights,
+    _layer_weights,
+    _narrow_weights,
     attention_widths,
-    copied_weights,
     feed_forward_weights,
-    layer_weights,
-    narrow_weights,
 )
-from ffplan.training.model_shape import moe_fraction
-from ffplan.training.parallel_plan import layers_before, layers_of, stage_layers, units_of
-from ffplan.training.recompute import fraction_again
+from ffplan.training.model_shape import _moe_fraction
+from ffplan.training.parallel_plan import _layers_before, _units_of, layers_of, stage_layers
+from ffplan.training.recompute import _fraction_again
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -44,7 +44,7 @@ PARTS = ("weights", "gradients", "optimizer", "activations", "logits", "working"
 
 
 @record
-class RankParameters:
+class _RankParameters:
     """Parameters of a rank [1]."""
 
     layer: Number
@@ -55,7 +55,7 @@ class RankParameters:
     """Embedding of the vocabulary, or the output layer."""
 
 
-def rank_parameters(shape: Transformer, plans: ParallelPlans, share: Number) -> RankParameters:
+def _rank_parameters(shape: Transformer, plans: ParallelPlans, share: Number) -> _RankParameters:
     """Return the parameters that a rank holds of a layer and of the vocabulary.
 
     Args:
@@ -73,22 +73,22 @@ def rank_parameters(shape: Transformer, plans: ParallelPlans, share: Number) -> 
     Source:
         Megatron-LM's mapping; norms and biases are counted as split, which they are not: they are small.
     """
-    common, whole = layer_weights(shape), narrow_weights(shape)
+    common, whole = _layer_weights(shape), _narrow_weights(shape)
     routed: Number = 0.0
     if shape.experts is not None:
         expert_weights = shape.experts.routed * feed_forward_weights(shape, shape.experts.ffn)
         routed = share * expert_weights / (plans.expert * plans.expert_tensor)
-        common = (1 - share) * common + share * (layer_weights(shape, dense=False) - expert_weights)
+        common = (1 - share) * common + share * (_layer_weights(shape, dense=False) - expert_weights)
         # every rank routes its own tokens, so it needs the whole router
         whole = whole + share * shape.hidden * shape.experts.routed
-    common = common + copied_weights(shape, plans.tensor)
-    return RankParameters(
+    common = common + _copied_weights(shape, plans.tensor)
+    return _RankParameters(
         (common - whole) / plans.tensor + whole, routed, shape.vocabulary * shape.hidden / plans.tensor
     )
 
 
 @record
-class StageBytes:
+class _StageBytes:
     """Memory of one stage [byte]."""
 
     weights: Number
@@ -112,7 +112,7 @@ class StageBytes:
 def _passing(
     shape: Transformer,
     plans: ParallelPlans,
-    parts: RankParameters,
+    parts: _RankParameters,
     held: tuple[Number, Number, Number],
     last_stage: Number,
     gathers: Number,
@@ -131,10 +131,10 @@ def _passing(
     logits = passes * score * p.tokens(shape.sequence) * shape.vocabulary / p.tensor
     layer = parts.layer + parts.experts
     # one unit computes while the next is gathered
-    pair = np.minimum(2 * units_of(count, p)[1], count) * layer
+    pair = np.minimum(2 * _units_of(count, p)[1], count) * layer
     root = np.where(gathers, (p.width * copies + p.gradient_bytes * last_stage) * parts.embedding, 0.0)
     output = np.where(gathers, 0.0, WEIGHT * parts.embedding * last_stage)
-    again = np.where(fraction_again(shape, p, "moved") > 0, layer_kept_bytes(shape, p, share), 0.0)
+    again = np.where(_fraction_again(shape, p, "moved") > 0, _layer_kept_bytes(shape, p, share), 0.0)
     of_layers = np.where(gathers, (p.width + p.gradient_bytes) * pair, WEIGHT * layer) + again
     if p.dispatcher == "allgather":  # tokens of all ranks that share the experts, and results to scatter
         both = 2 * p.width * p.gathered(shape.sequence) * shape.hidden
@@ -143,7 +143,7 @@ def _passing(
     return logits, root + np.maximum(of_layers, logits + output) - logits
 
 
-def end_parameters(shape: Transformer, plans: ParallelPlans, first: Number, last: Number) -> tuple[Number, Number]:
+def _end_parameters(shape: Transformer, plans: ParallelPlans, first: Number, last: Number) -> tuple[Number, Number]:
     """Return the copies of the embedding on a stage, and the projections of layers that predict further tokens.
 
     Args:
@@ -161,7 +161,7 @@ def end_parameters(shape: Transformer, plans: ParallelPlans, first: Number, last
     return copies, predictors * (2 * shape.hidden**2 / plans.tensor)
 
 
-def stage_bytes(shape: Transformer, plans: ParallelPlans, stage: Number) -> StageBytes:
+def stage_bytes(shape: Transformer, plans: ParallelPlans, stage: Number) -> _StageBytes:
     """Return the memory of one stage, part by part.
 
     Args:
@@ -185,9 +185,9 @@ def stage_bytes(shape: Transformer, plans: ParallelPlans, stage: Number) -> Stag
     """
     p, count = plans, stage_layers(shape.layers, plans, stage)
     first_stage, last_stage = np.asarray(stage) == 0, np.asarray(stage) == p.pipeline - 1
-    share = moe_fraction(shape, p.pipeline, count, layers_before(shape.layers, p, stage))
-    parts = rank_parameters(shape, p, share)
-    copies, projections = end_parameters(shape, p, first_stage, last_stage)
+    share = _moe_fraction(shape, p.pipeline, count, _layers_before(shape.layers, p, stage))
+    parts = _rank_parameters(shape, p, share)
+    copies, projections = _end_parameters(shape, p, first_stage, last_stage)
     plain, routed = parts.layer * count + parts.embedding * copies + projections, parts.experts * count
     shared, zero = p.sharing, np.asarray(p.zero)
     # a rank of DualPipe holds two stages, one for each direction
@@ -210,14 +210,14 @@ def stage_bytes(shape: Transformer, plans: ParallelPlans, stage: Number) -> Stag
         weight = np.where(gathers, 0.0, weight)
     gradient = states(1.0, 2) * p.gradient_bytes
     kept = policy_kept_bytes(shape, p, share)
-    flight, away = in_flight(p, stage), np.minimum(p.offload_layers, count)
+    flight, away = _in_flight(p, stage), np.minimum(p.offload_layers, count)
     # on the host all micro-batches in flight wait; on the device only those on their way
     host = kept * away * flight
     if p.offload != "none":
         host, moments = host + moments, 0.0 * moments
     if p.offload == "parameters":
         host, weight = host + weight, 0.0 * weight
-    return StageBytes(
+    return _StageBytes(
         weights=twice * weight,
         gradients=twice * gradient,
         optimizer=moments,
@@ -264,7 +264,7 @@ def plan_bytes(shape: Transformer, plan: ParallelPlans, stages: Sequence[float])
     return {name: np.broadcast_to(size, len(stages)) for name, size in sizes.items()}
 
 
-def largest(shape: Transformer, plans: ParallelPlans, *sizes: Callable[[StageBytes], Number]) -> tuple[Number, ...]:
+def largest(shape: Transformer, plans: ParallelPlans, *sizes: Callable[[_StageBytes], Number]) -> tuple[Number, ...]:
     """Return the largest of the stages that may be the fullest, by each of some sizes of theirs [byte]."""
     most: list[Number] = [0.0] * len(sizes)
     for stage in fullest_candidates(shape, plans).values():

@@ -53,7 +53,7 @@ def temporary_of(states: Number, plans: ParallelPlans, margins: MemoryMargins) -
     return margins.temporary * states / plans.optimizer_bytes
 
 
-def peak_and_temporary(shape: Transformer, plans: ParallelPlans, margins: MemoryMargins) -> tuple[Number, Number]:
+def _peak_and_temporary(shape: Transformer, plans: ParallelPlans, margins: MemoryMargins) -> tuple[Number, Number]:
     """Return `peak_bytes`, and the most of `temporary_of` over the stages, from one evaluation of them [byte]."""
     peak, temporary = largest(
         shape, plans, lambda parts: parts.total, lambda parts: temporary_of(parts.optimizer, plans, margins)

@@ -49,12 +49,12 @@ not. Forward: written (1), softmax (2), dropout (2), and on their own scaling (2
 gradient written (1), dropout (2), softmax with its result (3), and on their own mask (2) and scaling (2)."""
 
 
-def activation_numbers(shape: Transformer, plans: ParallelPlans) -> tuple[int, int]:
+def _activation_numbers(shape: Transformer, plans: ParallelPlans) -> tuple[int, int]:
     """Return numbers that an activation moves for each of its inner width, forward and backward [1]."""
     return ACTIVATION[bool(shape.gated), plans.eager]
 
 
-def score_bytes(plans: ParallelPlans, *, back: bool = False) -> float:
+def _score_bytes(plans: ParallelPlans, *, back: bool = False) -> float:
     """Return the bytes that an unfused score of attention moves.
 
     Args:
@@ -73,7 +73,7 @@ def score_bytes(plans: ParallelPlans, *, back: bool = False) -> float:
     return SCORES[plans.eager, back] * plans.width + DROPPED
 
 
-def eager_bytes(shape: Transformer, inner: Number, plans: ParallelPlans, *, back: bool = False) -> Number:
+def _eager_bytes(shape: Transformer, inner: Number, plans: ParallelPlans, *, back: bool = False) -> Number:
     """Return the bytes that unfused kernels of a layer move for each token, a kernel for every operation.
 
     Args:
@@ -108,7 +108,7 @@ def eager_bytes(shape: Transformer, inner: Number, plans: ParallelPlans, *, back
         norms = 2 * (casts + (RMS_BACK + 6 * w if back else RMS + 2 * w)) + (MEETING * w if back else 0)
     turned = 0.0 if shape.positions else (casts + 8.0) * around
     attended = (2 if back else 1) * w * (around + width.value + out)
-    split = turned + attended + summed + w * activation_numbers(shape, plans)[back] * inner
+    split = turned + attended + summed + w * _activation_numbers(shape, plans)[back] * inner
     return (norms + 6 * w) * shape.hidden / plans.between + split / plans.tensor
 
 
@@ -140,10 +140,10 @@ def moved_bytes(shape: Transformer, inner: Number, plans: ParallelPlans, *, back
     width, out = attention_widths(shape, plans.tensor), attention_out(shape)
     between, around = plans.between, width.query + width.key
     if plans.eager:
-        moved = eager_bytes(shape, inner, plans, back=back)
+        moved = _eager_bytes(shape, inner, plans, back=back)
     else:
         split = 4 * around + 2 * width.value + 2 * out if back else 3 * around + width.value + out
-        split = split + activation_numbers(shape, plans)[back] * inner
+        split = split + _activation_numbers(shape, plans)[back] * inner
         moved = plans.width * ((12 if back else 10) * shape.hidden / between + split / plans.tensor)
     if plans.precision == "fp8":
         cast = (2 * shape.hidden / between + (around + width.value) / plans.tensor) if back else out / plans.tensor
@@ -151,7 +151,7 @@ def moved_bytes(shape: Transformer, inner: Number, plans: ParallelPlans, *, back
     return moved
 
 
-def routed_bytes(
+def _routed_bytes(
     shape: Transformer, plans: ParallelPlans, routed: Number, *, dispatcher: str, back: bool = False
 ) -> Number:
     """Return the bytes that sorting tokens for experts moves on a rank, with their activation and casts, in a layer.
@@ -188,7 +188,7 @@ def routed_bytes(
     sorting: Number = apart * SORTED * routed + alone * COPIED * (routed + home)
     if dispatcher == "allgather":
         sorting = COPIED * (routed + plans.gathered(shape.sequence))
-    numbers = activation_numbers(shape, plans)[back]
+    numbers = _activation_numbers(shape, plans)[back]
     moved = plans.width * (sorting * shape.hidden + numbers * routed * inner)
     if plans.precision == "fp8":
         whole = plans.dispatch_bytes >= plans.width

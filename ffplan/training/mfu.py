@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ffplan.training.gemm import around_attention
-from ffplan.training.model_flops import attention_flops, feed_forward_weights, parameters, sequence_flops
+from ffplan.training.gemm import _around_attention
+from ffplan.training.model_flops import _attention_flops, feed_forward_weights, parameters, sequence_flops
 from ffplan.training.model_shape import moe_layers, shared_width
-from ffplan.training.recompute import OPERATORS, fraction_again
+from ffplan.training.recompute import OPERATORS, _fraction_again
 
 if TYPE_CHECKING:
     from ffplan.base.array_math import Number
@@ -35,10 +35,10 @@ def step_flops(shape: Transformer, plans: ParallelPlans, convention: str) -> Num
         return 6.0 * plans.batch * shape.sequence * parameters(shape, active=True)
     if convention != "hardware":
         return plans.batch * sequence_flops(shape, shape.sequence, causal=convention == "causal")
-    return plans.batch * (sequence_flops(shape, shape.sequence) + operations_again(shape, plans))
+    return plans.batch * (sequence_flops(shape, shape.sequence) + _operations_again(shape, plans))
 
 
-def operations_again(shape: Transformer, plans: ParallelPlans) -> Number:
+def _operations_again(shape: Transformer, plans: ParallelPlans) -> Number:
     """Return the operations of one sequence that the backward pass computes again.
 
     Args:
@@ -54,13 +54,13 @@ def operations_again(shape: Transformer, plans: ParallelPlans) -> Number:
     Source:
         Narayanan et al., arXiv 2104.04473, equation 3, with everything again.
     """
-    into, core, out, up, down = (fraction_again(shape, plans, name) for name in OPERATORS[:5])
+    into, core, out, up, down = (_fraction_again(shape, plans, name) for name in OPERATORS[:5])
     # the last GEMM around attention is the one behind it
-    *ahead, behind = (n * k for n, k in around_attention(shape, 1.0))
+    *ahead, behind = (n * k for n, k in _around_attention(shape, 1.0))
     inner = feed_forward_weights(shape, shape.ffn), shape.hidden * shape.ffn
     weights = into * sum(ahead) + out * behind
     plain = up * (inner[0] - inner[1]) + down * inner[1]
-    layers: Number = shape.layers * (2 * shape.sequence * weights + core * attention_flops(shape, shape.sequence))
+    layers: Number = shape.layers * (2 * shape.sequence * weights + core * _attention_flops(shape, shape.sequence))
     mixed = moe_layers(shape)
     if shape.experts is None:
         return layers + 2 * shape.sequence * shape.layers * plain

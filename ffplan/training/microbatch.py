@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING
 from ffplan.base.array_math import Number
 from ffplan.base.record import record
 from ffplan.training import layer, overlap
-from ffplan.training.exchange import exchange_time
-from ffplan.training.group_collectives import group_time
-from ffplan.training.layer import LayerTimes
-from ffplan.training.memory_traffic import score_bytes
+from ffplan.training.exchange import _exchange_time
+from ffplan.training.group_collectives import _group_time
+from ffplan.training.layer import _LayerTimes
+from ffplan.training.memory_traffic import _score_bytes
 from ffplan.training.model_flops import attention_widths
 from ffplan.training.model_shape import attention_out
-from ffplan.training.parallel_plan import strides
-from ffplan.training.recompute import fraction_again
+from ffplan.training.parallel_plan import _strides
+from ffplan.training.recompute import _fraction_again
 from ffplan.training.recomputed import parts_again
-from ffplan.training.train_run import TrainRun, pace_fraction, placement_of
+from ffplan.training.train_run import TrainRun, _pace_fraction, placement_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,12 +26,12 @@ if TYPE_CHECKING:
 
 
 @record
-class MicroBatch:
+class _MicroBatch:
     """A micro-batch in one layer [s]."""
 
-    forward: LayerTimes
-    back: LayerTimes
-    again: LayerTimes
+    forward: _LayerTimes
+    back: _LayerTimes
+    again: _LayerTimes
     """Activation recomputation."""
     exposed: dict[str, Number]
     """Exposed time of collectives, by the names of `COLLECTIVES`."""
@@ -39,12 +39,12 @@ class MicroBatch:
     @property
     def ahead(self) -> Number:
         """Computing forward."""
-        return pass_time(self.forward)
+        return _pass_time(self.forward)
 
     @property
     def behind(self) -> Number:
         """Computing backward, with recomputation."""
-        return pass_time(self.back) + pass_time(self.again)
+        return _pass_time(self.back) + _pass_time(self.again)
 
     @property
     def whole(self) -> Number:
@@ -52,40 +52,40 @@ class MicroBatch:
         return sum(self.exposed.values(), self.ahead + self.behind)
 
 
-def pass_time(work: LayerTimes) -> Number:
+def _pass_time(work: _LayerTimes) -> Number:
     """Return the sum of all times of one pass [s]."""
     return work.products + work.attention + work.scores + work.moved + work.kernels
 
 
-def _mean_layer(run: TrainRun) -> LayerTimes:
+def _mean_layer(run: TrainRun) -> _LayerTimes:
     """Return the mean layer of the slowest stages: all behind the first, which holds the dense layers."""
-    dense = layer.dense_layer(run.shape, run.plans, run.speeds)
+    dense = layer._dense_layer(run.shape, run.plans, run.speeds)
     if run.shape.experts is None:
         return dense
-    share = pace_fraction(run.shape, run.plans)
+    share = _pace_fraction(run.shape, run.plans)
     mixed = layer.expert_layer(run.shape, run.plans, run.speeds)
     return dense.scaled(1 - share).plus(mixed.scaled(share))
 
 
-def _backward(forward: LayerTimes, plans: ParallelPlans) -> LayerTimes:
+def _backward(forward: _LayerTimes, plans: ParallelPlans) -> _LayerTimes:
     """Return the backward pass: twice the operations; fused attention also computes its scores again."""
-    return LayerTimes(
+    return _LayerTimes(
         products=forward.products_back,
         products_back=0.0,
         products_again=0.0,
         attention=forward.attention_back,
         attention_back=0.0,
-        scores=score_bytes(plans, back=True) / score_bytes(plans) * forward.scores,
+        scores=_score_bytes(plans, back=True) / _score_bytes(plans) * forward.scores,
         moved=forward.back,
         back=0.0,
         kernels=2 * forward.kernels,
     )
 
 
-def _again(shape: Transformer, plans: ParallelPlans, forward: LayerTimes) -> LayerTimes:
+def _again(shape: Transformer, plans: ParallelPlans, forward: _LayerTimes) -> _LayerTimes:
     """Return the recomputed part of a layer, operator by operator; small kernels in proportion to GEMMs."""
-    core, moved = (fraction_again(shape, plans, name) for name in ("attention", "moved"))
-    return LayerTimes(
+    core, moved = (_fraction_again(shape, plans, name) for name in ("attention", "moved"))
+    return _LayerTimes(
         products=forward.products_again,
         products_back=0.0,
         products_again=0.0,
@@ -98,20 +98,20 @@ def _again(shape: Transformer, plans: ParallelPlans, forward: LayerTimes) -> Lay
     )
 
 
-def _tensor(run: TrainRun, forward: LayerTimes, _: LayerTimes) -> Number:
+def _tensor(run: TrainRun, forward: _LayerTimes, _: _LayerTimes) -> Number:
     """Return the exposed time of tensor parallelism's collectives in a layer [s].
 
     Products at FP8 gather operands that are cast already, one byte a number (Transformer Engine and torchao, recalled);
     sums of parts stay at 16 bits.
     """
     p, system = run.plans, run.system
-    placement = placement_of(run, p.tensor, strides(p)["tensor"])
+    placement = placement_of(run, p.tensor, _strides(p)["tensor"])
     numbers = p.tokens(run.shape.sequence) * run.shape.hidden
     size = p.width * numbers
-    out, down = (fraction_again(run.shape, p, name) for name in ("out", "down"))
-    reduce = group_time(system, "allreduce", placement, size)
-    gather = group_time(system, "all-gather", placement, p.operand_width * numbers)
-    scatter = group_time(system, "reduce-scatter", placement, size)
+    out, down = (_fraction_again(run.shape, p, name) for name in ("out", "down"))
+    reduce = _group_time(system, "allreduce", placement, size)
+    gather = _group_time(system, "all-gather", placement, p.operand_width * numbers)
+    scatter = _group_time(system, "reduce-scatter", placement, size)
     split = p.sequence_parallel * 1.0
     # two forward, two backward, those of GEMMs that run again; inputs are gathered anew for the backward pass, once for
     # weight gradients and for GEMMs that run again
@@ -120,35 +120,35 @@ def _tensor(run: TrainRun, forward: LayerTimes, _: LayerTimes) -> Number:
     if "tensor" not in p.overlap:
         return whole
     # computing beside it: a forward pass, a backward one of twice the work, and what runs again
-    return overlap.exposed(whole, 3 * forward.products + forward.products_again, p.tensor, run.hiding)
+    return overlap._exposed(whole, 3 * forward.products + forward.products_again, p.tensor, run.hiding)
 
 
-def _context(run: TrainRun, forward: LayerTimes, _: LayerTimes) -> Number:
+def _context(run: TrainRun, forward: _LayerTimes, _: _LayerTimes) -> Number:
     """Return the exposed time of passing keys and values around in a layer [s], or of exchanging heads."""
     p, width = run.plans, attention_widths(run.shape, run.plans.tensor)
-    placement = placement_of(run, p.context, strides(p)["context"])
+    placement = placement_of(run, p.context, _strides(p)["context"])
     if p.by_heads:  # queries, keys and values there, the result back; their gradients the other way
         token = p.width * p.tokens(run.shape.sequence) / p.tensor
         around = width.query + width.key + width.value
         sizes = (token * around, token * attention_out(run.shape))
-        once: Number = sum(group_time(run.system, "all-to-all", placement, size) for size in sizes)
-        return (2 + fraction_again(run.shape, p, "attention")) * once
+        once: Number = sum(_group_time(run.system, "all-to-all", placement, size) for size in sizes)
+        return (2 + _fraction_again(run.shape, p, "attention")) * once
     # keys and values of the whole sequence: what each rank has seen after a round
     keys = p.width * p.micro * run.shape.sequence * (width.key + width.value) / p.tensor
-    gather = group_time(run.system, "all-gather", placement, keys)
+    gather = _group_time(run.system, "all-gather", placement, keys)
     share = run.hiding
-    ahead = overlap.exposed(gather, forward.attention, p.context, share)
-    again = fraction_again(run.shape, p, "attention")
+    ahead = overlap._exposed(gather, forward.attention, p.context, share)
+    again = _fraction_again(run.shape, p, "attention")
     # backward, gradients of keys and values go round as well
-    return (1 + again) * ahead + overlap.exposed(2 * gather, forward.attention_back, p.context, share)
+    return (1 + again) * ahead + overlap._exposed(2 * gather, forward.attention_back, p.context, share)
 
 
-def _experts(run: TrainRun, forward: LayerTimes, back: LayerTimes) -> Number:
+def _experts(run: TrainRun, forward: _LayerTimes, back: _LayerTimes) -> Number:
     """Return the exposed time of bringing tokens to experts and back in a layer [s]."""
-    return exchange_time(run, pass_time(forward) + pass_time(back))
+    return _exchange_time(run, _pass_time(forward) + _pass_time(back))
 
 
-COLLECTIVES: dict[str, Callable[[TrainRun, LayerTimes, LayerTimes], Number]] = {
+COLLECTIVES: dict[str, Callable[[TrainRun, _LayerTimes, _LayerTimes], Number]] = {
     "tensor": _tensor,
     "context": _context,
     "experts": _experts,
@@ -156,12 +156,12 @@ COLLECTIVES: dict[str, Callable[[TrainRun, LayerTimes, LayerTimes], Number]] = {
 """Exposed time of each axis's collectives in a layer, forward and backward."""
 
 
-def micro_batch(run: TrainRun) -> MicroBatch:
+def micro_batch(run: TrainRun) -> _MicroBatch:
     """Return a micro-batch's times in an average layer, part by part."""
     forward = _mean_layer(run)
     back = _backward(forward, run.plans)
     exposed = {name: time(run, forward, back) for name, time in COLLECTIVES.items()}
     again = _again(run.shape, run.plans, forward)
     if run.plans.again:
-        again = again.plus(parts_again(run.shape, run.plans, run.speeds, pace_fraction(run.shape, run.plans)))
-    return MicroBatch(forward, back, again, exposed)
+        again = again.plus(parts_again(run.shape, run.plans, run.speeds, _pace_fraction(run.shape, run.plans)))
+    return _MicroBatch(forward, back, again, exposed)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 @record
-class AttentionWidths:
+class _AttentionWidths:
     """The widths behind the FLOPs of a layer."""
 
     query: Number
@@ -31,7 +31,7 @@ class AttentionWidths:
     """All heads of the values that a query's head meets; the attention's output."""
 
 
-def attention_widths(shape: Transformer, tensor: Number = 1.0) -> AttentionWidths:
+def attention_widths(shape: Transformer, tensor: Number = 1.0) -> _AttentionWidths:
     """Return the widths of queries, keys and values.
 
     Args:
@@ -49,9 +49,9 @@ def attention_widths(shape: Transformer, tensor: Number = 1.0) -> AttentionWidth
     """
     if shape.latent is not None:
         query = shape.heads * (shape.latent.rope_dim + shape.latent.nope_dim)
-        return AttentionWidths(query, query, shape.heads * shape.latent.value_dim)
+        return _AttentionWidths(query, query, shape.heads * shape.latent.value_dim)
     narrow = maximum(shape.key_value_heads, tensor) * shape.head_width
-    return AttentionWidths(shape.heads * shape.head_width, narrow, narrow)
+    return _AttentionWidths(shape.heads * shape.head_width, narrow, narrow)
 
 
 def attention_weights(shape: Transformer) -> Number:
@@ -77,7 +77,7 @@ def attention_weights(shape: Transformer) -> Number:
     return queries + narrow + wide + width.value * hidden
 
 
-def copied_weights(shape: Transformer, tensor: Number) -> Number:
+def _copied_weights(shape: Transformer, tensor: Number) -> Number:
     """Return the weights of copied heads of keys and values in one layer, over all ranks.
 
     Args:
@@ -96,7 +96,7 @@ def copied_weights(shape: Transformer, tensor: Number) -> Number:
     return shape.hidden * (held.key - model.key + held.value - model.value)
 
 
-def narrow_weights(shape: Transformer) -> Number:
+def _narrow_weights(shape: Transformer) -> Number:
     """Return the weights of latent attention that tensor parallelism does not split.
 
     Returns:
@@ -145,7 +145,7 @@ def _small(shape: Transformer) -> Number:
     return norms + width.query + width.key + width.value + shape.hidden + shape.ffn + shape.hidden
 
 
-def layer_weights(shape: Transformer, *, active: bool = False, dense: bool = True) -> Number:
+def _layer_weights(shape: Transformer, *, active: bool = False, dense: bool = True) -> Number:
     """Return the parameters of one layer.
 
     Args:
@@ -190,12 +190,12 @@ def parameters(shape: Transformer, *, active: bool = False) -> Number:
         [1] equation 2.
     """
     mixed = moe_layers(shape)
-    layers = (shape.layers - mixed) * layer_weights(shape) + mixed * layer_weights(shape, active=active, dense=False)
+    layers = (shape.layers - mixed) * _layer_weights(shape) + mixed * _layer_weights(shape, active=active, dense=False)
     embedding = shape.vocabulary * shape.hidden * (1 if shape.tied else 2) + shape.positions * shape.hidden
     return layers + embedding + (2 if shape.biases else 1) * shape.hidden
 
 
-def layer_matrix_weights(shape: Transformer, *, dense: bool = True) -> Number:
+def _layer_matrix_weights(shape: Transformer, *, dense: bool = True) -> Number:
     """Return the weights of one layer that a token is multiplied with: neither norms nor biases nor idle experts.
 
     Args:
@@ -217,7 +217,7 @@ def layer_matrix_weights(shape: Transformer, *, dense: bool = True) -> Number:
     return attention_weights(shape) + shape.hidden * experts.routed + inner
 
 
-def attention_flops(shape: Transformer, sequence: Number, *, causal: bool = False) -> Number:
+def _attention_flops(shape: Transformer, sequence: Number, *, causal: bool = False) -> Number:
     """Return the operations of scores and weighted values for one sequence, one layer, forward.
 
     Args:
@@ -260,8 +260,8 @@ def sequence_flops(
         attention that is done again three times; here it counts once, so 1.7 % in place of 5.2 % on its 22B model.
     """
     mixed = moe_layers(shape)
-    weights = (shape.layers - mixed) * layer_matrix_weights(shape) + mixed * layer_matrix_weights(shape, dense=False)
-    matrices, attention = 2 * sequence * weights, shape.layers * attention_flops(shape, sequence, causal=causal)
+    weights = (shape.layers - mixed) * _layer_matrix_weights(shape) + mixed * _layer_matrix_weights(shape, dense=False)
+    matrices, attention = 2 * sequence * weights, shape.layers * _attention_flops(shape, sequence, causal=causal)
     again = {"none": 0.0, "selective": attention, "full": matrices + attention}[recompute]
     # 2 operations a weight and token, forward and twice backward
     output = 6 * sequence * shape.hidden * shape.vocabulary if head else 0
@@ -269,7 +269,7 @@ def sequence_flops(
     return 3 * (matrices + attention) + again + output
 
 
-def convolution_parameters(layer: Convolution) -> int:
+def _convolution_parameters(layer: Convolution) -> int:
     """Return the parameters of convolutions of one kind.
 
     Returns:
@@ -285,7 +285,7 @@ def convolution_parameters(layer: Convolution) -> int:
     return layer.count * (layer.inputs * layer.outputs * layer.kernel**2 + small)
 
 
-def convolution_flops(layer: Convolution) -> int:
+def _convolution_flops(layer: Convolution) -> int:
     """Return the operations of convolutions of one kind for one image, forward.
 
     Returns:

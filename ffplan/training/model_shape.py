@@ -39,7 +39,7 @@ def moe_layers(shape: Transformer) -> Number:
     return (shape.layers - shape.experts.dense_layers) // shape.experts.every
 
 
-def moe_fraction(shape: Transformer, pipeline: Number, count: Number, before: Number | None = None) -> Number:
+def _moe_fraction(shape: Transformer, pipeline: Number, count: Number, before: Number | None = None) -> Number:
     """Return the fraction of a stage's layers that have experts.
 
     Args:

@@ -20,7 +20,7 @@ COUNTED_SMS = 20.0
 (recalled) [1]."""
 
 
-def exposed(communication: Number, computing: Number, pieces: Number, share: Number = 0.0) -> Number:
+def _exposed(communication: Number, computing: Number, pieces: Number, share: Number = 0.0) -> Number:
     """Return the time that a communication overlapped with computing adds to it.
 
     Args:
@@ -40,12 +40,12 @@ def exposed(communication: Number, computing: Number, pieces: Number, share: Num
         memory bandwidth from the computing: 20 of 132 multiprocessors in DeepSeek-V3, arXiv 2412.19437.
     """
     # one piece never has computing beside it, however long the computing is
-    return with_overlap_cost(
+    return _with_overlap_cost(
         maximum(communication / maximum(pieces, 1.0), communication - computing), communication, share
     )
 
 
-def with_overlap_cost(alone: Number, whole: Number, share: Number) -> Number:
+def _with_overlap_cost(alone: Number, whole: Number, share: Number) -> Number:
     """Return the time that collectives add: the exposed part, and the slowdown of computing by the hidden part.
 
     Args:
@@ -65,7 +65,7 @@ def with_overlap_cost(alone: Number, whole: Number, share: Number) -> Number:
     return alone + share * maximum(0.0, whole - alone)
 
 
-def exchange_cost(share: Number, sms: Number, units: Number) -> Number:
+def _exchange_cost(share: Number, sms: Number, units: Number) -> Number:
     """Return the slowdown of computing under a hidden exchange, over the exchange's time, by its multiprocessors.
 
     Args:
@@ -108,7 +108,7 @@ def launch_wait(stage: Number, layers: Number, launch: Number, launch_step: Numb
     return maximum(0.0, layers * launch + launch_step - stage)
 
 
-def bubble_time(regular: Number, micro_batches: Number, bubble_share: Number) -> Number:
+def _bubble_time(regular: Number, micro_batches: Number, bubble_share: Number) -> Number:
     """Return the time that the slowest stage idles while the pipeline fills and drains through the others.
 
     Args:
@@ -150,7 +150,7 @@ def optimizer_time(parameters: Number, ranks: Number, memory: Number, states: Nu
     return (ADAM_BYTES + 2 * (states - 12.0)) * parameters / (ranks * memory)
 
 
-def drive_time(states: Number, read: Number, write: Number) -> Number:
+def _drive_time(states: Number, read: Number, write: Number) -> Number:
     """Return the time to read and write an optimizer's states on drives.
 
     Args:

@@ -69,7 +69,7 @@ def stage_layers(layers: Number, plans: ParallelPlans, stage: Number) -> Number:
     return np.where(position == stages - 1, last, full - less)
 
 
-def layers_before(layers: Number, plans: ParallelPlans, stage: Number) -> Number:
+def _layers_before(layers: Number, plans: ParallelPlans, stage: Number) -> Number:
     """Return the layers in front of a stage [1], as `stage_layers` has them up to the middle.
 
     Args:
@@ -89,7 +89,7 @@ def layers_before(layers: Number, plans: ParallelPlans, stage: Number) -> Number
     return np.asarray(stage) * full - np.where(np.asarray(stage) > 0, short, 0.0)
 
 
-def units_of(layers: Number, plans: ParallelPlans) -> tuple[Number, Number]:
+def _units_of(layers: Number, plans: ParallelPlans) -> tuple[Number, Number]:
     """Return the units of a chunk of a stage under ZeRO 3, and the layers of each.
 
     Args:
@@ -112,7 +112,7 @@ def units_of(layers: Number, plans: ParallelPlans) -> tuple[Number, Number]:
     return units, chunk / units
 
 
-def placed(size: Number, inside: Number, domain: Number, *, aligned: bool = False) -> tuple[Number, Number]:
+def _placed(size: Number, inside: Number, domain: Number, *, aligned: bool = False) -> tuple[Number, Number]:
     """Return the placement of a group of ranks on nodes.
 
     Args:
@@ -144,7 +144,7 @@ def placed(size: Number, inside: Number, domain: Number, *, aligned: bool = Fals
     return size / nodes, nodes
 
 
-def strides(plans: ParallelPlans) -> dict[str, Number]:
+def _strides(plans: ParallelPlans) -> dict[str, Number]:
     """Return the ranks between neighbours on every axis [1]."""
     apart: dict[str, Number] = {}
     inside: Number = 1

@@ -9,7 +9,7 @@ _EXPOSED = "time of its collectives that computing does not hide"
 
 
 @record
-class PartKind:
+class _PartKind:
     """A part of a step."""
 
     label: str
@@ -23,32 +23,34 @@ class PartKind:
 
 
 PARTS = {
-    "products": PartKind("GEMM", place=f"{_T}.gemm:both_ways", evidence=("peak.", "training.matrix", "training.units")),
-    "attention": PartKind("attention", place=f"{_T}.layer:attention_time", evidence=("peak.", "training.attention")),
-    "memory": PartKind(
+    "products": _PartKind(
+        "GEMM", place=f"{_T}.gemm:both_ways", evidence=("peak.", "training.matrix", "training.units")
+    ),
+    "attention": _PartKind("attention", place=f"{_T}.layer:attention_time", evidence=("peak.", "training.attention")),
+    "memory": _PartKind(
         "element-wise kernels",
         place=f"{_T}.memory_traffic:moved_bytes",
         evidence=("memory_bandwidth", "training.memory", "training.stream"),
     ),
-    "kernels": PartKind(
+    "kernels": _PartKind(
         "small kernels", how="kernels of a layer * time of a small kernel", evidence=("training.kernel",)
     ),
-    "recompute": PartKind("activation recomputation", place=f"{_T}.recomputed:parts_again"),
-    "output": PartKind(
+    "recompute": _PartKind("activation recomputation", place=f"{_T}.recomputed:parts_again"),
+    "output": _PartKind(
         "output layer and loss", place=f"{_T}.layer:output_passes", evidence=("peak.", "training.matrix")
     ),
-    "tensor": PartKind("tensor parallelism", how=_EXPOSED, evidence=("collectives.",)),
-    "context": PartKind("context parallelism", how=_EXPOSED),
-    "experts": PartKind("tokens to experts", how=_EXPOSED, evidence=("collectives.",)),
-    "launches": PartKind("waiting for the host", place=f"{_T}.overlap:launch_wait"),
-    "sends": PartKind("pipeline point-to-point", place=f"{_T}.group_collectives:send_time"),
-    "bubble": PartKind("pipeline bubble", place=f"{_T}.schedules:bubble"),
-    "parameters": PartKind("parameter all-gather", how=_EXPOSED),
-    "gradients": PartKind("gradient reduction", how=_EXPOSED),
-    "optimizer": PartKind(
+    "tensor": _PartKind("tensor parallelism", how=_EXPOSED, evidence=("collectives.",)),
+    "context": _PartKind("context parallelism", how=_EXPOSED),
+    "experts": _PartKind("tokens to experts", how=_EXPOSED, evidence=("collectives.",)),
+    "launches": _PartKind("waiting for the host", place=f"{_T}.overlap:launch_wait"),
+    "sends": _PartKind("pipeline point-to-point", place=f"{_T}.group_collectives:send_time"),
+    "bubble": _PartKind("pipeline bubble", place=f"{_T}.schedules:bubble"),
+    "parameters": _PartKind("parameter all-gather", how=_EXPOSED),
+    "gradients": _PartKind("gradient reduction", how=_EXPOSED),
+    "optimizer": _PartKind(
         "optimizer", place=f"{_T}.overlap:optimizer_time", evidence=("memory_bandwidth", "training.memory")
     ),
-    "offload": PartKind("optimizer on the host", place=f"{_T}.overlap:host_optimizer_time"),
-    "swaps": PartKind("activations to the host and back", place=f"{_T}.step:swap_time"),
+    "offload": _PartKind("optimizer on the host", place=f"{_T}.overlap:host_optimizer_time"),
+    "swaps": _PartKind("activations to the host and back", place=f"{_T}.step:swap_time"),
 }
 """Parts of a step by their stable names, in listing order."""

@@ -49,7 +49,7 @@ def _every_second(shape: Transformer, operator: str) -> Number:
     return 0.0 if shape.gated or operator != "down" else 1.0
 
 
-def fraction_again(shape: Transformer, plans: ParallelPlans, operator: str) -> Number:
+def _fraction_again(shape: Transformer, plans: ParallelPlans, operator: str) -> Number:
     """Return the fraction of an operator that the backward pass computes again.
 
     Args:

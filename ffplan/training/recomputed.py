@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ffplan.training.layer import LayerTimes, expert_rows
-from ffplan.training.memory_traffic import activation_numbers
+from ffplan.training.layer import _expert_rows, _LayerTimes
+from ffplan.training.memory_traffic import _activation_numbers
 from ffplan.training.model_flops import attention_widths
 from ffplan.training.model_shape import shared_width
-from ffplan.training.recompute import fraction_again
+from ffplan.training.recompute import _fraction_again
 
 if TYPE_CHECKING:
     from ffplan.base.array_math import Number
@@ -38,12 +38,12 @@ def _activation_width(shape: Transformer, plans: ParallelPlans, share: Number) -
     dense = shape.ffn / plans.tensor
     if shape.experts is None:
         return dense
-    rows = expert_rows(shape, plans) / plans.tokens(shape.sequence)
+    rows = _expert_rows(shape, plans) / plans.tokens(shape.sequence)
     mixed = shared_width(shape.experts) / plans.tensor + rows * shape.experts.ffn / plans.expert_tensor
     return (1 - share) * dense + share * mixed
 
 
-def parts_again(shape: Transformer, plans: ParallelPlans, rates: AcceleratorRates, share: Number) -> LayerTimes:
+def parts_again(shape: Transformer, plans: ParallelPlans, rates: AcceleratorRates, share: Number) -> _LayerTimes:
     """Return the time of the parts that a layer computes again for a micro-batch; zero under full recomputation.
 
     Args:
@@ -63,17 +63,17 @@ def parts_again(shape: Transformer, plans: ParallelPlans, rates: AcceleratorRate
         [1] and [2] for what is computed again.
     """
     # what a policy repeats whole is counted with it, and not again here
-    tokens, part = plans.tokens(shape.sequence), 1.0 - fraction_again(shape, plans, "moved")
-    projected = 1.0 - fraction_again(shape, plans, "qkv")
+    tokens, part = plans.tokens(shape.sequence), 1.0 - _fraction_again(shape, plans, "moved")
+    projected = 1.0 - _fraction_again(shape, plans, "qkv")
     moved: Number = 0.0
     if "norms" in plans.again:
         # two norms, each read and written
         moved = moved + 4 * plans.width * shape.hidden / plans.between
     if "activation" in plans.again:
-        numbers = activation_numbers(shape, plans)[0]
+        numbers = _activation_numbers(shape, plans)[0]
         moved = moved + numbers * plans.width * _activation_width(shape, plans, share)
     flops = _latent_flops(shape, plans.tensor) if "latent" in plans.again else 0.0
-    return LayerTimes(
+    return _LayerTimes(
         products=projected * tokens * flops / rates.products,
         products_back=0.0,
         products_again=0.0,

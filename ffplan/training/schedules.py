@@ -44,7 +44,7 @@ def bubble(schedule: str, stages: Number, micro_batches: Number, chunks: Number 
     return plain * SHARES[schedule]
 
 
-def dualpipe_bubble(stages: Number, backward: Number, weights: Number, both: Number) -> Number:
+def _dualpipe_bubble(stages: Number, backward: Number, weights: Number, both: Number) -> Number:
     """Return the idle time of DualPipe.
 
     Args:

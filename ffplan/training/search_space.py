@@ -13,7 +13,7 @@ from ffplan.base.record import record
 from ffplan.training.axes import AXES, NUMBERS, OPTIONS, STRUCTURE, UNITS, ParallelPlans, divisors
 from ffplan.training.constraints import REASONS, ROOM, reason_codes, violations
 from ffplan.training.memory import peak_bytes
-from ffplan.training.memory_margins import peak_and_temporary, worst_of
+from ffplan.training.memory_margins import _peak_and_temporary, worst_of
 from ffplan.training.step import step_parts, step_time
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ FSDP = 3
 
 
 @record
-class SearchSpace:
+class _SearchSpace:
     """Values to try, by fields of `ParallelPlans`."""
 
     structure: dict[str, tuple[int, ...]]
@@ -40,7 +40,7 @@ class SearchSpace:
     options: dict[str, tuple[int, ...]]
     """Values of every option that is tried with each structure."""
 
-    def without(self, option: str, value: int) -> SearchSpace:
+    def without(self, option: str, value: int) -> _SearchSpace:
         """Return the space without one value of an option."""
         kept = tuple(choice for choice in self.options[option] if choice != value)
         return replace(self, options={**self.options, option: kept})
@@ -66,7 +66,7 @@ class EvaluatedSpace:
     """Time below which no refinement of a plan comes, whether it fits into memory or not [s]."""
 
 
-def search_space(shape: Transformer, gpus: int, domain: int, fixed: dict[str, int]) -> SearchSpace:
+def search_space(shape: Transformer, gpus: int, domain: int, fixed: dict[str, int]) -> _SearchSpace:
     """Return the values to try.
 
     Args:
@@ -80,7 +80,7 @@ def search_space(shape: Transformer, gpus: int, domain: int, fixed: dict[str, in
     def chosen(known: dict[str, tuple[int, ...]]) -> dict[str, tuple[int, ...]]:
         return {name: (fixed[name],) if name in fixed else choices for name, choices in known.items()}
 
-    return SearchSpace(chosen(values), chosen(OPTIONS))
+    return _SearchSpace(chosen(values), chosen(OPTIONS))
 
 
 def _data(batch: int, gpus: int, ways: Ints, fixed: int | None) -> Ints:
@@ -94,7 +94,7 @@ def _data(batch: int, gpus: int, ways: Ints, fixed: int | None) -> Ints:
     return ranks
 
 
-def _mesh(space: SearchSpace) -> dict[str, Any]:
+def _mesh(space: _SearchSpace) -> dict[str, Any]:
     """Return every structure as flat arrays, without duplicates: values of no effect are left out."""
     values = [np.array(space.structure[name], dtype=float) for name in STRUCTURE]
     grids = np.meshgrid(*values, indexing="ij")
@@ -129,7 +129,7 @@ def _empty(
 
 def evaluate_space(
     run: TrainRun,
-    space: SearchSpace,
+    space: _SearchSpace,
     gpus: int,
     limit: float,
     data: int | None = None,
@@ -206,7 +206,7 @@ def _floor(plans: ParallelPlans, parts: dict[str, Floats], seconds: Floats) -> F
 
 def _sure_space(run: TrainRun, space: EvaluatedSpace, limit: float) -> EvaluatedSpace:
     """Return a space whose plans fit even with the runtime's reserved and temporary memory."""
-    peak, temporary = peak_and_temporary(run.shape, space.plans, run.margins)
+    peak, temporary = _peak_and_temporary(run.shape, space.plans, run.margins)
     beyond = np.broadcast_to(worst_of(peak, temporary, run.margins) > limit, space.code.shape) & (space.code == 0)
     return replace(
         space,
@@ -328,7 +328,7 @@ def fastest(
     }
     plans = replace(base, **structures, **fields)
     whole = (rows.size, *shape)
-    peak, temporary = peak_and_temporary(run.shape, plans, run.margins)
+    peak, temporary = _peak_and_temporary(run.shape, plans, run.margins)
     tight = np.broadcast_to(worst_of(peak, temporary, run.margins) > limit, whole)
     refused = np.broadcast_to(_option_codes(run, plans, peak > limit, host_limit) > 0, whole)
     times = step_time(step_parts(replace(run, plans=plans)))

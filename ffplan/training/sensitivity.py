@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from ffplan.training.group_collectives import APART, INSIDE, known_at, merged_clusters
+from ffplan.training.group_collectives import APART, INSIDE, _known_at, _merged_clusters
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -92,7 +92,7 @@ def _pcie(host: Host, factor: float) -> Host:
     return replace(host, ports=ports, cpus=cpus, accelerator=part, pcie=link)
 
 
-def faster_host(host: Host, name: str, factor: float) -> Host:
+def _faster_host(host: Host, name: str, factor: float) -> Host:
     """Return a node with one resource faster: nvlink, nic, pcie, drives or host_memory."""
     if name == "nvlink":
         return _nvlink(host, factor)
@@ -112,7 +112,7 @@ def _untouched(system: Cluster, name: str) -> dict[tuple[Any, ...], Any]:
 
     The traffic of groups within a node stays there. A group with one rank on each node has no traffic inside them.
     """
-    return known_at(system, {"nic": INSIDE, "uplinks": INSIDE, "nvlink": APART}.get(name))
+    return _known_at(system, {"nic": INSIDE, "uplinks": INSIDE, "nvlink": APART}.get(name))
 
 
 def _uplinks(system: Cluster, factor: float) -> Cluster:
@@ -141,7 +141,7 @@ def without_path(run: AnyRun) -> AnyRun | None:
 def _with_host(system: Cluster, name: str, factor: float) -> Cluster:
     """Return a machine whose nodes have one resource faster, also as the collectives of ZeRO 3 see it."""
     sharder = _with_host(system.sharder, name, factor) if system.sharder else None
-    host = faster_host(system.host, name, factor)
+    host = _faster_host(system.host, name, factor)
     return replace(system, host=host, known=_untouched(system, name), sharder=sharder, variants={})
 
 
@@ -176,5 +176,5 @@ def merged_runs(runs: Sequence[TrainRun], plans: ParallelPlans) -> TrainRun:
     if first.curve is not None:
         peaks = np.array([run.speeds.curve.peak if run.speeds.curve else 0.0 for run in runs])
         columns["curve"] = replace(first.curve, peak=peaks)  # type: ignore[arg-type]  # arrays, as of many designs
-    system = merged_clusters([run.system for run in runs])
+    system = _merged_clusters([run.system for run in runs])
     return replace(runs[0], plans=plans, speeds=replace(first, **columns), system=system)

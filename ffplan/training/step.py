@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ffplan.training import layer, overlap
-from ffplan.training.data_parallel import data_parallel_exposed, host_rates, optimizer
-from ffplan.training.group_collectives import group_time, send_time
+from ffplan.training.data_parallel import _data_parallel_exposed, _host_rates, optimizer
+from ffplan.training.group_collectives import _group_time, send_time
 from ffplan.training.kept_activations import policy_kept_bytes
-from ffplan.training.memory import end_parameters, rank_parameters
-from ffplan.training.microbatch import MicroBatch, micro_batch, pass_time
-from ffplan.training.parallel_plan import layers_of, stage_layers, strides
+from ffplan.training.memory import _end_parameters, _rank_parameters
+from ffplan.training.microbatch import _MicroBatch, _pass_time, micro_batch
+from ffplan.training.parallel_plan import _strides, layers_of, stage_layers
 from ffplan.training.part_kinds import PARTS
-from ffplan.training.schedules import FOLDED, bubble, dualpipe_bubble
-from ffplan.training.train_run import TrainRun, pace_fraction, placement_of
+from ffplan.training.schedules import FOLDED, _dualpipe_bubble, bubble
+from ffplan.training.train_run import TrainRun, _pace_fraction, placement_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
     from ffplan.base.array_math import Floats, Number
 
 
-def _bubble(run: TrainRun, stage: Number, micro: MicroBatch, count: Number) -> Number:
+def _bubble(run: TrainRun, stage: Number, micro: _MicroBatch, count: Number) -> Number:
     """Return the idle time of the pipeline over its ideal time."""
     p = run.plans
     if p.schedule == "dualpipe":
         # half of the backward pass is for weights, the other half for inputs
-        weights = count * 0.5 * pass_time(micro.back)
-        whole = dualpipe_bubble(p.pipeline, count * micro.behind, weights, stage)
+        weights = count * 0.5 * _pass_time(micro.back)
+        whole = _dualpipe_bubble(p.pipeline, count * micro.behind, weights, stage)
         return np.where(p.pipeline > 1, np.maximum(whole, 0.0), 0.0) / (p.micro_batches * stage)
     plain = bubble(p.schedule, p.pipeline, p.micro_batches)
     # one formula for all: chunks are 1 but for interleaving
@@ -41,11 +41,11 @@ def _sends(run: TrainRun) -> Number:
     p, system = run.plans, run.system
     size = p.width * p.tokens(run.shape.sequence) * run.shape.hidden
     shared = p.tensor if p.scatter_gather else np.where(np.asarray(p.sequence_parallel) > 0, p.tensor, 1)
-    gather = group_time(system, "all-gather", placement_of(run, p.tensor, strides(p)["tensor"]), size)
+    gather = _group_time(system, "all-gather", placement_of(run, p.tensor, _strides(p)["tensor"]), size)
     joined = gather * (1 - p.sequence_parallel) * (1.0 if p.scatter_gather else 0.0)
     # a folded schedule passes every stage twice
     twice = 2.0 if p.schedule in FOLDED else 1.0
-    placement = placement_of(run, p.pipeline, strides(p)["pipeline"])
+    placement = placement_of(run, p.pipeline, _strides(p)["pipeline"])
     return twice * (p.pipeline > 1) * (send_time(system, size / shared, p.pipeline, placement) + joined)
 
 
@@ -62,7 +62,7 @@ def _point_to_point(run: TrainRun, send: Number) -> tuple[Number, Number]:
     return at_end, np.where(np.asarray(p.pipeline) > 2, 2.0 * p.chunks * cost * send, at_end)
 
 
-def swap_time(run: TrainRun, micro: MicroBatch, count: Number) -> Number:
+def swap_time(run: TrainRun, micro: _MicroBatch, count: Number) -> Number:
     """Return the time that moving activations to the host and back adds to a micro-batch on a stage.
 
     Args:
@@ -84,11 +84,11 @@ def swap_time(run: TrainRun, micro: MicroBatch, count: Number) -> Number:
     if not np.any(run.plans.offload_layers):
         return 0.0
     moved = np.minimum(run.plans.offload_layers, count)
-    link, _ = host_rates(run)
-    kept = policy_kept_bytes(run.shape, run.plans, pace_fraction(run.shape, run.plans))
+    link, _ = _host_rates(run)
+    kept = policy_kept_bytes(run.shape, run.plans, _pace_fraction(run.shape, run.plans))
     # with layers left on the device even the last copy hides behind them: as if cut endlessly fine
     copy, pieces = moved * kept / link, np.where(moved < count, np.inf, moved)
-    return sum(overlap.exposed(copy, count * beside, pieces) for beside in (micro.ahead, micro.behind))
+    return sum(overlap._exposed(copy, count * beside, pieces) for beside in (micro.ahead, micro.behind))
 
 
 def step_parts(run: TrainRun) -> dict[str, Floats]:
@@ -108,16 +108,16 @@ def step_parts(run: TrainRun) -> dict[str, Floats]:
     at_end, between = _point_to_point(run, send)
     if p.schedule == "dualpipe":  # a rank is an end of one direction and the beginning of the other
         last, part = 0.5 * (last + stage_layers(run.shape.layers, p, 0.0)), 0.5
-    regular, ends = full * micro.whole, last * micro.whole + part * pass_time(output)
+    regular, ends = full * micro.whole, last * micro.whole + part * _pass_time(output)
     outer = np.asarray(p.pipeline) <= (2 if p.schedule == "dualpipe" else 1)  # no rank lies between
     # the slower stage sets the pace: an end with the output layer, or a full stage with one more boundary
     slowest = outer | (ends + at_end >= regular + between)
     count, with_output = np.where(slowest, last, full), part * slowest
     m = p.micro_batches
-    stage = count * micro.whole + with_output * pass_time(output)
-    copies, projections = end_parameters(run.shape, p, single, np.asarray(p.pipeline) > 0)
-    extra = copies * rank_parameters(run.shape, p, 0.0).embedding + projections
-    shared = data_parallel_exposed(run, micro, most, extra)
+    stage = count * micro.whole + with_output * _pass_time(output)
+    copies, projections = _end_parameters(run.shape, p, single, np.asarray(p.pipeline) > 0)
+    extra = copies * _rank_parameters(run.shape, p, 0.0).embedding + projections
+    shared = _data_parallel_exposed(run, micro, most, extra)
     swaps = swap_time(run, micro, count)
     # under ZeRO 3 every micro-batch waits for collectives, and the host launches meanwhile
     waited = np.where(np.asarray(p.zero) == 3, (shared.gathers + shared.gradients) / m, 0.0) + swaps
@@ -125,7 +125,7 @@ def step_parts(run: TrainRun) -> dict[str, Floats]:
     wait = overlap.launch_wait(stage + waited, count, launch, rates.launch_step)
     # the bubble is made of the other stages' time, and a stage is never faster than its launches
     others, share = np.maximum(regular + waited, full * launch), _bubble(run, stage, micro, full)
-    idle = overlap.bubble_time(others, m, share)
+    idle = overlap._bubble_time(others, m, share)
     steady = np.where(slowest, at_end, between)
     update, offload = optimizer(run, most, extra)
     both = micro.forward.plus(micro.back)
@@ -134,8 +134,8 @@ def step_parts(run: TrainRun) -> dict[str, Floats]:
         "attention": m * count * both.attention,
         "memory": m * count * (both.scores + both.moved),
         "kernels": m * count * both.kernels,
-        "recompute": m * count * pass_time(micro.again),
-        "output": m * with_output * pass_time(output),
+        "recompute": m * count * _pass_time(micro.again),
+        "output": m * with_output * _pass_time(output),
         **{name: m * count * time for name, time in micro.exposed.items()},
         "launches": m * wait,
         # filling and draining pass every stage boundary once each way

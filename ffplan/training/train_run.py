@@ -11,10 +11,10 @@ from ffplan.base.record import record
 from ffplan.catalog.models import Transformer
 from ffplan.training.accelerator_rates import AcceleratorRates
 from ffplan.training.axes import ParallelPlans
-from ffplan.training.group_collectives import Cluster, GroupPlacement, overlap_cost, place_group
+from ffplan.training.group_collectives import Cluster, GroupPlacement, _place_group, overlap_cost
 from ffplan.training.memory_margins import UNKNOWN_MARGINS, MemoryMargins
-from ffplan.training.model_shape import moe_fraction
-from ffplan.training.parallel_plan import layers_of, strides
+from ffplan.training.model_shape import _moe_fraction
+from ffplan.training.parallel_plan import _strides, layers_of
 
 if TYPE_CHECKING:
     from ffplan.base.array_math import Number
@@ -40,17 +40,17 @@ class TrainRun:
 
 def placement_of(run: TrainRun, size: Number, inside: Number) -> GroupPlacement:
     """Return the placement of groups of a run; `inside` are the ranks between neighbours [1]."""
-    return place_group(run.system, run.plans.gpus, size, inside)
+    return _place_group(run.system, run.plans.gpus, size, inside)
 
 
 def inner_stride(plans: ParallelPlans) -> Number:
     """Return the ranks between neighbours of the group over data and context parallelism [1]."""
-    apart = strides(plans)
+    apart = _strides(plans)
     both = np.minimum(apart["context"], apart["data"])
     return np.where(np.asarray(plans.context) > 1, both, apart["data"])
 
 
-def pace_fraction(shape: Transformer, plans: ParallelPlans) -> Number:
+def _pace_fraction(shape: Transformer, plans: ParallelPlans) -> Number:
     """Return the fraction of layers with experts on the slowest stages, which follow the dense layers."""
     full, _ = layers_of(shape.layers, plans)
-    return moe_fraction(shape, plans.pipeline, full)
+    return _moe_fraction(shape, plans.pipeline, full)

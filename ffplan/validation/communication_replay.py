@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from ffplan.validation.measured_system import Path
 
 
-def signed_error(model: float, low: float, high: float) -> float:
+def _signed_error(model: float, low: float, high: float) -> float:
     """Return the error of a value against a measured one, or a measured range.
 
     Args:
@@ -87,7 +87,7 @@ class CaseReplay:
             measured=low,
             measured_high=high if isinstance(value, tuple) else None,
             model=model,
-            error=signed_error(model, low, high),
+            error=_signed_error(model, low, high),
             chosen=chosen,
             status=self.file.source.status,
             kind=kind,
@@ -214,7 +214,7 @@ def collective_rows(replayed: CaseReplay, case: Collective, path: Path) -> list[
     return rows
 
 
-def hierarchy_rows(replayed: CaseReplay, case: Hierarchy, path: Path) -> list[AccuracyRow]:
+def _hierarchy_rows(replayed: CaseReplay, case: Hierarchy, path: Path) -> list[AccuracyRow]:
     """Return the rows of a published table of levels: node, leaf, spine.
 
     Raises:
@@ -284,7 +284,7 @@ def _pod_gather(replayed: CaseReplay, host: Host, case: Offload, pairs: tuple[tu
     )
 
 
-def offload_rows(replayed: CaseReplay, case: Offload, path: Path) -> list[AccuracyRow]:
+def _offload_rows(replayed: CaseReplay, case: Offload, path: Path) -> list[AccuracyRow]:
     """Return the rows of a job run over several transports: wall time over the wall time of the first.
 
     Raises:
@@ -358,9 +358,9 @@ def replay(file: CaseFile, document: Document, catalog: Catalog) -> list[Accurac
     for position, collective in enumerate(file.collectives):
         rows += collective_rows(replayed, collective, ("collectives", position))
     for position, hierarchy in enumerate(file.hierarchies):
-        rows += hierarchy_rows(replayed, hierarchy, ("hierarchies", position))
+        rows += _hierarchy_rows(replayed, hierarchy, ("hierarchies", position))
     for position, offload in enumerate(file.offloads):
-        rows += offload_rows(replayed, offload, ("offloads", position))
+        rows += _offload_rows(replayed, offload, ("offloads", position))
     if not rows:
         raise replayed.bench.fault((), "no case of this file has a value", "write collectives, hierarchies or offloads")
     return rows

@@ -13,9 +13,9 @@ from ffplan.studies.trust.measurement import accuracy_report
 from ffplan.validation.communication_cases import CaseFile
 from ffplan.validation.communication_replay import replay
 from ffplan.validation.serving_cases import ServingFile
-from ffplan.validation.serving_replay import replay_serving
+from ffplan.validation.serving_replay import _replay_serving
 from ffplan.validation.training_cases import SIZES, TIMES, TrainingFile
-from ffplan.validation.training_rows import replay_training
+from ffplan.validation.training_rows import _replay_training
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -77,10 +77,10 @@ def replay_files(subject: str, files: Sequence[tuple[str, str]], catalog: Catalo
         cases: CaseFile | TrainingFile | ServingFile
         if subject == "serving":
             cases = validate(ServingFile, document)
-            scored = replay_serving(cases, document, catalog)
+            scored = _replay_serving(cases, document, catalog)
         elif subject in MEASURED:
             cases = validate(TrainingFile, document)
-            scored = replay_training(cases, document, catalog, MEASURED[subject])
+            scored = _replay_training(cases, document, catalog, MEASURED[subject])
         else:
             cases = validate(CaseFile, document)
             scored = replay(cases, document, catalog)

@@ -78,7 +78,7 @@ class ServedRun:
     """Memory of an accelerator that computes prompts, where others decode."""
 
 
-def served_run(run: ServingRun, catalog: Catalog, document: Document, path: tuple[str | int, ...]) -> ServedRun:
+def _served_run(run: ServingRun, catalog: Catalog, document: Document, path: tuple[str | int, ...]) -> ServedRun:
     """Return a run with parts of the catalogue.
 
     Raises:
@@ -213,7 +213,7 @@ def points_of(served: ServedRun) -> Iterator[ServedPoint]:
         yield ServedPoint(numbers, prompt, output, load)
 
 
-def static_batch(served: Served, point: ServedPoint) -> float:
+def _static_batch(served: Served, point: ServedPoint) -> float:
     """Return the seconds of one batch from its prompts to its last tokens [s].
 
     Equation:
@@ -290,7 +290,7 @@ def modelled(served: ServedRun, point: ServedPoint) -> dict[str, float]:
     """Return the model's values of the measured columns of a point."""
     run = served.run
     if run.load == "static":
-        seconds = static_batch(served.served, point)
+        seconds = _static_batch(served.served, point)
         return {"latency_s": seconds, "tokens_s": point.load * point.output / seconds}
     if run.load == "offline":
         steady = closed_loop(served.served, _requests(served, point), point.load, point.load / run.data)
@@ -353,7 +353,7 @@ def _row(file: ServingFile, served: ServedRun, point: ServedPoint, column: str, 
     )
 
 
-def replay_serving(file: ServingFile, document: Document, catalog: Catalog) -> list[AccuracyRow]:
+def _replay_serving(file: ServingFile, document: Document, catalog: Catalog) -> list[AccuracyRow]:
     """Return the rows of a file of measured runs.
 
     Raises:
@@ -364,7 +364,7 @@ def replay_serving(file: ServingFile, document: Document, catalog: Catalog) -> l
         if run.speculation is not None:
             continue  # no source gives the acceptance
         path: tuple[Any, ...] = ("runs", position)
-        served = served_run(run, catalog, document, path)
+        served = _served_run(run, catalog, document, path)
         for point in points_of(served):
             if point.load < 1:
                 what = f"`{run.model}` at {run.precision} has no room on its accelerators"

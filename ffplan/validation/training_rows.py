@@ -15,7 +15,7 @@ from ffplan.training.memory import peak_bytes, stage_bytes
 from ffplan.training.mfu import achieved, step_flops
 from ffplan.training.part_kinds import PARTS
 from ffplan.training.step import step_parts, step_time
-from ffplan.validation.communication_replay import signed_error
+from ffplan.validation.communication_replay import _signed_error
 from ffplan.validation.measured_system import CaseParts, Path
 from ffplan.validation.training_cases import MEASURES, SIZES, TIMES, TrainingFile
 from ffplan.validation.training_replay import RULE, TrainingReplay, prepare_replay
@@ -105,10 +105,10 @@ def _kind(replay: TrainingReplay, *, timed: bool = True) -> str:
 def _error(name: str, model: float, measured: float) -> float:
     """Return the signed error; of rates, the error of the time, so that a model too slow is above 0 in every unit."""
     slower = name in TIMES and name != "seconds"
-    return signed_error(measured, model, model) if slower else signed_error(model, measured, measured)
+    return _signed_error(measured, model, model) if slower else _signed_error(model, measured, measured)
 
 
-def replay_rows(replay: TrainingReplay, names: tuple[str, ...]) -> list[AccuracyRow]:
+def _replay_rows(replay: TrainingReplay, names: tuple[str, ...]) -> list[AccuracyRow]:
     """Return the rows of a table for some of its measures.
 
     Raises:
@@ -154,7 +154,7 @@ def replay_rows(replay: TrainingReplay, names: tuple[str, ...]) -> list[Accuracy
     return rows
 
 
-def replay_training(
+def _replay_training(
     file: TrainingFile, document: Document, catalog: Catalog, names: tuple[str, ...] = TIMES
 ) -> list[AccuracyRow]:
     """Return every row of a file of training runs.
@@ -174,7 +174,7 @@ def replay_training(
             continue
         replay = prepare_replay(bench, file, table, path, estimate=True)
         try:
-            rows += replay_rows(replay, names)
+            rows += _replay_rows(replay, names)
         except UncalibratedError as error:
             raise bench.fault(
                 (*path, "system"), str(error), f"name another accelerator; {error.remedy}", RULE

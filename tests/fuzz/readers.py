@@ -51,13 +51,13 @@ def _yaml(chance: Random) -> Any:
 
 def _nccl(chance: Random) -> Any:
     from ffplan.inputs.document import parse_document
-    from ffplan.interop.topology.model import KnownParts
+    from ffplan.interop.topology.model import _KnownParts
     from ffplan.interop.topology.reading import read_server
     from ffplan.interop.topology.server_file import server_file
 
     text = files.nccl(chance).decode("utf-8", "surrogateescape")
     found = read_server(forms.pasted(text, chance).encode("utf-8", "surrogateescape"), NAME)
-    written = server_file(found, KnownParts({}, {}, {}, {}), name="fuzzed", file=NAME, date="2026-11-23").text
+    written = server_file(found, _KnownParts({}, {}, {}, {}), name="fuzzed", file=NAME, date="2026-11-23").text
     document = parse_document(written.encode(), NAME)  # what we write can be read
     assert document.data["kind"] == "server"
 
@@ -113,7 +113,7 @@ def _quantity(chance: Random) -> Any:
     text = chance.choice((f"{number} {unit}", f"{number}{unit}", f"{unit}{number}", f"{number}:{number}"))
     dimension = chance.choice([item for item in vars(d).values() if isinstance(item, d.Dimension)])
     reader: Any = chance.choice(
-        (lambda value: q.parse_quantity(value, dimension), q.parse_ratio, q.parse_fraction, q.parse_money)
+        (lambda value: q.parse_quantity(value, dimension), q.parse_ratio, q._parse_fraction, q.parse_money)
     )
     try:
         return reader(text)

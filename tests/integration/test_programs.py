@@ -17,8 +17,8 @@ import pytest
 
 from ffplan.fabric.sizing.striping import uneven
 from ffplan.interop.exported import subnet
-from ffplan.interop.opensm import bring_up
-from ffplan.interop.programs import find_library, running, wait_for
+from ffplan.interop.opensm import _bring_up
+from ffplan.interop.programs import _find_library, _wait_for, running
 from tests.support import ROOT, SMALL, ffplan, vary_design
 from tests.unit.fabric.test_striping import tiny
 
@@ -137,7 +137,7 @@ def test_opensm_refuses_the_trees_that_we_call_uneven(count: int, policy: str, r
     need("ibsim", "opensm")
     wired = tiny(count, policy)
     network = wired.fabric.network
-    seen = bring_up(network, wired.names, subnet(network, 0, 0), ("ftree", 60.0))
+    seen = _bring_up(network, wired.names, subnet(network, 0, 0), ("ftree", 60.0))
     assert (seen.engine == "ftree") == (uneven(wired.plan) == "")
     assert seen.reason.startswith(reason)
     assert (seen.reason == "") == (reason == "")
@@ -195,12 +195,12 @@ def test_ibnetdiscover_finds_the_fabric_as_designed(tmp_path: Path) -> None:
     env = {"IBSIM_SOCKNAME": f"ffplan-test-{os.getpid()}"}
     command = ["stdbuf", "-oL", "ibsim", "-s", "-n", "-N", "900", "-S", "70", "-P", "5000", str(net)]
     with running(command, tmp_path, "ibsim.log", env) as job:
-        wait_for(lambda: b"simulator ready" in job.log.read_bytes(), job, 20, "ibsim did not come up")
+        _wait_for(lambda: b"simulator ready" in job.log.read_bytes(), job, 20, "ibsim did not come up")
         preload = {
             **os.environ,
             **env,
             "SIM_HOST": "compute-0001/nic0",
-            "LD_PRELOAD": find_library("libumad2sim.so", "libumad2sim0"),
+            "LD_PRELOAD": _find_library("libumad2sim.so", "libumad2sim0"),
         }
         program = shutil.which("ibnetdiscover", path=f"{os.environ['PATH']}:/usr/sbin")
         assert program
@@ -236,8 +236,8 @@ def test_opensm_reads_the_lanes_back(tmp_path: Path) -> None:
     env = {"IBSIM_SOCKNAME": f"ffplan-qos-{os.getpid()}"}
     command = ["stdbuf", "-oL", "ibsim", "-s", "-n", *("-N", "900", "-S", "70", "-P", "5000"), str(files["net"])]
     with running(command, tmp_path, "ibsim.log", env) as job:
-        wait_for(lambda: b"simulator ready" in job.log.read_bytes(), job, 20, "ibsim did not come up")
-        library = find_library("libumad2sim.so", "libumad2sim0")
+        _wait_for(lambda: b"simulator ready" in job.log.read_bytes(), job, 20, "ibsim did not come up")
+        library = _find_library("libumad2sim.so", "libumad2sim0")
         client = {**env, "SIM_HOST": "compute-01/nic0", "LD_PRELOAD": library, "OSM_TMP_DIR": str(tmp_path)}
         log = tmp_path / "osm.log"
 

@@ -14,7 +14,7 @@ from ffplan.catalog.library import Library
 from ffplan.catalog.store import Catalog
 from ffplan.collectives.algorithms import ALGORITHMS
 from ffplan.collectives.bottleneck import solve, sustained_rate, totals
-from ffplan.collectives.expert_dispatch import Routing, expected_hits
+from ffplan.collectives.expert_dispatch import Routing, _expected_hits
 from ffplan.collectives.rank_layout import RankLayout
 from ffplan.collectives.timing import CollectiveQuery, TimingGrid, time_choices, time_grid
 from ffplan.fabric.sizing.link_cuts import LinkCut
@@ -217,16 +217,16 @@ def test_oversubscribed_leaves_never_help(leaves: int, ratio: float) -> None:
 @given(st.integers(1, 64), st.integers(1, 8), st.integers(1, 16))
 def test_draws_hit_no_more_bins_than_there_are(bins: int, each: int, draws: int) -> None:
     draws = min(draws, bins * each)
-    hits = expected_hits(bins, bins * each, each, draws)
+    hits = _expected_hits(bins, bins * each, each, draws)
     assert 1 - 1e-9 <= hits <= min(bins, draws) + 1e-9
 
 
 @given(st.integers(1, 32), st.integers(1, 8))
 def test_node_limits_spare_the_network(count: int, limit: int) -> None:
-    from ffplan.collectives.expert_dispatch import expected_reach
+    from ffplan.collectives.expert_dispatch import _expected_reach
 
     job = RankLayout(host=host("h800-8nic"), nodes=float(count), per_node=8.0)
-    limited, gpus = expected_reach(job, Routing(tokens=1, hidden=1, top_k=8, experts=256, groups=limit))
-    free, _ = expected_reach(job, Routing(tokens=1, hidden=1, top_k=8, experts=256, groups=count))
+    limited, gpus = _expected_reach(job, Routing(tokens=1, hidden=1, top_k=8, experts=256, groups=limit))
+    free, _ = _expected_reach(job, Routing(tokens=1, hidden=1, top_k=8, experts=256, groups=count))
     assert limited <= free + 1e-9
     assert limited <= gpus + 1e-9

@@ -12,9 +12,9 @@ from ffplan.base.errors import InputError
 from ffplan.catalog.store import Catalog
 from ffplan.design.resolve import resolve
 from ffplan.fabric.family import plan_fabric, wire
-from ffplan.fabric.routing.degraded import links_alive
+from ffplan.fabric.routing.degraded import _links_alive
 from ffplan.fabric.routing.tree_routing import TreeRouting
-from ffplan.fabric.wiring.cabling import first_of_cables
+from ffplan.fabric.wiring.cabling import _first_of_cables
 from ffplan.fabric.wiring.names import Names
 from ffplan.fabric.wiring.network import CORE, INTERZONE, LEAF, SPINE
 from tests.fabrics import bisection, ports_used
@@ -126,7 +126,7 @@ def test_cables_are_counted_as_they_are_laid(text: str) -> None:
     design = accepted(text)
     plan = plan_fabric(design)
     fabric = wire(design, plan)
-    first, _ = first_of_cables(design, fabric)
+    first, _ = _first_of_cables(design, fabric)
     tier = fabric.network.links.tier[first]
     assert (tier > 0).sum() == plan.inter_switch_cables
     assert (tier == 0).sum() == plan.endpoint_cables
@@ -142,7 +142,7 @@ def test_the_planned_bisection_is_what_the_wires_carry(text: str) -> None:
     spec = design.spec.fabric
     assume(len(design.groups) == 1 and spec.zones == 1)
     nothing = np.zeros(0, np.int64)
-    wired = bisection(fabric, links_alive(fabric.network, nothing, nothing)).sum()
+    wired = bisection(fabric, _links_alive(fabric.network, nothing, nothing)).sum()
     assert np.isclose(plan.bisection_gbyte_s, wired, rtol=1e-5)
 
 

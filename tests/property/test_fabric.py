@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ffplan.fabric.sizing import formulas as f
-from ffplan.fabric.sizing.fat_tree import TreeRule, build_tree
+from ffplan.fabric.sizing.fat_tree import _build_tree, _TreeRule
 
 RADIX = st.sampled_from([4, 6, 8, 12, 16, 40, 64])
 RATIO = st.sampled_from([1.0, 1.5, 2.0, 3.0])
@@ -29,9 +29,9 @@ def wired(endpoints: int, leaf: int, spine: int, uplinks: int, downlinks: int) -
 @given(RADIX, RATIO, st.data())
 def test_a_two_tier_tree_can_be_wired_within_the_radix(radix: int, ratio: float, data: st.DataObject) -> None:
     uplinks = int(f.leaf_uplinks(radix, ratio))
-    rule = TreeRule(tiers=2, radix=radix, uplinks=uplinks, rails=1, core_policy="minimal")
+    rule = _TreeRule(tiers=2, radix=radix, uplinks=uplinks, rails=1, core_policy="minimal")
     endpoints = data.draw(st.integers(1, min(rule.capacity, 600)))
-    tree = build_tree(rule, endpoints)
+    tree = _build_tree(rule, endpoints)
     graph = wired(endpoints, tree.leaf, tree.spine, uplinks, rule.downlinks)
     degrees = dict(graph.degree())
     assert max(degrees.values()) <= radix
@@ -48,9 +48,9 @@ def test_a_two_tier_tree_can_be_wired_within_the_radix(radix: int, ratio: float,
 def test_bisection_is_what_max_flow_finds(radix: int, ratio: float, data: st.DataObject) -> None:
     """Full leaves, an even number of them, split in the middle: the split that crosses the spines most."""
     uplinks = int(f.leaf_uplinks(radix, ratio))
-    rule = TreeRule(tiers=2, radix=radix, uplinks=uplinks, rails=1, core_policy="minimal")
+    rule = _TreeRule(tiers=2, radix=radix, uplinks=uplinks, rails=1, core_policy="minimal")
     leaves = 2 * data.draw(st.integers(1, radix // 2))
-    tree = build_tree(rule, leaves * rule.downlinks)
+    tree = _build_tree(rule, leaves * rule.downlinks)
     graph = wired(tree.endpoints, tree.leaf, tree.spine, uplinks, rule.downlinks)
     flow: nx.DiGraph[object] = nx.DiGraph()
     for a, b, _ in graph.edges:
@@ -67,9 +67,9 @@ def test_bisection_is_what_max_flow_finds(radix: int, ratio: float, data: st.Dat
 def test_a_three_tier_tree_has_ports_for_all_its_links(
     radix: int, ratio: float, policy: str, rails: int, data: st.DataObject
 ) -> None:
-    rule = TreeRule(tiers=3, radix=radix, uplinks=int(f.leaf_uplinks(radix, ratio)), rails=rails, core_policy=policy)
+    rule = _TreeRule(tiers=3, radix=radix, uplinks=int(f.leaf_uplinks(radix, ratio)), rails=rails, core_policy=policy)
     endpoints = data.draw(st.integers(1, rule.capacity))
-    tree = build_tree(rule, endpoints)
+    tree = _build_tree(rule, endpoints)
     assert tree.leaf_ports >= endpoints
     assert tree.leaf_ports - endpoints < rule.downlinks
     assert tree.spare_spine_ports >= 0
@@ -101,18 +101,18 @@ def test_arrays_and_scalars_agree(endpoints: list[int]) -> None:
         f.core_per_rail_whole_pods(n, 8, downlinks=20, uplinks=20, pod_leaves=20, spine_up=20, radix=40)
         for n in endpoints
     ]
-    assert f.zone_bisection(e, 4, 1.0, 760.0, 380.0).tolist() == [
-        f.zone_bisection(n, 4, 1.0, 760.0, 380.0) for n in endpoints
+    assert f._zone_bisection(e, 4, 1.0, 760.0, 380.0).tolist() == [
+        f._zone_bisection(n, 4, 1.0, 760.0, 380.0) for n in endpoints
     ]
 
 
 @given(RADIX, st.integers(1, 3))
 def test_a_full_tree_matches_the_canonical_counts(radix: int, tiers: int) -> None:
     """Al-Fares et al., SIGCOMM 2008: k^3/4 hosts, k^2/2 leaf and spine switches each, k^2/4 cores."""
-    rule = TreeRule(
+    rule = _TreeRule(
         tiers=tiers, radix=radix, uplinks=radix // 2 if tiers > 1 else 0, rails=1, core_policy="equal-stripe"
     )
-    tree = build_tree(rule, rule.capacity)
+    tree = _build_tree(rule, rule.capacity)
     canonical = {1: (1, 0, 0), 2: (radix, radix // 2, 0), 3: (radix**2 // 2, radix**2 // 2, radix**2 // 4)}
     assert (tree.leaf, tree.spine, tree.core) == canonical[tiers]
     assert tree.spare_spine_ports == tree.spare_core_ports == 0

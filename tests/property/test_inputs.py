@@ -18,7 +18,7 @@ from ffplan.catalog.store import Catalog
 from ffplan.inputs.composer import compose
 from ffplan.inputs.dimensions import BANDWIDTH
 from ffplan.inputs.quantities import parse_money, parse_quantity, parse_ratio
-from ffplan.inputs.scalars import resolve_plain
+from ffplan.inputs.scalars import _resolve_plain
 from tests.support import ROOT, document, examine_file
 
 if TYPE_CHECKING:
@@ -152,4 +152,4 @@ def test_money_takes_thousands_separators(amount: int) -> None:
 
 @given(st.text(max_size=30))
 def test_plain_scalars_never_fail(text: str) -> None:
-    resolve_plain(text)
+    _resolve_plain(text)

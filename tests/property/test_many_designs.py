@@ -111,7 +111,7 @@ def test_paths_that_are_no_numbers(path: str, value: float, words: str) -> None:
 @pytest.mark.parametrize("name", ["fire-flyer-2", "dgx-a100-10k", "fire-flyer-next"])
 def test_every_figure_of_a_design_can_vary(name: str) -> None:
     """An array in place of a figure gives what the figure itself gives."""
-    from ffplan.studies.choose.design_grid import with_arrays
+    from ffplan.studies.choose.design_grid import _with_arrays
     from ffplan.studies.design.design import study_design
 
     design = ffplan.load(name)
@@ -126,7 +126,7 @@ def test_every_figure_of_a_design_can_vary(name: str) -> None:
                 continue
             path, value = ".".join(map(str, (part.id, *steps))), figure.value * 0.9
             many = ffplan.assess_many(design, {path: [value, figure.value]})
-            changed = with_arrays(resolved, {path: np.float64(value)})  # type: ignore[dict-item]
+            changed = _with_arrays(resolved, {path: np.float64(value)})  # type: ignore[dict-item]
             single = dict(leaves(plain(study_design(changed, design.catalog).assessment)))
             for column, values in many.columns.items():
                 assert values[0] == pytest.approx(single[column], rel=1e-11), (path, column)

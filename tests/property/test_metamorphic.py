@@ -18,7 +18,7 @@ from ffplan.base.errors import InputError
 from ffplan.base.plain import leaves, plain
 from ffplan.check.run import examine
 from ffplan.design.resolve import resolve
-from ffplan.interop.asbuilt.ibnetdiscover import read_listing
+from ffplan.interop.asbuilt.ibnetdiscover import _read_listing
 from ffplan.interop.audit.report import audit, placed
 from ffplan.interop.audit.sides import designed
 from ffplan.interop.exported import netlist, subnet
@@ -145,7 +145,7 @@ def test_a_fabric_that_is_written_and_read_has_no_difference(text: str) -> None:
         assume(False)
         raise
     inside = subnet(own.fabric.network, None, None)
-    built = read_listing("".join(netlist(own.fabric.network, own.names, inside)), "net")
+    built = _read_listing("".join(netlist(own.fabric.network, own.names, inside)), "net")
     wanted = designed(own.fabric.network, own.names, inside)
     report = audit(wanted, built, placed(wanted, built), "d")
     assert report.causes == ()

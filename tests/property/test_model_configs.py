@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ffplan.base.errors import FfplanError
-from ffplan.catalog.configs.part import import_model
+from ffplan.catalog.configs.part import _import_model
 from ffplan.catalog.models import Model
 from ffplan.training.model_flops import parameters
 from tests.fuzz.files import model_config
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def counted(file: Path) -> float:
-    part = import_model(str(file)).entry.part
+    part = _import_model(str(file)).entry.part
     assert isinstance(part, Model)
     assert part.transformer is not None
     return float(parameters(part.transformer))

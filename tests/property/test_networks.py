@@ -13,9 +13,9 @@ from ffplan.base.errors import InputError
 from ffplan.catalog.store import Catalog
 from ffplan.design.resolve import resolve
 from ffplan.design.resolved import profiled
-from ffplan.fabric.sizing.dragonfly import dragonfly_global_links, dragonfly_shape
-from ffplan.fabric.sizing.slim_fly import delta_of, router_degree
-from ffplan.fabric.wiring.dragonfly_links import dragonfly_links
+from ffplan.fabric.sizing.dragonfly import _dragonfly_global_links, _dragonfly_shape
+from ffplan.fabric.sizing.slim_fly import _delta_of, _router_degree
+from ffplan.fabric.wiring.dragonfly_links import _dragonfly_links
 from ffplan.studies.operate.goodput_basis import goodput_basis
 from ffplan.studies.operate.goodput_job import job_on, recovery
 from tests.fabrics import dragonfly_of, mms_links
@@ -28,14 +28,14 @@ if TYPE_CHECKING:
 
 @pytest.mark.parametrize("q", [3, 4, 5, 7, 8, 9, 11, 13, 16, 17])
 def test_slim_fly_graphs(q: int) -> None:
-    delta = delta_of(q)
+    delta = _delta_of(q)
     assert delta is not None
     a, b = mms_links(q)
     routers = 2 * q * q
     matrix = np.zeros((routers, routers), np.int32)
     matrix[a, b] = matrix[b, a] = 1
     assert (a != b).all()
-    assert set(matrix.sum(axis=0).tolist()) == {router_degree(q, delta)}
+    assert set(matrix.sum(axis=0).tolist()) == {_router_degree(q, delta)}
     assert ((matrix + matrix @ matrix + np.eye(routers, dtype=np.int32)) > 0).all(), (
         "some pair is further than two apart"
     )
@@ -45,9 +45,9 @@ def test_slim_fly_graphs(q: int) -> None:
 def test_dragonflies(radix: int) -> None:
     """No router beyond its ports, every pair of groups joined alike, at most local, global, local between two
     routers."""
-    p, a, h = dragonfly_shape(radix)
+    p, a, h = _dragonfly_shape(radix)
     for groups in {2, 3, a * h // 2 + 1, a * h + 1}:
-        links = dragonfly_links(dragonfly_of(groups, radix))
+        links = _dragonfly_links(dragonfly_of(groups, radix))
         one, two, far = links.a, links.b, links.inter_group
         routers = groups * a
         matrix = np.zeros((routers, routers), np.int32)
@@ -58,7 +58,7 @@ def test_dragonflies(radix: int) -> None:
         assert max(links.a_port.max(), links.b_port.max()) < radix
         assert (one != two).all()
         assert matrix.sum(axis=0).max() + p <= radix
-        assert far.sum() == dragonfly_global_links(groups, radix)
+        assert far.sum() == _dragonfly_global_links(groups, radix)
         between = np.bincount(one[far] // a * groups + two[far] // a, minlength=groups**2)
         assert set(between[between > 0].tolist()) == {a * h // (groups - 1)}
         reach = ((matrix + np.eye(routers, dtype=np.int32)) > 0).astype(np.int32)

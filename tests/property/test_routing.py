@@ -8,10 +8,10 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ffplan.fabric.routing.adaptive import CutTraffic
+from ffplan.fabric.routing.adaptive import _CutTraffic
 from ffplan.fabric.routing.all_to_all import all_to_all_loads
 from ffplan.fabric.routing.link_loads import flow_loads, outcome
-from ffplan.fabric.routing.static_traffic import StaticTraffic, countable
+from ffplan.fabric.routing.static_traffic import _countable, _StaticTraffic
 from ffplan.fabric.routing.traffic import Flows
 from ffplan.fabric.routing.tree_routing import TreeRouting
 from tests.fabrics import wire_tree
@@ -110,10 +110,10 @@ def test_counted_flows_load_links_like_flows_one_by_one(tree: Tree, losses: list
     fabric = wire_tree(tree, tree.endpoints)
     src, dst = every_pair(tree.endpoints)
     whole, flows = TreeRouting(fabric), Flows(src, dst, np.full(len(src), 62.5e6))
-    if not countable(flows):
+    if not _countable(flows):
         assert len(src) == 0
         return
-    traffic = StaticTraffic(whole, flows)
+    traffic = _StaticTraffic(whole, flows)
     for router in (*(whole.after(lost_between_switches(fabric, *loss)) for loss in losses), whole):
         load, lost = traffic.loads(router)
         one_by_one, missing = flow_loads(router, src, dst, flows.nbytes)
@@ -124,10 +124,10 @@ def test_counted_flows_load_links_like_flows_one_by_one(tree: Tree, losses: list
 
 def test_flows_are_counted_only_where_no_sum_of_them_is_rounded() -> None:
     ends = np.arange(4)
-    assert countable(Flows(ends, ends + 4, np.full(4, 62.5e6)))
-    assert not countable(Flows(ends, ends + 4, np.full(4, 1e9 / 3)))
-    assert not countable(Flows(ends, ends + 4, np.array([1.0, 1.0, 2.0, 1.0])))
-    assert not countable(Flows(ends[:0], ends[:0], np.zeros(0)))
+    assert _countable(Flows(ends, ends + 4, np.full(4, 62.5e6)))
+    assert not _countable(Flows(ends, ends + 4, np.full(4, 1e9 / 3)))
+    assert not _countable(Flows(ends, ends + 4, np.array([1.0, 1.0, 2.0, 1.0])))
+    assert not _countable(Flows(ends[:0], ends[:0], np.zeros(0)))
 
 
 @given(trees(most=200))
@@ -150,7 +150,7 @@ def test_adaptive_loads_are_no_higher_than_static_ones_and_add_up(tree: Tree) ->
     src, dst = every_pair(tree.endpoints)
     ones = np.ones(len(src))
     static, _ = flow_loads(router, src, dst, ones)
-    listed, counted = CutTraffic(router), CutTraffic(router)
+    listed, counted = _CutTraffic(router), _CutTraffic(router)
     listed.flows(src, dst, ones)
     counted.all_to_all([np.arange(tree.endpoints)], 1.0)
     assert np.allclose(listed.loads(), counted.loads())
@@ -165,9 +165,9 @@ def test_adaptive_loads_are_no_higher_than_static_ones_and_add_up(tree: Tree) ->
 @given(st.sampled_from([4, 6, 8, 12]), st.integers(2, 3))
 def test_all_to_all_on_a_full_tree_is_bound_by_its_endpoints_alone(radix: int, tiers: int) -> None:
     """Destination-modulo routing spreads all-to-all perfectly over a full fat tree."""
-    from ffplan.fabric.sizing.fat_tree import TreeRule, build_tree
+    from ffplan.fabric.sizing.fat_tree import _build_tree, _TreeRule
 
-    rule = TreeRule(tiers=tiers, radix=radix, uplinks=radix // 2, rails=1, core_policy="equal-stripe")
-    fabric = wire_tree(build_tree(rule, rule.capacity), rule.capacity)
+    rule = _TreeRule(tiers=tiers, radix=radix, uplinks=radix // 2, rails=1, core_policy="equal-stripe")
+    fabric = wire_tree(_build_tree(rule, rule.capacity), rule.capacity)
     load = all_to_all_loads(TreeRouting(fabric), np.ones(rule.capacity, bool), 1.0)
     assert outcome(fabric.network, load).share == 1.0

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ffplan.calibration.serving_calibrate import calibrate_serving
-from ffplan.calibration.serving_overlay import release_rates
+from ffplan.calibration.serving_overlay import _release_rates
 from ffplan.catalog.engines import Engine
 from ffplan.catalog.store import Catalog
 from tests.unit.calibration.test_serving_calibrate import LOADS, REQUEST, TODAY, made, truth
@@ -31,7 +31,7 @@ def test_runs_give_back_the_constants_that_made_them(factors: dict[str, float]) 
     tpot = next(row for row in report.errors if row.measure == "tpot")
     assert tpot.mean_after < 0.02
     assert tpot.mean_after <= tpot.mean_before + 1e-3
-    wanted = release_rates(engine, "h100-sxm-80gb")
+    wanted = _release_rates(engine, "h100-sxm-80gb")
     for constant in report.constants:
         if constant.name in factors:
             ratio = constant.after / getattr(wanted, constant.name).value

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 import ffplan
 from ffplan.base.outcomes import Term
-from ffplan.collectives.bottleneck import port_rate
-from ffplan.collectives.bounds import bound, double_tree_load, rate, ring_factor
-from ffplan.collectives.hfreduce import hfreduce_ledger, ledger_total
-from ffplan.fabric.routing.double_binary_tree import crossing_pairs, double_binary_tree, joined_trees
+from ffplan.collectives.bottleneck import _port_rate
+from ffplan.collectives.bounds import _double_tree_load, bound, rate, ring_factor
+from ffplan.collectives.hfreduce import _hfreduce_ledger, ledger_total
+from ffplan.fabric.routing.double_binary_tree import _crossing_pairs, _double_binary_tree, _joined_trees
 from ffplan.training import sensitivity
 from tests.support import ROOT, examples
 
@@ -41,7 +41,7 @@ def test_gains_with_and_without_earlier_times(
 
 @given(st.integers(1, 3000))
 def test_each_tree_is_binary_and_no_rank_is_inner_in_both_but_one(ranks: int) -> None:
-    trees = double_binary_tree(ranks)
+    trees = _double_binary_tree(ranks)
     inner = []
     for parent in trees:
         assert (parent < 0).sum() == 1
@@ -53,10 +53,10 @@ def test_each_tree_is_binary_and_no_rank_is_inner_in_both_but_one(ranks: int) ->
 
 @given(st.lists(st.integers(0, 200), min_size=1, max_size=6).filter(any))
 def test_joined_trees_cross_zones_with_one_pair_each(sizes: list[int]) -> None:
-    trees = joined_trees(sizes)
+    trees = _joined_trees(sizes)
     ranks, zones = sum(sizes), sum(1 for size in sizes if size)
     zone = np.repeat(np.arange(len(sizes)), sizes)
-    assert crossing_pairs(trees, zone) == zones - 1
+    assert _crossing_pairs(trees, zone) == zones - 1
     for parent in trees:
         assert (parent < 0).sum() == 1
         assert np.bincount(parent[parent >= 0], minlength=ranks).max(initial=0) <= 2
@@ -128,16 +128,16 @@ def test_more_of_any_resource_never_lowers_the_bound(capacities: list[float], fa
 def test_a_root_port_never_carries_more_than_its_limits(
     one_way: float, share: float, inward: float, outward: float
 ) -> None:
-    b = float(port_rate(one_way, share, inward, outward))
+    b = float(_port_rate(one_way, share, inward, outward))
     assert b * max(inward, outward) <= one_way * (1 + 1e-9)
     assert b * (inward + outward) <= one_way * max(1.0, share) * (1 + 1e-9)
-    assert float(port_rate(one_way, share, inward, inward)) * 2 * inward <= one_way * share * (1 + 1e-9)
-    assert float(port_rate(one_way, share, inward, 0.0)) == pytest.approx(one_way / inward)
+    assert float(_port_rate(one_way, share, inward, inward)) * 2 * inward <= one_way * share * (1 + 1e-9)
+    assert float(_port_rate(one_way, share, inward, 0.0)) == pytest.approx(one_way / inward)
 
 
 @given(st.integers(1, 16), st.integers(1, 16), st.integers(4, 10_000))
 def test_the_ledger_follows_its_closed_form(copies: int, reads: int, nodes: int) -> None:
-    assert ledger_total(hfreduce_ledger(copies, reads, double_tree_load(nodes))) == 2 * copies + 1 + 2 + 2 + 1 + reads
+    assert ledger_total(_hfreduce_ledger(copies, reads, _double_tree_load(nodes))) == 2 * copies + 1 + 2 + 2 + 1 + reads
 
 
 @given(st.lists(st.integers(2, 10**6), min_size=1, max_size=6), POSITIVE)

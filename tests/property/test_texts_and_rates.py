@@ -26,13 +26,13 @@ from ffplan.inputs.composer import compose
 from ffplan.inputs.emit import comment, quoted, scalar
 from ffplan.inputs.model import IDENTIFIER
 from ffplan.node.resources import resources
-from ffplan.reliability.storage import Way, checkpoint_terms
-from ffplan.report.formats.data import csv_text
-from ffplan.studies.collective.row import ledger_of
+from ffplan.reliability.storage import Way, _checkpoint_terms
+from ffplan.report.formats.data import _csv_text
+from ffplan.studies.collective.row import _ledger_of
 from ffplan.studies.operate.goodput_basis import goodput_basis
 from ffplan.studies.operate.goodput_job import job_on, recovery
 from ffplan.studies.operate.storage import study_storage
-from ffplan.studies.operate.storage_rates import nodes_terms, servers_terms, service_of
+from ffplan.studies.operate.storage_rates import _nodes_terms, _servers_terms, _service_of
 from tests.property.test_designs import designs
 from tests.support import document, examples, host_named
 
@@ -53,7 +53,7 @@ def test_no_rate_of_storage_passes_its_parts(text: str, server: str, nodes: int,
     storage = basis.storage
     assert storage is not None
     report = study_storage(design, CATALOG, None)
-    service = {way: service_of(basis, way) for way in WAYS}
+    service = {way: _service_of(basis, way) for way in WAYS}
     assert report.client_gbyte_s <= min(storage.client_gbyte_s, float(service["read"].client)) * (1 + 1e-9)
     assert report.client_write_gbyte_s <= min(storage.client_gbyte_s, float(service["write"].client)) * (1 + 1e-9)
     assert report.clients_gbyte_s <= report.storage.read_gbyte_s <= min(storage.read.values())
@@ -61,15 +61,15 @@ def test_no_rate_of_storage_passes_its_parts(text: str, server: str, nodes: int,
     assert report.zone_read_gbyte_s <= report.storage.read_gbyte_s
     assert all(max(row.limited_gbyte_s, row.free_gbyte_s) <= report.client_gbyte_s for row in report.incast)
     for way in WAYS:
-        most = servers_terms(basis, way)[0].gbyte_s
-        rates = [nodes_terms(basis, way, count)[0].gbyte_s for count in (nodes, 10 * nodes, 10_000 * nodes)]
+        most = _servers_terms(basis, way)[0].gbyte_s
+        rates = [_nodes_terms(basis, way, count)[0].gbyte_s for count in (nodes, 10 * nodes, 10_000 * nodes)]
         assert all(few <= many <= most for few, many in pairwise(rates))
-        assert nodes_terms(basis, way, nodes, least=True)[0].gbyte_s <= rates[0]
+        assert _nodes_terms(basis, way, nodes, least=True)[0].gbyte_s <= rates[0]
     each = design.compute.accelerators_per_node
     job = job_on(basis, min(nodes, design.compute.group.count) * each, parameters)
     one = recovery(basis, job).outcome
     saved = float(one.checkpoint_bytes) / float(one.persist_s) / 1e9
-    terms = checkpoint_terms(job.write_gbyte_s, service["write"], nodes=job.writers, nics_gbyte_s=job.writers_gbyte_s)
+    terms = _checkpoint_terms(job.write_gbyte_s, service["write"], nodes=job.writers, nics_gbyte_s=job.writers_gbyte_s)
     assert saved <= min(float(rate) for rate in terms.values()) * (1 + 1e-9)
     assert terms[one.persist_binds] == min(terms.values())
 
@@ -95,7 +95,7 @@ def test_a_bridge_never_slows_the_fastest_algorithm(
         found = time_choices(query, job, 2**power)
         times.append(fastest(found).time)
         own.append(chosen(found).time)
-        lines = ledger_of(query, job, ALGORITHM.get(operation, "ring"))
+        lines = _ledger_of(query, job, ALGORITHM.get(operation, "ring"))
         assert all(line.inward >= 0 <= line.outward for line in lines)
     assert times[0] * (1 + 1e-9) >= times[1] or ranks > 2 * pairs
     assert times[0] * (1 + 1e-9) >= times[2]
@@ -112,7 +112,7 @@ def test_a_mesh_is_no_faster_than_a_switch_of_its_links(ranks: int, operation: s
     rates = []
     for host in (mesh, switch):
         job = RankLayout(host=host, nodes=1, per_node=ranks)
-        rates.append(sustained_rate(resources(host), ledger_of(query, job, "ring")))
+        rates.append(sustained_rate(resources(host), _ledger_of(query, job, "ring")))
     assert rates[0] <= rates[1]
     assert (rates[0] == rates[1]) == (ranks == len(mesh.gpus))
 
@@ -153,7 +153,7 @@ def test_comments_end_with_their_line(text: str) -> None:
 
 @given(st.lists(ANY, min_size=1, max_size=4))
 def test_no_cell_of_csv_is_a_formula(texts: list[str]) -> None:
-    (row,) = list(csv.reader(io.StringIO(csv_text(["a"] * len(texts), [list(texts)]), newline="")))[1:]
+    (row,) = list(csv.reader(io.StringIO(_csv_text(["a"] * len(texts), [list(texts)]), newline="")))[1:]
     for cell, text in zip(row, texts, strict=True):
         assert cell.removeprefix("'") == plain_cell(text).removeprefix("'")
         assert not set(cell) & {"\n", "\r"}

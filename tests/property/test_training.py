@@ -14,16 +14,16 @@ from hypothesis import strategies as st
 
 from ffplan.catalog.library import Library
 from ffplan.catalog.store import Catalog
-from ffplan.studies.train.diagnosis import diagnose
-from ffplan.studies.train.rows import memory_fields
+from ffplan.studies.train.diagnosis import _diagnose
+from ffplan.studies.train.rows import _memory_fields
 from ffplan.training.accelerator_rates import accelerator_rates
 from ffplan.training.axes import NUMBERS, OPTIONS, UNITS, ParallelPlans
 from ffplan.training.constraints import REASONS, WORDS, reason_codes, violations
-from ffplan.training.fsdp import backward_wait, forward_wait
+from ffplan.training.fsdp import _backward_wait, _forward_wait
 from ffplan.training.group_collectives import Cluster
 from ffplan.training.memory import PARTS as SIZES
 from ffplan.training.memory import peak_bytes, stage_bytes
-from ffplan.training.memory_margins import MemoryMargins, peak_and_temporary, worst_of
+from ffplan.training.memory_margins import MemoryMargins, _peak_and_temporary, worst_of
 from ffplan.training.search_space import (
     PLACED,
     Refinement,
@@ -153,13 +153,13 @@ def test_what_fits_fits_with_all_that_its_runtime_may_take(
     )
     shape = shape_named(name)
     most = float(peak_bytes(shape, item))
-    taken = float(np.max(peak_and_temporary(shape, item, margins)[1]))
+    taken = float(np.max(_peak_and_temporary(shape, item, margins)[1]))
     worst = float(worst_of(most, taken, margins))
     assert 0 <= taken <= temporary / item.optimizer_bytes * most
     assert worst >= most
-    refused = diagnose(shape, item, limit, over=over) is not None
+    refused = _diagnose(shape, item, limit, over=over) is not None
     assert refused == (most > (1 + over) * limit)
-    verdict = memory_fields(margins, limit, most, worst, taken)
+    verdict = _memory_fields(margins, limit, most, worst, taken)
     assert (verdict["memory_verdict"] == "fits") == (worst <= limit) == (verdict["memory_words"] is None)
     assert not (refused and verdict["memory_verdict"] == "fits")
 
@@ -169,7 +169,7 @@ def test_a_refused_plan_says_why(drawn: tuple[str, ParallelPlans], limit: float)
     name, item = drawn
     shape = shape_named(name)
     code = int(reason_codes(violations(shape, item, limit)))
-    why = diagnose(shape, item, limit)
+    why = _diagnose(shape, item, limit)
     assert (why is None) == (code == 0)
     if why is not None:
         assert why.reason in WORDS
@@ -200,11 +200,11 @@ def test_a_search_finds_nothing_slower_than_any_plan_of_its_space(
     fastest = float(found.step[winners[0]])
     assert fastest == pytest.approx(float(found.step.min()))
     item = single(found.plans, found.step.shape, winners[0])
-    assert diagnose(shape, item, part.memory.value) is None
+    assert _diagnose(shape, item, part.memory.value) is None
     assert float(step_time(step_parts(replace(start, plans=item)))) == pytest.approx(fastest)
     at = tuple(data.draw(st.integers(0, size - 1)) for size in found.step.shape)
     other = single(found.plans, found.step.shape, at)
-    why = diagnose(shape, other, part.memory.value)
+    why = _diagnose(shape, other, part.memory.value)
     assert (why is None) == bool(np.isfinite(found.step[at]))
 
 
@@ -254,7 +254,7 @@ def test_the_fastest_plans_are_those_of_brute_force_however_many_are_wanted(
     assert times == pytest.approx(brute[:12].tolist(), rel=1e-9)
     margins = MemoryMargins(runtime="", device=0.0, reserved=(0.1, 0.3), temporary=4.0, counted_over=0.0)
     margined = replace(start, margins=margins)
-    worst = worst_of(*peak_and_temporary(shape, plans, margins), margins)
+    worst = worst_of(*_peak_and_temporary(shape, plans, margins), margins)
     safe = np.where(worst > limit, np.inf, seconds).min(initial=np.inf)
     (sure, *_) = (*fastest(margined, space, limit, tried, 1, sure=True), None)
     assert (sure is None) == bool(np.isinf(safe))
@@ -307,6 +307,6 @@ def test_units_of_zero_3_take_what_their_events_take(
 ) -> None:
     """The closed form is what a simulation of the events finds."""
     ahead, behind = units * busy[0], units * busy[1]
-    found = root[0] + ahead + forward_wait(gather, ahead, units)
-    found += behind + backward_wait(gather, scatter, behind, units) + root[1]
+    found = root[0] + ahead + _forward_wait(gather, ahead, units)
+    found += behind + _backward_wait(gather, scatter, behind, units) + root[1]
     assert found == pytest.approx(sharded_step(units, root, gather, scatter, busy))

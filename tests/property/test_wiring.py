@@ -7,7 +7,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ffplan.fabric.sizing.fat_tree import Tree, TreeRule, build_tree
+from ffplan.fabric.sizing.fat_tree import Tree, _build_tree, _TreeRule
 from ffplan.fabric.wiring.network import CORE, LEAF, SPINE, Network
 from tests.fabrics import ports_used, wire_tree
 from tests.support import examples
@@ -25,7 +25,7 @@ def trees(draw: st.DrawFn, most: int = 4000) -> Tree:
 
     uplinks = int(leaf_uplinks(radix, draw(RATIO))) if tiers > 1 else 0
     spine_ratio = draw(RATIO) if tiers == 3 else 1.0
-    rule = TreeRule(
+    rule = _TreeRule(
         tiers=tiers,
         radix=radix,
         uplinks=uplinks,
@@ -33,7 +33,7 @@ def trees(draw: st.DrawFn, most: int = 4000) -> Tree:
         core_policy=draw(POLICY),
         spine_ratio=spine_ratio,
     )
-    return build_tree(rule, draw(st.integers(1, min(most, rule.capacity))))
+    return _build_tree(rule, draw(st.integers(1, min(most, rule.capacity))))
 
 
 def ports(network: Network) -> np.ndarray:
@@ -115,9 +115,9 @@ def test_a_leaf_has_as_many_links_to_each_spine_of_its_pod(tree: Tree) -> None:
 @examples(100)
 def test_evenly_striped_trees_reach_full_bisection(radix: int, tiers: int, data: st.DataObject) -> None:
     """Max-flow between the first and the second half of the endpoints, whole leaves on either side."""
-    rule = TreeRule(tiers=tiers, radix=radix, uplinks=radix // 2, rails=1, core_policy="equal-stripe")
+    rule = _TreeRule(tiers=tiers, radix=radix, uplinks=radix // 2, rails=1, core_policy="equal-stripe")
     most = rule.capacity // rule.downlinks // 2
-    tree = build_tree(rule, 2 * data.draw(st.integers(1, most)) * rule.downlinks)
+    tree = _build_tree(rule, 2 * data.draw(st.integers(1, most)) * rule.downlinks)
     network = wire_tree(tree, tree.endpoints).network
     assert max_flow_between_halves(network) == tree.endpoints / 2
 

@@ -19,14 +19,14 @@ from ffplan.inputs.validate import validate
 from ffplan.interop.topology.reading import read_server
 from ffplan.interop.topology.writing import Inside, topology_xml
 from ffplan.node.resources import resources
-from ffplan.studies.collective.row import bound_of
+from ffplan.studies.collective.row import _bound_of
 from ffplan.training.memory import stage_bytes
 from ffplan.training.model_flops import parameters
 from ffplan.training.overlap import host_optimizer_time
 from ffplan.training.parallel_plan import parallel_plans
 from ffplan.training.rooflines import sharded_tokens, tensor_parallel_ways
 from ffplan.validation.communication_cases import CaseFile, Offload, Transport
-from ffplan.validation.communication_replay import CaseReplay, offload_rows
+from ffplan.validation.communication_replay import CaseReplay, _offload_rows
 from ffplan.validation.measured_system import CaseParts
 from tests.published.page import computed_cells, listed, page_text
 from tests.published.test_scaling_book import CATALOG, GIB, flops, gpu, layout, nvlink, query, timed
@@ -59,7 +59,7 @@ def walls(server: str, *others: tuple[str | None, tuple[tuple[str, str], ...]]) 
         for n, (nic, pairs) in enumerate(others)
     ]
     case = cases["p4d"].model_copy(update={"transports": (first, *runs)})
-    return [row.model * WALL[server] for row in offload_rows(replay, case, ())]
+    return [row.model * WALL[server] for row in _offload_rows(replay, case, ())]
 
 
 def model_parameters() -> float:
@@ -179,7 +179,7 @@ def several_nodes() -> dict[str, str]:
     servers = (P4D, P5, dgx, hgx)
     network = [sum(host_named(name).nic_gbyte_s) for name in servers]
     scale_up = [nvlink("a100-sxm-40gb"), nvlink("h100-sxm-80gb")] * 2
-    binding = [bound_of(query("all-gather"), layout(name, 2), "ring").binding.name for name in servers]
+    binding = [_bound_of(query("all-gather"), layout(name, 2), "ring").binding.name for name in servers]
     words = {"nic": "NICs", "nvlink": "NVLink"}
     a100 = flops("a100-sxm-40gb")
     return {

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ffplan.catalog.models import Model
-from ffplan.cli.loading import resolved_design
+from ffplan.cli.loading import _resolved_design
 from ffplan.design.training import PlanFields
 from ffplan.studies.train.cluster import cluster_of
 from ffplan.studies.train.software import software_of
@@ -123,7 +123,7 @@ def ours(plan: Plan, run: TrainRun) -> dict[str, float]:
 
 def machine() -> tuple[TrainRun, Machine]:
     """Return the cluster of DGX A100 and its rates."""
-    design, catalog = resolved_design("dgx-a100-10k", None)
+    design, catalog = _resolved_design("dgx-a100-10k", None)
     model, part = catalog.entry("megatron-529.6b").part, design.compute.accelerator
     assert isinstance(model, Model)
     assert model.transformer is not None

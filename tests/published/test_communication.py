@@ -10,7 +10,7 @@ import pytest
 from ffplan.catalog.store import Catalog
 from ffplan.inputs.document import read_document
 from ffplan.inputs.validate import validate
-from ffplan.studies.trust.measurement import BANDS, score
+from ffplan.studies.trust.measurement import BANDS, _score
 from ffplan.validation.communication_cases import CaseFile
 from ffplan.validation.communication_replay import replay
 from tests.support import ROOT
@@ -29,7 +29,7 @@ def rows(source: str) -> tuple[AccuracyRow, ...]:
 
 
 def summary(source: str) -> Score:
-    found = score(source, "", rows(source))
+    found = _score(source, "", rows(source))
     assert found is not None
     return found
 
@@ -71,7 +71,7 @@ def test_rows_that_nothing_was_fitted_on() -> None:
     """The model generalises: their mean error is hardly above that of the rows it was fitted on."""
     every = [row for path in FOLDER.glob("*.yaml") for row in rows(path.stem)]
     predicted, fitted = (
-        score(kind, "", [row for row in every if row.kind == kind]) for kind in ("predicted", "fitted")
+        _score(kind, "", [row for row in every if row.kind == kind]) for kind in ("predicted", "fitted")
     )
     assert predicted is not None
     assert fitted is not None

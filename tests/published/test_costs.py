@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ffplan.cost.bom import line_total
-from ffplan.cost.capital import annuity, yearly_capital
+from ffplan.cost.capital import _annuity, yearly_capital
 from ffplan.cost.power import HOURS_PER_YEAR, facility_power
 from ffplan.cost.rent import RentTerm, break_even_months, break_even_utilisation, rented_hour
 from ffplan.cost.run import (
+    _embodied_carbon,
+    _site_water,
     accelerator_hours,
-    embodied_carbon,
     run_carbon,
     run_cost,
     run_energy,
     run_seconds,
-    site_water,
 )
 from tests.formulas import declining_cost, declining_value
 from tests.support import ROOT, ffplan
@@ -126,7 +126,7 @@ def test_bloom_in_france() -> None:
     energy = run_energy(1_082_990, 400, 1.0)
     assert energy == pytest.approx(433.196, abs=0.002)
     assert run_carbon(energy, 57) == pytest.approx(24.69, abs=0.01)
-    assert site_water(energy, 0.15) == pytest.approx(65.0, abs=0.1)  # at the 0.15 l/kWh that AWS reports for 2024
+    assert _site_water(energy, 0.15) == pytest.approx(65.0, abs=0.1)  # at the 0.15 l/kWh that AWS reports for 2024
 
 
 def test_gpt_3_of_patterson() -> None:
@@ -179,10 +179,10 @@ def test_semianalysis_price_of_an_hour() -> None:
 
     An annuity of 13 % over four years and 184 USD/kW-month of space on 1.73 kW leave 32.7 k USD of capital for each.
     """
-    assert annuity(0.13, 4) == pytest.approx(0.3362, abs=0.0001)
+    assert _annuity(0.13, 4) == pytest.approx(0.3362, abs=0.0001)
     space = 1.73 * 184 * 12 / 8766
     assert space == pytest.approx(0.436, abs=0.001)
-    assert (1.69 - space) / (float(annuity(0.13, 4)) / 8766) == pytest.approx(32_700, rel=0.01)
+    assert (1.69 - space) / (float(_annuity(0.13, 4)) / 8766) == pytest.approx(32_700, rel=0.01)
     tco = study("superpod-h100-4su --draws 0")["tco"]
     assert isinstance(tco, dict)
     assert tco["per_accelerator_hour_paid"] == pytest.approx(1.69, rel=0.30)
@@ -226,7 +226,7 @@ def test_fire_flyer_draws_just_over_3_mw() -> None:
 
 def test_embodied_carbon_of_a_board() -> None:
     """164 kg of an H100 over five years at 80 % duty are 4.7 g an hour (NVIDIA's product carbon footprint)."""
-    assert embodied_carbon(164, 1.0, 5 * 8760 * 0.8) * 1e6 == pytest.approx(4.7, abs=0.03)
+    assert _embodied_carbon(164, 1.0, 5 * 8760 * 0.8) * 1e6 == pytest.approx(4.7, abs=0.03)
 
 
 def test_break_even_utilisation_by_hand() -> None:

@@ -13,7 +13,7 @@ from ffplan.calibration.leave_one_out import leave_one_out
 from ffplan.catalog.parts import Accelerator
 from ffplan.catalog.stacks import SoftwareStack
 from ffplan.catalog.store import Catalog
-from ffplan.studies.train.nearest_accelerator import DENSE, ESTIMATED, EXPERTS, KIN, SIBLING, WITHIN, ErrorBand
+from ffplan.studies.train.nearest_accelerator import DENSE, ESTIMATED, EXPERTS, KIN, SIBLING, WITHIN, _ErrorBand
 from tests.constants import constants, fits
 from tests.left_out import case_paths, fingerprint, stored
 from tests.support import ffplan
@@ -39,7 +39,7 @@ def test_bands_are_the_errors_of_what_was_left_out(kind: str) -> None:
 
 
 @pytest.mark.parametrize(("band", "experts"), [(DENSE, False), (EXPERTS, True)])
-def test_bands_of_models(band: ErrorBand, experts: bool) -> None:
+def test_bands_of_models(band: _ErrorBand, experts: bool) -> None:
     """Means over accelerators and stacks, of dense models and of mixtures of experts."""
     kinds = [row for row in stored()["stack"]["kinds"] if row["experts"] == experts]
     assert band.mean == pytest.approx(sum(row["mape"] for row in kinds) / len(kinds), abs=0.005)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ffplan.calibration.kernel_fit import fit_kernels, timed_groups
+from ffplan.calibration.kernel_fit import _fit_kernels, _timed_groups
 from ffplan.calibration.measured_fit import MeasuredRequest, fit_recording
 from ffplan.catalog.parts import Accelerator
 from ffplan.catalog.store import Catalog
@@ -34,8 +34,8 @@ def test_the_page_states_what_kernels_and_steps_reach(words: str) -> None:
     assert isinstance(part, Accelerator)
     assert part.training is not None
     recording, _ = read_recording(str(FOLDER / f"{name}.json"))
-    found = fit_kernels(recording, part)
-    timed = timed_groups(recording, part)["gemm bf16"]
+    found = _fit_kernels(recording, part)
+    timed = _timed_groups(recording, part)["gemm bf16"]
     missed = abs(timed.model(found.values) / timed.seconds - 1)[timed.used].mean()
     alone, steps = found.values["matrix"], part.training.matrix.value
     line = next(line for line in (ROOT / "docs" / "measure.md").read_text().splitlines() if words in line)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from ffplan.catalog.configs.part import import_model
+from ffplan.catalog.configs.part import _import_model
 from ffplan.catalog.models import Model, Transformer
 from ffplan.catalog.store import Catalog
 from ffplan.training.model_flops import parameters
@@ -32,7 +32,7 @@ SHIPPED = sorted(MODELS.keys() & set(Catalog().ids_of("model")))
 def imported(name: str, folder: Path) -> Transformer:
     file = folder / "config.json"
     file.write_text(json.dumps(MODELS[name]["config"]))
-    part = import_model(str(folder)).entry.part
+    part = _import_model(str(folder)).entry.part
     assert isinstance(part, Model)
     assert part.transformer is not None
     return part.transformer

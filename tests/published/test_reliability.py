@@ -15,7 +15,7 @@ from ffplan.inputs.document import read_document
 from ffplan.reliability.hazards import counted_rate
 from ffplan.reliability.job import job_outcome
 from ffplan.studies.operate.goodput_basis import goodput_basis
-from ffplan.studies.operate.goodput_job import drawn_outcome, job_inputs, job_on, recovery
+from ffplan.studies.operate.goodput_job import _job_inputs, drawn_outcome, job_on, recovery
 from tests.formulas import rsc_ettr
 from tests.support import ROOT
 
@@ -54,7 +54,7 @@ def test_llama_3_on_16384_accelerators() -> None:
     """419 unexpected interruptions in 54 days, more than 90 % effective; rates are from the same table."""
     basis = basis_of("site-h100-100k")
     job = job_on(basis, 16_384, 405e9)
-    found = job_outcome(job, likely(job_inputs(basis, 16_384)))
+    found = job_outcome(job, likely(_job_inputs(basis, 16_384)))
     assert float(found.mtbf_s) / 3600 == pytest.approx(3.09, rel=0.01)
     assert 54 * DAY / float(found.mtbf_s) == pytest.approx(419, rel=0.01)
     low, one, high = quantiles(basis, 16_384, 405e9)
@@ -69,7 +69,7 @@ def test_byterobust_s_warm_standby_keeps_97_percent_on_9600() -> None:
     The model has 0.984: it leaves out changes of code and data, 17 % of their incidents, and loss that is not a number.
     """
     basis = basis_of("site-h100-100k", restart="standby")
-    v = dict(likely(job_inputs(basis, 9_600)))
+    v = dict(likely(_job_inputs(basis, 9_600)))
     found = job_outcome(job_on(basis, 9_600, 70e9), {**v, "hang": 60.0})
     assert float(found.ettr) == pytest.approx(0.984, abs=0.002)
     assert float(found.ettr) - 0.97 < 0.02
@@ -125,7 +125,7 @@ def test_ft_hsdp_s_interruptions_at_100000() -> None:
     """It projects one every 18 minutes; the model has 35, and 21 at the rates of RSC-1."""
     basis = basis_of("site-h100-100k")
     job = job_on(basis, 100_000, 405e9)
-    values = dict(likely(job_inputs(basis, 100_000)))
+    values = dict(likely(_job_inputs(basis, 100_000)))
     assert float(job_outcome(job, values).mtbf_s) / 60 == pytest.approx(34.8, abs=0.5)
     high = basis.hazards.profile.fleet.range[1]
     assert float(job_outcome(job, {**values, "fleet": high}).mtbf_s) / 60 == pytest.approx(20.5, abs=1.0)

@@ -14,14 +14,14 @@ from ffplan.catalog.library import Library
 from ffplan.catalog.parts import Accelerator, Server, Switch
 from ffplan.catalog.store import Catalog
 from ffplan.collectives.bottleneck import totals
-from ffplan.collectives.inside_node import axes_spanned, exchange_factor
+from ffplan.collectives.inside_node import _axes_spanned, _exchange_factor
 from ffplan.collectives.rank_layout import RankLayout
 from ffplan.collectives.switch_hierarchy import level_bandwidth, reduction_rate, sharded_rate, sharded_speedup
 from ffplan.collectives.timing import CollectiveQuery, Timed, chosen, time_choices
 from ffplan.design.training import PlanFields
-from ffplan.fabric.sizing.fat_tree import Tree, TreeRule, build_tree
+from ffplan.fabric.sizing.fat_tree import Tree, _build_tree, _TreeRule
 from ffplan.fabric.sizing.formulas import rail_leaves, tree_bisection
-from ffplan.studies.collective.row import bound_of, ledger_of
+from ffplan.studies.collective.row import _bound_of, _ledger_of
 from ffplan.training.accelerator_rates import accelerator_rates
 from ffplan.training.memory import stage_bytes
 from ffplan.training.model_flops import parameters
@@ -76,7 +76,7 @@ def timed(operation: str, nodes: int, size: float, algorithm: str | None = None,
 
 def bounds(operation: str, nodes: int, algorithm: str, server: str = NODES[1]) -> tuple[float, float]:
     """Return the bound at specified rates, and at those that long messages reach [GB/s]."""
-    found = bound_of(query(operation, algorithm), layout(server, nodes), algorithm)
+    found = _bound_of(query(operation, algorithm), layout(server, nodes), algorithm)
     return min(term.high_gbyte_s for term in found.terms), float(found.gbyte_s)
 
 
@@ -95,8 +95,8 @@ def levels() -> dict[str, list[float]]:
 
 
 def superpod() -> Tree:
-    rule = TreeRule(tiers=2, radix=64, uplinks=32, rails=8, core_policy="equal-stripe")
-    return build_tree(rule, 1024, int(rail_leaves(128, 32, 8, 1024, rule.downlinks)))
+    rule = _TreeRule(tiers=2, radix=64, uplinks=32, rails=8, core_policy="equal-stripe")
+    return _build_tree(rule, 1024, int(rail_leaves(128, 32, 8, 1024, rule.downlinks)))
 
 
 def port() -> float:
@@ -199,7 +199,7 @@ def levels_of_a_superpod() -> dict[str, str]:
 
 
 def collectives() -> dict[str, str]:
-    lines = ledger_of(query("allreduce"), layout(NODES[1], 1), "nvls")
+    lines = _ledger_of(query("allreduce"), layout(NODES[1], 1), "nvls")
     inward = sum(use[0] for (name, _), use in totals(lines).items() if name == "nvls")
     switch, ring = bounds("allreduce", 1, "nvls"), bounds("allreduce", 1, "ring")
     wide, tree = bounds("allreduce", 32, "sharp"), bounds("allreduce", 128, "nvls-tree")
@@ -303,7 +303,7 @@ def domains() -> dict[str, str]:
     reduced = [True, True, True, False]
     pairs = zip(peaks, rates, reduced, strict=True)
     one = [1.0, 1.0, 1.0, 1 / (2 * len(dims))]
-    axes = [int(axes_spanned(dims, ranks)[0]) for ranks in (16, 320, 8960)]
+    axes = [int(_axes_spanned(dims, ranks)[0]) for ranks in (16, 320, 8960)]
     whole = RankLayout(host=pod, nodes=1.0, per_node=float(prod(dims)))
     return {
         "accelerators of a domain": listed(*(item.domain_gpus for item in hosts), pod.domain_gpus),
@@ -313,7 +313,7 @@ def domains() -> dict[str, str]:
             *(data_parallel_tokens(peak, rate, in_network=in_switch) for peak, rate, in_switch in pairs)
         ),
         "axes that 16, 320, 8,960 chips of the torus span": listed(*axes),
-        "all-to-all over the pod [GB/s a chip]": listed(chip / float(exchange_factor(whole)), digits=1),
+        "all-to-all over the pod [GB/s a chip]": listed(chip / float(_exchange_factor(whole)), digits=1),
     }
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from ffplan.fabric.sizing import dragonfly, families
 from ffplan.fabric.sizing.families import Candidate, Request, candidates
-from ffplan.fabric.sizing.fat_tree import Tree, TreeRule, build_tree
+from ffplan.fabric.sizing.fat_tree import Tree, _build_tree, _TreeRule
 from ffplan.fabric.sizing.formulas import bandwidth_oversubscription, rail_leaves
 from ffplan.results.fabric_counts import Links, Switches
 from tests.support import assess_file, ffplan, vary_design
@@ -34,9 +34,9 @@ def size(endpoints: int, radix: int, family: str, *, rails: int = 8, planes: tup
 
 
 def superpod(radix: int, nodes: int, unit: int, extra: int = 0, rails: int = 8) -> Tree:
-    rule = TreeRule(tiers=2, radix=radix, uplinks=radix // 2, rails=rails, core_policy="equal-stripe")
+    rule = _TreeRule(tiers=2, radix=radix, uplinks=radix // 2, rails=rails, core_policy="equal-stripe")
     ports = nodes * rails + extra
-    return build_tree(rule, ports, int(rail_leaves(nodes, unit, rails, ports, rule.downlinks)))
+    return _build_tree(rule, ports, int(rail_leaves(nodes, unit, rails, ports, rule.downlinks)))
 
 
 @pytest.mark.parametrize(
@@ -282,16 +282,16 @@ def test_alibaba_hpn_oversubscription() -> None:
 
 def test_canonical_dragonfly() -> None:
     """Kim et al., ISCA 2008, section 3.1: k = 64 gives p = h = 16, a = 32, 513 groups and 262,656 endpoints."""
-    assert dragonfly.dragonfly_shape(63) == (16, 32, 16)
-    assert dragonfly.dragonfly_capacity(63) == 262_656
-    assert dragonfly.dragonfly_global_links(513, 63) == 513 * 512 // 2
+    assert dragonfly._dragonfly_shape(63) == (16, 32, 16)
+    assert dragonfly._dragonfly_capacity(63) == 262_656
+    assert dragonfly._dragonfly_global_links(513, 63) == 513 * 512 // 2
     full = size(262_656, 63, "dragonfly")
     assert (full.router, full.inter_switch_links) == (513 * 32, 513 * 32 * 31 // 2 + 513 * 512 // 2)
 
 
 def test_slim_fly_of_hoffman_singleton() -> None:
     """q = 5 is the Hoffman-Singleton graph: 50 routers of degree 7."""
-    assert families.slim_fly_counts(5, 1) == (50, 4, 200, 175)
+    assert families._slim_fly_counts(5, 1) == (50, 4, 200, 175)
 
 
 def test_three_units_of_the_h100_superpod_as_a_design(tmp_path: Path) -> None:

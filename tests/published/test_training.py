@@ -19,12 +19,12 @@ from ffplan.inputs.document import read_document
 from ffplan.inputs.validate import validate
 from ffplan.studies.train.setup import TrainRequest
 from ffplan.studies.train.train import train
-from ffplan.studies.trust.measurement import score
+from ffplan.studies.trust.measurement import _score
 from ffplan.training.memory import peak_bytes
 from ffplan.validation.measured_system import CaseParts
 from ffplan.validation.training_cases import SIZES, TIMES, TrainingFile
 from ffplan.validation.training_replay import TrainingReplay, prepare_replay
-from ffplan.validation.training_rows import replay_training, replayed_times
+from ffplan.validation.training_rows import _replay_training, replayed_times
 from tests.left_out import case_paths
 from tests.support import ROOT, model_named
 
@@ -38,11 +38,11 @@ FILES = sorted((ROOT / "catalogs" / "measurements" / "training").glob("*.yaml"))
 @cache
 def rows(source: str, names: tuple[str, ...] = TIMES) -> tuple[AccuracyRow, ...]:
     document = read_document(ROOT / "catalogs" / "measurements" / "training" / f"{source}.yaml")
-    return tuple(replay_training(validate(TrainingFile, document), document, Catalog(), names))
+    return tuple(_replay_training(validate(TrainingFile, document), document, Catalog(), names))
 
 
 def summary(source: str, names: tuple[str, ...] = TIMES) -> Score:
-    found = score(source, "", rows(source, names))
+    found = _score(source, "", rows(source, names))
     assert found is not None
     return found
 

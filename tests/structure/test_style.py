@@ -8,7 +8,8 @@ import re
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from tests.support import ROOT, syntax
+from tests.structure.test_arrows import room_of
+from tests.support import ROOT, lines_of, syntax
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -56,6 +57,30 @@ def test_records_have_names_of_their_own() -> None:
         and any(isinstance(item, ast.Name) and item.id == "record" for item in node.decorator_list)
     )
     assert [name for name, count in names.items() if count > 1] == ["Document"]
+
+
+def test_what_its_room_alone_uses_has_an_underscore() -> None:
+    """But for the contracts of `api` and `results`, names in a registry or a schema, and functions of commands."""
+    words: dict[str, set[str]] = {"schema": set(re.findall(r"\w+", lines_of(sorted((ROOT / "schema").glob("*.json")))))}
+    public: list[tuple[str, str, Path]] = []
+    for path in sources("ffplan"):
+        room = room_of(".".join(path.relative_to(ROOT / "ffplan").with_suffix("").parts)) or "top"
+        text = path.read_text()
+        words.setdefault(room, set()).update(re.findall(r"\w+", text))
+        words.setdefault("registries", set()).update(re.findall(r"""[":.](\w+)["}]""", text))
+        public += [
+            (room, node.name, path)
+            for node in syntax(path).body
+            if isinstance(node, ast.FunctionDef | ast.ClassDef) and not node.name.startswith("_")
+            if room not in ("api", "results")
+            if not any(ast.unparse(item).startswith("app.") for item in node.decorator_list)
+        ]
+    narrow = [
+        f"{path.relative_to(ROOT)}: {name}"
+        for room, name, path in public
+        if not any(name in used for other, used in words.items() if other != room)
+    ]
+    assert narrow == []
 
 
 def test_every_pattern_of_a_schema_has_words() -> None:

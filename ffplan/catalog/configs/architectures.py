@@ -14,7 +14,7 @@ Default = int | bool | None
 
 
 @record
-class ExpertFields:
+class _ExpertFields:
     """Fields of a mixture of experts."""
 
     routed: str = "num_experts"
@@ -39,7 +39,7 @@ class ExpertFields:
 
 
 @record
-class WindowFields:
+class _WindowFields:
     """Layers with a sliding window, where `layer_types` does not list them."""
 
     period: int = 1
@@ -53,7 +53,7 @@ class WindowFields:
 
 
 @record
-class Architecture:
+class _Architecture:
     """Fields and traits of one architecture; `|` stands between names of the same field."""
 
     classes: str
@@ -90,9 +90,9 @@ class Architecture:
     """Learned positions beyond the longest sequence [1]."""
     latent: bool = False
     """Whether attention is multi-head latent attention."""
-    experts: ExpertFields | None = None
+    experts: _ExpertFields | None = None
     """Its experts."""
-    window: WindowFields | None = None
+    window: _WindowFields | None = None
     """Its sliding windows."""
     must: dict[str, int | str] = field(default_factory=dict)
     """Values that fields must have if the dimensions are to describe it, or the field whose value they must have."""
@@ -103,7 +103,7 @@ class Architecture:
 
 
 @record
-class Refusals:
+class _Refusals:
     """What the dimensions of a transformer cannot describe, and files that are no `config.json`."""
 
     types: dict[str, str]
@@ -123,7 +123,7 @@ def _table(name: str) -> Any:
 
 
 @cache
-def architectures() -> dict[str, Architecture]:
+def architectures() -> dict[str, _Architecture]:
     """Return the architectures by `model_type`."""
     rows: dict[str, dict[str, Any]] = {}
     for name, stated in _table("architectures.yaml").items():
@@ -135,21 +135,21 @@ def architectures() -> dict[str, Architecture]:
     return {name: _architecture(row) for name, row in rows.items()}
 
 
-def _architecture(row: dict[str, Any]) -> Architecture:
-    parts = {"experts": ExpertFields, "window": WindowFields}
+def _architecture(row: dict[str, Any]) -> _Architecture:
+    parts = {"experts": _ExpertFields, "window": _WindowFields}
     made = {
         key: parts[key](**value) if key in parts and value is not None else value
         for key, value in row.items()
         if key != "always"
     }
-    return Architecture(**made, always=tuple(row.get("always", ())))
+    return _Architecture(**made, always=tuple(row.get("always", ())))
 
 
 @cache
-def refusals() -> Refusals:
+def _refusals() -> _Refusals:
     """Return what is refused."""
     table = _table("refused.yaml")
-    return Refusals(
+    return _Refusals(
         types={name: reason for reason, names in table["types"].items() for name in names},
         fields=table["fields"],
         layers=table["layers"],

@@ -13,7 +13,7 @@ from ffplan.base.control_characters import visible
 from ffplan.base.errors import Finding, InputError, Severity, located
 from ffplan.base.files import read_limited
 from ffplan.base.record import record
-from ffplan.catalog.configs.architectures import refusals
+from ffplan.catalog.configs.architectures import _refusals
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,7 +31,7 @@ FieldPath = tuple[str, ...]
 
 
 @record
-class ConfigFile:
+class _ConfigFile:
     """A JSON object with the places of its fields."""
 
     file: str
@@ -67,13 +67,13 @@ def shown(value: object, *, quotes: bool = False) -> str:
     return text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}…"
 
 
-def refuse_other(file: str, raw: bytes) -> None:
+def _refuse_other(file: str, raw: bytes) -> None:
     """Refuse weights and other formats that are known by their first bytes.
 
     Raises:
         InputError: if the file is one.
     """
-    start = next((what for magic, what in refusals().magic.items() if raw.startswith(magic)), None)
+    start = next((what for magic, what in _refusals().magic.items() if raw.startswith(magic)), None)
     if start is None and _SAFETENSORS.match(raw):
         start = "weights in the format safetensors"
     if start is not None:
@@ -106,13 +106,13 @@ def content(name: str) -> tuple[str, bytes]:
         return file, raw
     with Path(file).open("rb") as stream:
         start = stream.read(16)
-    if start.startswith(tuple(refusals().magic)) or _SAFETENSORS.match(start):
+    if start.startswith(tuple(_refusals().magic)) or _SAFETENSORS.match(start):
         return file, start
     message = f"the file is larger than {MOST_BYTES // 2**20} MiB"
     raise located("config-format", file, (1, 1), message, f"a {CONFIG} is a few kilobytes; check that this is the file")
 
 
-def parse_config(file: str, raw: bytes) -> ConfigFile:
+def _parse_config(file: str, raw: bytes) -> _ConfigFile:
     """Return the fields of a JSON file.
 
     Raises:
@@ -144,7 +144,7 @@ def parse_config(file: str, raw: bytes) -> ConfigFile:
             remedy = f"keep one; the first stands at line {line}, column {column}"
             raise located("config-format", file, place, f"the field `{shown(path[-1])}` is written twice", remedy)
         places[path] = place
-    return ConfigFile(file, sha256(raw).hexdigest(), data, places)
+    return _ConfigFile(file, sha256(raw).hexdigest(), data, places)
 
 
 def _places(text: str) -> Iterator[tuple[FieldPath, tuple[int, int]]]:
@@ -169,13 +169,13 @@ def _places(text: str) -> Iterator[tuple[FieldPath, tuple[int, int]]]:
             name, begin = mark, token.start()
 
 
-def text_fields(config: ConfigFile) -> FieldPath:
+def _text_fields(config: _ConfigFile) -> FieldPath:
     """Return the path of the object that holds the language model; empty if the file is one throughout.
 
     Raises:
         InputError: if the file is another than the config of a language model.
     """
-    table, data = refusals(), config.data
+    table, data = _refusals(), config.data
     if "peft_type" in data:
         base = data.get("base_model_name_or_path")
         named = f" of its base model, `{shown(base)}`" if isinstance(base, str) and base else " of its base model"

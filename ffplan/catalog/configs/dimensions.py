@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 from ffplan.base.formatting import plural
 from ffplan.base.record import record
-from ffplan.catalog.configs.architectures import architectures, refusals
+from ffplan.catalog.configs.architectures import _refusals, architectures
 from ffplan.catalog.configs.config_file import shown
-from ffplan.catalog.configs.fields import ConfigFields
+from ffplan.catalog.configs.fields import _ConfigFields
 from ffplan.catalog.configs.precision import checkpoint
 from ffplan.inputs.suggest import did_you_mean
 
 if TYPE_CHECKING:
-    from ffplan.catalog.configs.architectures import Architecture, ExpertFields
-    from ffplan.catalog.configs.config_file import ConfigFile, FieldPath
+    from ffplan.catalog.configs.architectures import _Architecture, _ExpertFields
+    from ffplan.catalog.configs.config_file import FieldPath, _ConfigFile
 
 LONGEST = 8192
 """Longest sequence taken for the usual one in training [tokens]: positions for long prompts are trained last."""
@@ -36,7 +36,7 @@ _ROPE = ("rope_scaling", "rope_parameters")
 
 
 @record
-class ConfigModel:
+class _ConfigModel:
     """What a `config.json` says of a model."""
 
     model_type: str
@@ -48,9 +48,9 @@ class ConfigModel:
     """What was assumed, and what is left out."""
 
 
-def model_type_of(fields: ConfigFields) -> str | None:
+def _model_type_of(fields: _ConfigFields) -> str | None:
     """Return the architecture by `model_type`, or by the class; None, with a fault, if it is unknown or refused."""
-    known, refused = architectures(), refusals().types
+    known, refused = architectures(), _refusals().types
     # some wrappers leave the kind of their language model to be known from their own
     stated = fields.stated("model_type") or fields.config.data.get("model_type")
     if isinstance(stated, str) and stated in known:
@@ -70,7 +70,7 @@ def model_type_of(fields: ConfigFields) -> str | None:
     return None
 
 
-def _undescribed(fields: ConfigFields, name: str, what: str, reason: str) -> None:
+def _undescribed(fields: _ConfigFields, name: str, what: str, reason: str) -> None:
     """Note a fault for what the dimensions cannot describe."""
     message = f"{what} has {reason}, which the dimensions of a transformer do not describe"
     if reason.endswith("alone"):
@@ -84,7 +84,7 @@ def _undescribed(fields: ConfigFields, name: str, what: str, reason: str) -> Non
 class _Reader:
     """Reads the dimensions of one architecture."""
 
-    def __init__(self, fields: ConfigFields, row: Architecture) -> None:
+    def __init__(self, fields: _ConfigFields, row: _Architecture) -> None:
         self.fields, self.row = fields, row
         self.remarks: list[str] = []
         self.used: dict[str, str] = {}
@@ -97,7 +97,7 @@ class _Reader:
 
     def refuse_undescribed(self) -> None:
         """Refuse what no dimensions describe."""
-        for name, reason in refusals().fields.items():
+        for name, reason in _refusals().fields.items():
             value = self.fields.stated(name)
             if value and not (isinstance(value, list) and set(map(str, value)) <= {"1", "attention"}):
                 _undescribed(self.fields, name, f"`{name}`: the model", reason)
@@ -158,12 +158,12 @@ class _Reader:
         found |= self._grouped(names) | self._shared(names) | self._placed(names, layers)
         return found
 
-    def _grouped(self, names: ExpertFields) -> dict[str, Any]:
+    def _grouped(self, names: _ExpertFields) -> dict[str, Any]:
         groups = self.whole("experts.groups", names.groups, needed=False) if names.groups else None
         top = self.whole("experts.top_groups", names.top_groups, needed=False) if names.top_groups else None
         return {"groups": groups, "top_groups": top} if groups and groups > 1 and top else {}
 
-    def _shared(self, names: ExpertFields) -> dict[str, Any]:
+    def _shared(self, names: _ExpertFields) -> dict[str, Any]:
         if names.shared_ffn:
             width = self.whole("experts.shared_ffn", names.shared_ffn, 0, needed=False)
             return {"shared": 1, "shared_ffn": width} if width else {}
@@ -172,7 +172,7 @@ class _Reader:
             number = self.whole("experts.shared", number, 0, needed=False) or 0
         return {"shared": number} if number else {}
 
-    def _placed(self, names: ExpertFields, layers: int) -> dict[str, Any]:
+    def _placed(self, names: _ExpertFields, layers: int) -> dict[str, Any]:
         """Return which layers have experts."""
         dense = (self.whole("experts.dense_layers", names.dense, 0, needed=False) if names.dense else None) or 0
         every = (self.whole("experts.every", names.every, needed=False) if names.every else None) or 1
@@ -213,12 +213,12 @@ class _Reader:
     def _listed(self, kinds: list[str], layers: int) -> dict[str, Any] | None:
         """Return the layers with a sliding window, where the file lists the kind of each."""
         for kind in dict.fromkeys(kinds):
-            for start, reason in refusals().layers.items():
+            for start, reason in _refusals().layers.items():
                 if kind.startswith(start):
                     _undescribed(self.fields, "layer_types", "`layer_types`: the model", reason)
         self.used["window.layers"] = ".".join(self.fields.path("layer_types"))
         known = {"full_attention", "sliding_attention", "chunked_attention"}
-        unknown = [kind for kind in kinds if kind not in known and not kind.startswith(tuple(refusals().layers))]
+        unknown = [kind for kind in kinds if kind not in known and not kind.startswith(tuple(_refusals().layers))]
         if unknown:
             _undescribed(self.fields, "layer_types", "`layer_types`: the model", f"layers of `{shown(unknown[0])}`")
         if len(kinds) != layers:
@@ -273,18 +273,18 @@ class _Reader:
         return {key: value for key, value in found.items() if value not in (None, False)}
 
 
-def model_of_config(config: ConfigFile, inside: FieldPath) -> tuple[ConfigModel | None, ConfigFields]:
+def _model_of_config(config: _ConfigFile, inside: FieldPath) -> tuple[_ConfigModel | None, _ConfigFields]:
     """Return what a file says of a model, and its fields with their faults; None if there are any.
 
     Args:
         inside: path of the object that holds the language model.
     """
-    unnamed = ConfigFields(config, inside, {})
-    kind = model_type_of(unnamed)
+    unnamed = _ConfigFields(config, inside, {})
+    kind = _model_type_of(unnamed)
     if kind is None:
         return None, unnamed
     row = architectures()[kind]
-    fields = ConfigFields(config, inside, row.defaults)
+    fields = _ConfigFields(config, inside, row.defaults)
     reader = _Reader(fields, row)
     dimensions = reader.read()
     if fields.faults:
@@ -297,4 +297,4 @@ def model_of_config(config: ConfigFile, inside: FieldPath) -> tuple[ConfigModel 
     if fields.assumed:
         taken = ", ".join(f"{name} {str(value).lower()}" for name, value in sorted(fields.assumed.items()))
         remarks.append(f"not stated, so by the defaults of `{kind}`: {taken}")
-    return ConfigModel(kind, dimensions, reader.used, tuple(remarks)), fields
+    return _ConfigModel(kind, dimensions, reader.used, tuple(remarks)), fields

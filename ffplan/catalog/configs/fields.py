@@ -10,13 +10,13 @@ from ffplan.inputs.model import MOST_COUNT
 if TYPE_CHECKING:
     from ffplan.base.errors import Finding
     from ffplan.catalog.configs.architectures import Default
-    from ffplan.catalog.configs.config_file import ConfigFile, FieldPath
+    from ffplan.catalog.configs.config_file import FieldPath, _ConfigFile
 
 
-class ConfigFields:
+class _ConfigFields:
     """Fields of a language model, with the defaults of its architecture."""
 
-    def __init__(self, config: ConfigFile, inside: FieldPath, defaults: dict[str, Default]) -> None:
+    def __init__(self, config: _ConfigFile, inside: FieldPath, defaults: dict[str, Default]) -> None:
         """Take a file.
 
         Args:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from ffplan.base.errors import InputError, located
 from ffplan.base.record import record
-from ffplan.catalog.configs.config_file import content, parse_config, refuse_other, text_fields
-from ffplan.catalog.configs.dimensions import model_of_config
+from ffplan.catalog.configs.config_file import _parse_config, _refuse_other, _text_fields, content
+from ffplan.catalog.configs.dimensions import _model_of_config
 from ffplan.catalog.launch.read import Launch, read_launch
 from ffplan.catalog.read import Entry, read_part
 from ffplan.inputs.document import parse_document
@@ -18,8 +18,8 @@ from ffplan.inputs.emit import flow, quoted, scalar
 from ffplan.inputs.model import LONGEST_ID
 
 if TYPE_CHECKING:
-    from ffplan.catalog.configs.config_file import ConfigFile
-    from ffplan.catalog.configs.dimensions import ConfigModel
+    from ffplan.catalog.configs.config_file import _ConfigFile
+    from ffplan.catalog.configs.dimensions import _ConfigModel
     from ffplan.inputs.document import Document
 
 _HUB = re.compile(r"[\w.-]+/[\w.-]+")
@@ -32,7 +32,7 @@ _MOST_NOTE = 1900
 
 
 @record
-class ImportedModel:
+class _ImportedModel:
     """A model read from a file."""
 
     text: str
@@ -47,13 +47,13 @@ class ImportedModel:
 class Import:
     """What a file holds."""
 
-    model: ImportedModel | None
+    model: _ImportedModel | None
     """None if it has no dimensions."""
     launch: Launch | None
     """Its training plan; None of a file with a model alone."""
 
 
-def _named(config: ConfigFile, model: ConfigModel) -> tuple[str, str]:
+def _named(config: _ConfigFile, model: _ConfigModel) -> tuple[str, str]:
     """Return the maker and the name of a model: those on the hub, else its folder or file."""
     hub = config.data.get("_name_or_path")
     if isinstance(hub, str) and _HUB.fullmatch(hub) and not hub.startswith("."):
@@ -85,7 +85,7 @@ def _text(name: str, vendor: str, title: str, note: tuple[str, ...], dimensions:
     return "\n".join(lines) + "\n"
 
 
-def import_model(file: str, name: str | None = None) -> ImportedModel:
+def _import_model(file: str, name: str | None = None) -> _ImportedModel:
     """Read a model as `read_import` does.
 
     Raises:
@@ -93,11 +93,11 @@ def import_model(file: str, name: str | None = None) -> ImportedModel:
     """
     model = read_import(file, name).model
     if model is None:
-        raise no_dimensions(file)
+        raise _no_dimensions(file)
     return model
 
 
-def no_dimensions(file: str) -> InputError:
+def _no_dimensions(file: str) -> InputError:
     """Return the fault of a file with a training plan alone."""
     message = "the file has a training plan, and no dimensions of a model"
     return located("config-field", file, (1, 1), message, "name a file that has them, or a model's id")
@@ -117,7 +117,7 @@ def read_import(file: str, name: str | None = None) -> Import:
         InputError: if the file is another, or describes what a model of the catalogue cannot.
     """
     path, raw = content(file)
-    refuse_other(path, raw)
+    _refuse_other(path, raw)
     if _KIND.search(raw) is not None:
         return Import(_part(parse_document(raw, path), raw.decode("utf-8-sig")), None)
     launch = read_launch(raw, path)
@@ -125,18 +125,18 @@ def read_import(file: str, name: str | None = None) -> Import:
         message = "no `config.json`, and no settings of Megatron-LM, NeMo, torchtitan or DeepSpeed"
         raise located("config-format", path, (1, 1), message, "name the file that has them")
     if launch is None:
-        return Import(_of_config(parse_config(path, raw), name), None)
+        return Import(_of_config(_parse_config(path, raw), name), None)
     if launch.dimensions is not None:
         return Import(_of_launch(launch, launch.dimensions, name), launch)
     return Import(None, launch)
 
 
-def _part(document: Document, text: str) -> ImportedModel:
+def _part(document: Document, text: str) -> _ImportedModel:
     """Return a model that is a catalogue file already."""
-    return ImportedModel(text, read_part(document), ())
+    return _ImportedModel(text, read_part(document), ())
 
 
-def _of_launch(launch: Launch, dimensions: dict[str, Any], name: str | None) -> ImportedModel:
+def _of_launch(launch: Launch, dimensions: dict[str, Any], name: str | None) -> _ImportedModel:
     """Return the model in the arguments of a training program."""
     title = PurePosixPath(launch.file.replace("\\", "/")).stem or "imported-model"
     read = f"Read from {PurePosixPath(launch.file).name} ({launch.program})"
@@ -147,12 +147,12 @@ def _of_launch(launch: Launch, dimensions: dict[str, Any], name: str | None) -> 
     except InputError as error:
         found = (replace(finding, line=1, column=1, remedy="correct it in the file") for finding in error.findings)
         raise InputError(*found) from None
-    return ImportedModel(text, replace(entry, document=replace(document, sha256=launch.sha256)), launch.of_model)
+    return _ImportedModel(text, replace(entry, document=replace(document, sha256=launch.sha256)), launch.of_model)
 
 
-def _of_config(config: ConfigFile, name: str | None) -> ImportedModel:
+def _of_config(config: _ConfigFile, name: str | None) -> _ImportedModel:
     """Return the model in a `config.json`."""
-    model, fields = model_of_config(config, text_fields(config))
+    model, fields = _model_of_config(config, _text_fields(config))
     if model is None:
         raise InputError(*fields.faults)
     vendor, title = _named(config, model)
@@ -163,10 +163,10 @@ def _of_config(config: ConfigFile, name: str | None) -> ImportedModel:
         entry = read_part(document)
     except InputError as error:
         raise _placed(error, config, model) from None
-    return ImportedModel(text, replace(entry, document=replace(document, sha256=config.sha256)), model.remarks)
+    return _ImportedModel(text, replace(entry, document=replace(document, sha256=config.sha256)), model.remarks)
 
 
-def _placed(error: InputError, config: ConfigFile, model: ConfigModel) -> InputError:
+def _placed(error: InputError, config: _ConfigFile, model: _ConfigModel) -> InputError:
     """Return faults of dimensions at the fields of the file that they came from."""
     findings = []
     for finding in error.findings:

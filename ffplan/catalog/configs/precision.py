@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 from ffplan.catalog.configs.config_file import shown
 
 if TYPE_CHECKING:
-    from ffplan.catalog.configs.fields import ConfigFields
+    from ffplan.catalog.configs.fields import _ConfigFields
 
 _METHODS = {"fp8": "fp8", "fbgemm_fp8": "fp8", "mxfp4": "mxfp4"}
 """Precision by method."""
 _FP8_BITS = 8
 
 
-def checkpoint(fields: ConfigFields, remarks: list[str]) -> dict[str, Any]:
+def checkpoint(fields: _ConfigFields, remarks: list[str]) -> dict[str, Any]:
     """Return the precision of the weights, and of the matrices around attention; nothing for 16 bits.
 
     Args:

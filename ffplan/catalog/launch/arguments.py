@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from ffplan.base.files import unix_lines
 from ffplan.base.record import record
-from ffplan.catalog.launch.settings import Setting, noted
+from ffplan.catalog.launch.settings import Setting, _noted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -42,7 +42,7 @@ _LEAST_DUMPED = 3
 
 
 @record
-class Argument:
+class _Argument:
     """An argument as written."""
 
     name: str
@@ -50,7 +50,7 @@ class Argument:
     line: int
 
 
-class UnknownError(Exception):
+class _UnknownError(Exception):
     """A value that the file does not give."""
 
 
@@ -58,7 +58,7 @@ def _blank(match: re.Match[str]) -> str:
     return " " * len(match[0])
 
 
-def plain_lines(text: str) -> str:
+def _plain_lines(text: str) -> str:
     """Return a script without comments and line continuations, each line where it was."""
     text = unix_lines(text)
     return re.sub(r"\\(?=[ \t]*\n)", " ", _COMMENT.sub(_blank, text))
@@ -79,25 +79,25 @@ def _lines_of(text: str) -> list[int]:
     return [0, *(match.end() for match in re.finditer("\n", text))]
 
 
-def printed_arguments(text: str) -> list[Argument]:
+def _printed_arguments(text: str) -> list[_Argument]:
     """Return the arguments that Megatron-LM has printed; empty if there is no such list."""
     text = unix_lines(text)
     starts = _lines_of(text)
     rows = [
-        Argument(row["name"], row["value"].rstrip(), bisect_right(starts, row.start()))
+        _Argument(row["name"], row["value"].rstrip(), bisect_right(starts, row.start()))
         for row in _DUMPED.finditer(text)
     ]
     return rows if len(rows) >= _LEAST_DUMPED else []
 
 
-def arguments(plain: str) -> list[Argument]:
+def arguments(plain: str) -> list[_Argument]:
     """Return the arguments and overrides of a text that `plain_lines` made."""
     starts = _lines_of(plain)
     matches = [*_FLAG.finditer(plain), *_OVERRIDE.finditer(plain)]
-    return [Argument(row["name"], _bare(row["value"]), bisect_right(starts, row.start())) for row in matches]
+    return [_Argument(row["name"], _bare(row["value"]), bisect_right(starts, row.start())) for row in matches]
 
 
-class Variables:
+class _Variables:
     """Variables of a script and their values."""
 
     def __init__(self, plain: str) -> None:
@@ -118,17 +118,17 @@ class Variables:
             UnknownError: if one is not set, is set to several values, or runs a command.
         """
         if len(text) > _MOST_LETTERS or len(inside) > _DEEPEST:
-            raise UnknownError("its variables do not end")
+            raise _UnknownError("its variables do not end")
         made = _USE.sub(lambda use: self._used(use, inside), text)
         if len(made) > _MOST_LETTERS:
-            raise UnknownError("its variables do not end")
+            raise _UnknownError("its variables do not end")
         return made
 
     def _used(self, use: re.Match[str], inside: tuple[str, ...]) -> str:
         if use["sum"] is not None:
             return str(self._sum(use["sum"], inside))
         if use["other"] is not None:
-            raise UnknownError("the shell alone knows its value")
+            raise _UnknownError("the shell alone knows its value")
         name, default = use["braced"] or use["bare"], use["default"]
         if name in self.known:
             return self.known[name]
@@ -136,9 +136,9 @@ class Variables:
         made = {self.expanded(value, (*inside, name)) for value in values}
         made = made or ({self.expanded(default, inside)} if default is not None else set())
         if not made:
-            raise UnknownError(f"`{name}` is not set in this file")
+            raise _UnknownError(f"`{name}` is not set in this file")
         if len(made) > 1:
-            raise UnknownError(f"`{name}` is set to {' and to '.join(sorted(made)[:2])}")
+            raise _UnknownError(f"`{name}` is set to {' and to '.join(sorted(made)[:2])}")
         if values:
             self.known[name] = made.pop()
             return self.known[name]
@@ -149,7 +149,7 @@ class Variables:
         try:
             return _value(ast.parse(self.expanded(named, inside).strip(), mode="eval").body)
         except (SyntaxError, ValueError, TypeError, ArithmeticError, RecursionError, MemoryError):
-            raise UnknownError("its sum cannot be worked out") from None
+            raise _UnknownError("its sum cannot be worked out") from None
 
 
 def _value(node: ast.expr) -> int:
@@ -172,7 +172,7 @@ def _value(node: ast.expr) -> int:
     raise ValueError(ast.dump(node)[:_MOST_LETTERS])
 
 
-def settings_of(rows: Iterable[Argument], variables: Variables) -> dict[str, Setting]:
+def _settings_of(rows: Iterable[_Argument], variables: _Variables) -> dict[str, Setting]:
     """Return arguments by name, with their variables replaced; of a name with two values, both."""
     found: dict[str, Setting] = {}
     for row in rows:
@@ -182,7 +182,7 @@ def settings_of(rows: Iterable[Argument], variables: Variables) -> dict[str, Set
         if isinstance(value, str) and "$" in value:
             try:
                 value = _bare(variables.expanded(value))
-            except UnknownError as error:
+            except _UnknownError as error:
                 unknown = str(error)
-        noted(found, name, Setting(value, row.line, unknown))
+        _noted(found, name, Setting(value, row.line, unknown))
     return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from ffplan.base.record import record
-from ffplan.catalog.launch.arguments import UnknownError, Variables
+from ffplan.catalog.launch.arguments import _UnknownError, _Variables
 
 _IF = re.compile(r"^\s*(?P<word>if|elif)\s+(?P<test>[^\n;]*?)\s*(?:;\s*then\b.*)?$")
 _TEST = re.compile(
@@ -18,7 +18,7 @@ _MOST_TESTS, _MOST_LETTERS, _DEEPEST = 200, 200_000, 50
 
 
 @record
-class Branches:
+class _Branches:
     """A script without the branches that it does not take."""
 
     text: str
@@ -48,15 +48,15 @@ class _Branch:
             self.earlier = True if self.taken else None if self.earlier is None or self.taken is None else False
 
 
-def _known(text: str, variables: Variables) -> str | None:
+def _known(text: str, variables: _Variables) -> str | None:
     """Return a word with its variables replaced; None if one is not known."""
     try:
         return variables.expanded(text.strip("\"'"))
-    except UnknownError:
+    except _UnknownError:
         return None
 
 
-def _holds(test: str, variables: Variables) -> bool | None:
+def _holds(test: str, variables: _Variables) -> bool | None:
     """Return whether a comparison of two words holds; None of another condition, or with unknown words."""
     match = _TEST.fullmatch(test)
     if match is None:
@@ -75,7 +75,7 @@ def _fits(names: str, subject: str | None) -> bool | None:
     return None if subject is None or any("*" in word for word in words) else subject in words
 
 
-def without_branches(plain: str) -> Branches:
+def _without_branches(plain: str) -> _Branches:
     """Return a script that `plain_lines` made, without branches that it does not take."""
     kept: list[str] = []
     still: list[_Branch] = []
@@ -88,7 +88,7 @@ def without_branches(plain: str) -> Branches:
         pattern = _PATTERN.match(line) if still and still[-1].case else None
         if (test or case or pattern) and len(still) < _DEEPEST:
             tests += 1
-            variables = Variables("\n".join(kept) if follows and tests <= _MOST_TESTS else "")
+            variables = _Variables("\n".join(kept) if follows and tests <= _MOST_TESTS else "")
             if case is not None:
                 still.append(_Branch(_known(case["left"], variables), case=True))
             elif pattern is not None:
@@ -107,4 +107,4 @@ def without_branches(plain: str) -> Branches:
         elif any(branch.taken is None for branch in still):
             maybe.add(number)
         kept.append(line)
-    return Branches("\n".join(kept), frozenset(maybe))
+    return _Branches("\n".join(kept), frozenset(maybe))

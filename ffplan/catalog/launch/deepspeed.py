@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ffplan.catalog.launch.settings import Setting, Settings, leaves
 
 if TYPE_CHECKING:
-    from ffplan.catalog.configs.config_file import ConfigFile
+    from ffplan.catalog.configs.config_file import _ConfigFile
 
 KEYS = frozenset(
     {
@@ -36,7 +36,7 @@ _DULL = re.compile(
 """Beginnings of fields that a plan needs no field for."""
 
 
-def deepspeed_settings(config: ConfigFile) -> Settings:
+def _deepspeed_settings(config: _ConfigFile) -> Settings:
     """Return the fields of a file by their path."""
     values = {
         ".".join(steps): Setting(
@@ -47,7 +47,7 @@ def deepspeed_settings(config: ConfigFile) -> Settings:
     return Settings("DeepSpeed", config.file, values)
 
 
-def plan_of(settings: Settings) -> dict[str, Any]:
+def _plan_of(settings: Settings) -> dict[str, Any]:
     """Return the fields of a training plan."""
     zero = settings.whole("zero_optimization.stage", least=0) or 0
     if zero > 3:
@@ -136,6 +136,6 @@ def _offload(settings: Settings) -> dict[str, Any]:
     }
 
 
-def without_field(settings: Settings) -> list[str]:
+def _without_field(settings: Settings) -> list[str]:
     """Return fields that a plan has none for."""
     return settings.unread(_DULL)

@@ -42,12 +42,12 @@ _PADDING = 128
 """Default of `make_vocab_size_divisible_by` [1]."""
 
 
-def has_architecture(settings: Settings) -> bool:
+def _has_architecture(settings: Settings) -> bool:
     """Return whether a file states layers or width of a model."""
     return "num_layers" in settings.values or "hidden_size" in settings.values
 
 
-def dimensions(settings: Settings) -> dict[str, Any]:
+def _dimensions(settings: Settings) -> dict[str, Any]:
     """Return the dimensions of a model; faults of its settings are noted."""
     settings.strict = True
     for name, reason in _UNDESCRIBED.items():

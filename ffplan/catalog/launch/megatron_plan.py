@@ -71,12 +71,12 @@ IGNORED = re.compile(
 """Beginnings of names that change neither memory nor time of a step as a plan describes it."""
 
 
-def matters(name: str) -> bool:
+def _matters(name: str) -> bool:
     """Return whether an argument may change memory or time of a step."""
     return IGNORED.match(name.replace("-", "_")) is None
 
 
-def plan_of(settings: Settings, layers: int | None, *, experts: bool) -> dict[str, Any]:
+def _plan_of(settings: Settings, layers: int | None, *, experts: bool) -> dict[str, Any]:
     """Return the fields of a training plan.
 
     Args:
@@ -105,7 +105,7 @@ def plan_of(settings: Settings, layers: int | None, *, experts: bool) -> dict[st
     return plan
 
 
-def world(settings: Settings) -> int | None:
+def _world(settings: Settings) -> int | None:
     """Return the accelerators that a file starts the job on, if it says so."""
     whole = settings.whole("world_size")
     each = settings.whole("nproc_per_node", "gpus_per_node", "ntasks_per_node", "num_gpus")
@@ -117,7 +117,7 @@ def world(settings: Settings) -> int | None:
 
 def _batch(settings: Settings, plan: dict[str, Any]) -> None:
     """Name the accelerators, and fill the batch as Megatron-LM does: one micro-batch a data-parallel rank."""
-    gpus = world(settings)
+    gpus = _world(settings)
     rest = plan.get("tensor", 1) * plan.get("pipeline", 1) * plan.get("context", 1)
     if gpus is not None:
         few = f", fewer than the {rest:,} of one copy of the model" if gpus < rest else ""

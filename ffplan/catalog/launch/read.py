@@ -13,10 +13,10 @@ from ffplan.base.errors import InputError, located
 from ffplan.base.files import text_of, unix_lines
 from ffplan.base.record import record
 from ffplan.catalog.launch import deepspeed, megatron, megatron_plan, torchtitan
-from ffplan.catalog.launch.arguments import Variables, arguments, plain_lines, printed_arguments, settings_of
-from ffplan.catalog.launch.branches import Branches, without_branches
+from ffplan.catalog.launch.arguments import _plain_lines, _printed_arguments, _settings_of, _Variables, arguments
+from ffplan.catalog.launch.branches import _Branches, _without_branches
 from ffplan.catalog.launch.settings import Setting, Settings
-from ffplan.catalog.launch.tables import RENAMED, name_of, table_settings
+from ffplan.catalog.launch.tables import RENAMED, _name_of, _table_settings
 from ffplan.inputs.composer import Node
 from ffplan.inputs.document import Document, parse_document
 from ffplan.inputs.emit import comment, flow
@@ -24,7 +24,7 @@ from ffplan.inputs.emit import comment, flow
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from ffplan.catalog.configs.config_file import ConfigFile
+    from ffplan.catalog.configs.config_file import _ConfigFile
 
 _KNOWN = (
     "num[-_]layers|hidden[-_]size|num[-_]attention[-_]heads|(?:tensor[-_])?model[-_]parallel[-_]size|"
@@ -81,14 +81,14 @@ class Launch:
 
     def document(self) -> Document:
         """Return the plan as read from a file of its own, with the places of this one."""
-        data = {"kind": "training-plan", **{key: flowed(value) for key, value in self.plan.items()}}
+        data = {"kind": "training-plan", **{key: _flowed(value) for key, value in self.plan.items()}}
         places = {name: (self.lines.get(name, 1), 1) for name in data}
         children = {name: _node(value, *places[name]) for name, value in data.items()}
         root = Node(1, 1, data, children, places, size=1 + len(data), height=1)
         return Document(self.file, self.sha256, root)
 
 
-def flowed(value: object) -> object:
+def _flowed(value: object) -> object:
     """Return a value as YAML reads it: a list in place of a tuple."""
     return list(value) if isinstance(value, tuple) else value
 
@@ -115,7 +115,7 @@ def read_launch(raw: bytes, file: str) -> Launch | None:
         kinds.append(("settings of torchtitan", lambda: _torchtitan(text, raw, file)))
     if (table := len(_ROW.findall(text))) >= _LEAST:
         kinds.append(("settings in YAML", lambda: _yaml(raw, file)))
-    if (printed := printed_arguments(text)) or _ARGUMENT.search(plain_lines(text)):
+    if (printed := _printed_arguments(text)) or _ARGUMENT.search(_plain_lines(text)):
         rows = printed or None
         kinds.append(("arguments of Megatron-LM", lambda: _arguments(text, raw, file, printed=rows is not None)))
     if not kinds and table:
@@ -127,14 +127,14 @@ def read_launch(raw: bytes, file: str) -> Launch | None:
 
 
 def _deepspeed(raw: bytes, file: str) -> Launch | None:
-    from ffplan.catalog.configs.config_file import parse_config
+    from ffplan.catalog.configs.config_file import _parse_config
 
-    config: ConfigFile = parse_config(file, raw)
+    config: _ConfigFile = _parse_config(file, raw)
     if "model_type" in config.data or not deepspeed.KEYS & config.data.keys():
         return None
-    settings = deepspeed.deepspeed_settings(config)
-    plan = deepspeed.plan_of(settings)
-    return _launch(settings, raw, plan, without=deepspeed.without_field(settings))
+    settings = deepspeed._deepspeed_settings(config)
+    plan = deepspeed._plan_of(settings)
+    return _launch(settings, raw, plan, without=deepspeed._without_field(settings))
 
 
 def _torchtitan(text: str, raw: bytes, file: str) -> Launch:
@@ -147,11 +147,11 @@ def _torchtitan(text: str, raw: bytes, file: str) -> Launch:
         fault = fault.split(" (at ")[0]
         message = f"this is no TOML: {fault[:1].lower()}{fault[1:200]}"
         raise located("config-format", file, at, message, "correct it there") from None
-    settings = torchtitan.torchtitan_settings(data, file, _toml_lines(text))
-    if not torchtitan.is_job(settings):
+    settings = torchtitan._torchtitan_settings(data, file, _toml_lines(text))
+    if not torchtitan._is_job(settings):
         raise _nothing(settings, "`[parallelism]` or `[training]` with its settings")
-    part, plan = torchtitan.flavour(settings), torchtitan.plan_of(settings)
-    return _launch(settings, raw, plan, without=torchtitan.without_field(settings), part=part)
+    part, plan = torchtitan._flavour(settings), torchtitan._plan_of(settings)
+    return _launch(settings, raw, plan, without=torchtitan._without_field(settings), part=part)
 
 
 def _toml_lines(text: str) -> dict[str, int]:
@@ -168,7 +168,7 @@ def _toml_lines(text: str) -> dict[str, int]:
 
 def _yaml(raw: bytes, file: str) -> Launch:
     document = parse_document(raw, file)
-    values = table_settings(document)
+    values = _table_settings(document)
     program = "NeMo" if _names_nemo(raw) else "Megatron-LM"
     return _megatron(Settings(program, file, values), raw)
 
@@ -178,16 +178,16 @@ def _names_nemo(raw: bytes) -> bool:
 
 
 def _arguments(text: str, raw: bytes, file: str, *, printed: bool) -> Launch:
-    script = Branches(text, frozenset()) if printed else without_branches(plain_lines(text))
-    rows = printed_arguments(text) if printed else arguments(script.text)
+    script = _Branches(text, frozenset()) if printed else _without_branches(_plain_lines(text))
+    rows = _printed_arguments(text) if printed else arguments(script.text)
     values: dict[str, Setting] = {}
-    for name, setting in settings_of(rows, Variables("" if printed else script.text)).items():
+    for name, setting in _settings_of(rows, _Variables("" if printed else script.text)).items():
         steps = tuple(name.split("."))
-        values.setdefault(name_of(steps) if len(steps) > 1 else RENAMED.get(name, name), setting)
+        values.setdefault(_name_of(steps) if len(steps) > 1 else RENAMED.get(name, name), setting)
     nemo = any("." in row.name for row in rows)
     settings = Settings("NeMo" if nemo else "Megatron-LM", file, values, "" if printed or nemo else "--")
     notes = []
-    maybe = [f"--{row.name}" for row in rows if row.line in script.open and megatron_plan.matters(row.name)]
+    maybe = [f"--{row.name}" for row in rows if row.line in script.open and megatron_plan._matters(row.name)]
     if maybe:
         notes.append(f"taken, though in a branch of the script: {', '.join(dict.fromkeys(maybe))}"[:1000])
     if script.text.rstrip(" \t\n").endswith("\\"):
@@ -205,12 +205,12 @@ def _nothing(settings: Settings, what: str) -> InputError:
 def _megatron(settings: Settings, raw: bytes, notes: Iterable[str] = ()) -> Launch:
     if not any(_NAME.fullmatch(name) for name in settings.values):
         raise _nothing(settings, f"`{settings.label('num_layers')}` or `{settings.label('micro_batch_size')}`")
-    dimensions = megatron.dimensions(settings) if megatron.has_architecture(settings) else None
+    dimensions = megatron._dimensions(settings) if megatron._has_architecture(settings) else None
     of_model = list(settings.remarks)
     assumed = list(settings.assumed)
     settings.remarks, settings.assumed = list(notes), []
     layers = (dimensions or {}).get("layers")
-    plan = megatron_plan.plan_of(settings, layers, experts="num_experts" in settings.values)
+    plan = megatron_plan._plan_of(settings, layers, experts="num_experts" in settings.values)
     if assumed:
         of_model.append(f"not stated, so by the defaults of {settings.program}: {', '.join(assumed)}")
     without = [settings.label(name) for name in settings.unread(megatron_plan.IGNORED)]

@@ -36,7 +36,7 @@ class Setting:
     """Another value of the same name, and its line."""
 
 
-def noted(found: dict[str, Setting], name: str, setting: Setting) -> None:
+def _noted(found: dict[str, Setting], name: str, setting: Setting) -> None:
     """Add a setting; of a name with two values, keep both."""
     first = found.setdefault(name, setting)
     if first is not setting and first.value != setting.value and first.again is None:

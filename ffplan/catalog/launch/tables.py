@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from ffplan.catalog.launch.settings import Setting, leaves, noted
+from ffplan.catalog.launch.settings import Setting, _noted, leaves
 
 if TYPE_CHECKING:
     from ffplan.inputs.document import Document
@@ -47,7 +47,7 @@ _DEEPEST = 20
 """Most references that are followed [1]."""
 
 
-def name_of(steps: tuple[str, ...]) -> str:
+def _name_of(steps: tuple[str, ...]) -> str:
     """Return the name that Megatron-LM gives to a setting at a path."""
     name = steps[-1].lstrip("-").replace("-", "_")
     section = steps[-2] if len(steps) > 1 else ""
@@ -61,7 +61,7 @@ def _resolved(value: object, found: dict[str, Setting], depth: int = 0) -> objec
     if not isinstance(value, str) or "${" not in value or depth > _DEEPEST:
         return value
     for match in _REFERENCE.finditer(value):
-        name = name_of(tuple(match[1].split(".")))
+        name = _name_of(tuple(match[1].split(".")))
         if name in found:
             other = _resolved(found[name].value, found, depth + 1)
             if match[0] == value:
@@ -76,12 +76,12 @@ def _resolved(value: object, found: dict[str, Setting], depth: int = 0) -> objec
         return value
 
 
-def table_settings(document: Document) -> dict[str, Setting]:
+def _table_settings(document: Document) -> dict[str, Setting]:
     """Return the settings of a YAML file by the names of Megatron-LM; of a name with two values, both."""
     data = document.data
     found: dict[str, Setting] = {}
     for steps, value in leaves(data, _LEFT_OUT) if isinstance(data, dict) else ():
-        noted(found, name_of(steps), Setting(value, document.place(steps, key=True)[0]))
+        _noted(found, _name_of(steps), Setting(value, document.place(steps, key=True)[0]))
     return {name: _known(setting, found) for name, setting in found.items()}
 
 

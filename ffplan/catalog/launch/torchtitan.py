@@ -62,7 +62,7 @@ _CHUNKS = 2
 """Chunks of a stage that torchtitan makes for schedules of several stages a rank, unless told otherwise."""
 
 
-def torchtitan_settings(data: dict[str, Any], file: str, lines: dict[str, int]) -> Settings:
+def _torchtitan_settings(data: dict[str, Any], file: str, lines: dict[str, int]) -> Settings:
     """Return the settings of a TOML file, named after their sections.
 
     Args:
@@ -76,14 +76,14 @@ def torchtitan_settings(data: dict[str, Any], file: str, lines: dict[str, int]) 
     return Settings("torchtitan", file, values)
 
 
-def is_job(settings: Settings) -> bool:
+def _is_job(settings: Settings) -> bool:
     """Return whether a setting that is read here is stated."""
     stated = {name for names in _SIZES.values() for name in names}
     stated |= {"model.flavor", "training.local_batch_size", "training.batch_size", "activation_checkpoint.mode"}
     return any(name in stated or name.startswith("parallelism.") for name in settings.values)
 
 
-def flavour(settings: Settings) -> str:
+def _flavour(settings: Settings) -> str:
     """Return the id of the catalogue of the model that is named; empty, with a remark, if it has none."""
     name, kind = settings.word("model.name"), settings.word("model.flavor")
     found = FLAVOURS.get((name, kind), "")
@@ -94,7 +94,7 @@ def flavour(settings: Settings) -> str:
     return found
 
 
-def plan_of(settings: Settings) -> dict[str, Any]:
+def _plan_of(settings: Settings) -> dict[str, Any]:
     """Return the fields of a training plan."""
     plan: dict[str, Any] = {field: settings.whole(*names) for field, names in _SIZES.items()}
     plan = {field: size for field, size in plan.items() if size is not None}
@@ -185,6 +185,6 @@ def _recompute(settings: Settings) -> dict[str, Any]:
     return {"recompute": "none"}
 
 
-def without_field(settings: Settings) -> list[str]:
+def _without_field(settings: Settings) -> list[str]:
     """Return settings of the sections read that a plan has no field for."""
     return [name for name in settings.unread(_DULL) if name.startswith(_READ)]

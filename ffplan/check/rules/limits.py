@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from ffplan.base.errors import Severity
 from ffplan.base.formatting import ids_listed, listed, number, plural
 from ffplan.catalog.evidence import date_of, months_of
-from ffplan.check.limit import DesignLimit, compare, declared, unknown_job, unrated
+from ffplan.check.limit import DesignLimit, _declared, _unknown_job, _unrated, compare
 from ffplan.check.rule import REGISTER, Breach
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def _purchase(limit: DesignLimit, examined: Examined) -> tuple[float | None, str
 
     Nothing is added to the parts that a design without accelerators plans.
     """
-    cost, currency = examined.assessment.cost, declared(limit, examined).currency
+    cost, currency = examined.assessment.cost, _declared(limit, examined).currency
     if cost is None or not (cost.lines or cost.missing):
         return None, ""
     site, unknown = examined.site
@@ -59,7 +59,7 @@ def _money(limit: DesignLimit, examined: Examined, amount: float | None, unknown
     yield from compare(
         limit,
         amount,
-        declared(limit, examined),
+        _declared(limit, examined),
         remedy="name a price book under `cost` that prices something in scope" if amount is None else "",
         missing=_unpriced(examined.assessment.cost),
         unknown=unknown,
@@ -67,9 +67,9 @@ def _money(limit: DesignLimit, examined: Examined, amount: float | None, unknown
 
 
 def _cost_per_million_tokens(limit: DesignLimit, examined: Examined) -> Iterator[Breach]:
-    run, bound = examined.run, declared(limit, examined)
+    run, bound = examined.run, _declared(limit, examined)
     cost = run.cost_per_million_tokens if run and run.currency == bound.currency else None
-    unknown = unknown_job(examined, tokens=True)
+    unknown = _unknown_job(examined, tokens=True)
     if run is not None and cost is None:
         unknown = f"the run is priced in {run.currency}" if run.cost else "the design has no prices"
     lacks = _unpriced(examined.assessment.cost)
@@ -78,7 +78,7 @@ def _cost_per_million_tokens(limit: DesignLimit, examined: Examined) -> Iterator
 
 def _allreduce_bandwidth(limit: DesignLimit, examined: Examined) -> Iterator[Breach]:
     """Hold the rate of the first library."""
-    reports, bound = examined.assessment.communication, declared(limit, examined)
+    reports, bound = examined.assessment.communication, _declared(limit, examined)
     if not reports:
         yield from compare(limit, None, bound, remedy="name a library under `communication`")
         return
@@ -94,7 +94,7 @@ def _blast_radius(limit: DesignLimit, examined: Examined) -> Iterator[Breach]:
     lost = examined.switch_loss.cut_off
     what = f"{limit.what} ({lost:,} accelerators)"
     # Both in per cent: the limit is a fraction.
-    yield from compare(limit, 100 * lost / accelerators, 100 * declared(limit, examined), what=what)
+    yield from compare(limit, 100 * lost / accelerators, 100 * _declared(limit, examined), what=what)
 
 
 def _power_per_rack(limit: DesignLimit, examined: Examined) -> Iterator[Breach]:
@@ -103,18 +103,18 @@ def _power_per_rack(limit: DesignLimit, examined: Examined) -> Iterator[Breach]:
         yield from compare(
             limit,
             node.rack_w,
-            declared(limit, examined),
+            _declared(limit, examined),
             what=f"the power of a rack of `{node.server}` at the nodes' maximum",
             remedy="" if node.rack_w else f"add `per_rack` to the {node.role} nodes",
-            missing="" if plan.rated else unrated(node.missing),  # a rating is of the whole node
+            missing="" if plan.rated else _unrated(node.missing),  # a rating is of the whole node
         )
 
 
 def _goodput(limit: DesignLimit, examined: Examined) -> Iterator[Breach]:
     """Hold the likely goodput of the workload, and warn where its median alone breaks the limit."""
-    recovery, bound = examined.recovery, declared(limit, examined)
+    recovery, bound = examined.recovery, _declared(limit, examined)
     if recovery is None:
-        yield from compare(limit, None, bound, unknown=unknown_job(examined))
+        yield from compare(limit, None, bound, unknown=_unknown_job(examined))
         return
     from ffplan.studies.cost.cost import band
     from ffplan.studies.operate.goodput_job import DRAWS, drawn_outcome
@@ -143,7 +143,7 @@ def _price_age(limit: DesignLimit, examined: Examined) -> Iterator[Breach]:
     cost, book, today = examined.assessment.cost, examined.design.prices, examined.today
     if cost is None or book is None or today is None:
         return
-    most, path = 12 * declared(limit, examined), ("limits", limit.field)
+    most, path = 12 * _declared(limit, examined), ("limits", limit.field)
     now = today.year * 12 + today.month
     dates = {line.part: date_of(book.items[line.part], book.sources) for line in cost.lines if line.total}
     ages = {part: now - months_of(date) for part, date in dates.items() if date is not None}

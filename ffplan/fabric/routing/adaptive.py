@@ -13,10 +13,10 @@ import numpy as np
 if TYPE_CHECKING:
     from ffplan.base.array_math import Floats, Ints
     from ffplan.fabric.routing.router import Router
-    from ffplan.fabric.routing.tree_paths import TreePaths
+    from ffplan.fabric.routing.tree_paths import _TreePaths
 
 
-class CutTraffic:
+class _CutTraffic:
     """Bytes of endpoints, and bytes that cross the boundaries of leaves, pods and zones: the same whatever is lost."""
 
     def __init__(self, router: Router) -> None:
@@ -102,7 +102,7 @@ class CutTraffic:
         result: Floats = load.ravel()
         return result
 
-    def _with_zone(self, number: int, paths: TreePaths, load: Floats) -> tuple[Floats, Floats]:
+    def _with_zone(self, number: int, paths: _TreePaths, load: Floats) -> tuple[Floats, Floats]:
         """Spread the zone's outside traffic over its links; return the traffic of leaves and pods including it."""
         leaf, pod = self.leaf[number].copy(), self.pod[number].copy()
         count = int(paths.trunk_alive.sum())
@@ -130,7 +130,7 @@ def _count(total: Floats, start: Ints, end: Ints, nbytes: Floats) -> None:
         total[way] += np.bincount(places, weights=nbytes, minlength=total.shape[1])
 
 
-def adaptive_loads(router: Router, src: Ints, dst: Ints, nbytes: Floats) -> Floats:
+def _adaptive_loads(router: Router, src: Ints, dst: Ints, nbytes: Floats) -> Floats:
     """Return the bytes on every directed link when flows are spread evenly.
 
     Args:
@@ -138,6 +138,6 @@ def adaptive_loads(router: Router, src: Ints, dst: Ints, nbytes: Floats) -> Floa
         dst: receiving endpoints, same shape.
         nbytes: bytes of each flow, same shape.
     """
-    traffic = CutTraffic(router)
+    traffic = _CutTraffic(router)
     traffic.flows(src, dst, nbytes)
     return traffic.loads()

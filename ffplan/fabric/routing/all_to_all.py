@@ -16,14 +16,14 @@ from ffplan.fabric.routing.keys import Keys
 if TYPE_CHECKING:
     from ffplan.base.array_math import Bools, Floats, Ints
     from ffplan.fabric.routing.router import Router
-    from ffplan.fabric.routing.tree_paths import TreePaths
+    from ffplan.fabric.routing.tree_paths import _TreePaths
 
 
 def _rows(keys: Keys, chosen: Any) -> Keys:
     return Keys(keys.leaf[chosen], keys.spine[chosen], keys.core[chosen], keys.trunk[chosen])
 
 
-def _route(paths: TreePaths, senders: Ints, weight: Floats, leaf: Ints, keys: Keys, load: Floats) -> Ints:
+def _route(paths: _TreePaths, senders: Ints, weight: Floats, leaf: Ints, keys: Keys, load: Floats) -> Ints:
     """Add flows from some leaves to destinations listed, less their first link; return the steps, rows by sender."""
     every = np.tile(np.arange(len(leaf)), len(senders))
     steps, _ = paths.steps(np.repeat(senders, len(leaf)), leaf[every], _rows(keys, every))
@@ -34,7 +34,7 @@ def _route(paths: TreePaths, senders: Ints, weight: Floats, leaf: Ints, keys: Ke
     return steps
 
 
-def _one_by_one(paths: TreePaths, sources: Floats, leaf: Ints, keys: Keys, load: Floats) -> None:
+def _one_by_one(paths: _TreePaths, sources: Floats, leaf: Ints, keys: Keys, load: Floats) -> None:
     """Route to every destination listed, for the few that not every core reaches.
 
     On a healthy tree all leaves of a pod choose alike towards other pods, so one leaf is computed for all.
@@ -58,7 +58,7 @@ def _one_by_one(paths: TreePaths, sources: Floats, leaf: Ints, keys: Keys, load:
         load[links] += sent[:, None] * chosen[pods]
 
 
-def _classes(paths: TreePaths) -> list[tuple[Ints, Ints]]:
+def _classes(paths: _TreePaths) -> list[tuple[Ints, Ints]]:
     """Return (pods, core of each link) of the pods that are wired alike."""
     table = paths.wired.table
     assert table is not None
@@ -75,7 +75,7 @@ def _classes(paths: TreePaths) -> list[tuple[Ints, Ints]]:
     return classes
 
 
-def _over_cores(paths: TreePaths, sources: Floats, leaf: Ints, group: Ints, keys: Keys, load: Floats) -> None:
+def _over_cores(paths: _TreePaths, sources: Floats, leaf: Ints, group: Ints, keys: Keys, load: Floats) -> None:
     """Add the traffic that passes the cores."""
     u, first = paths.uplinks, paths.wired.first_spine_core
     pod = paths.pod_of(leaf)
@@ -99,7 +99,7 @@ def _over_cores(paths: TreePaths, sources: Floats, leaf: Ints, group: Ints, keys
         load += np.bincount(last, weights=weight, minlength=len(load))
 
 
-def spread(paths: TreePaths, sources: Floats, leaf: Ints, keys: Keys, load: Floats) -> None:
+def spread(paths: _TreePaths, sources: Floats, leaf: Ints, keys: Keys, load: Floats) -> None:
     """Add the load of one flow from every source endpoint to every destination on another leaf of a healthy tree.
 
     Args:

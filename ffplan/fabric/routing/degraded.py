@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ffplan.base.record import record
-from ffplan.fabric.routing.adaptive import CutTraffic
-from ffplan.fabric.routing.double_binary_tree import joined_trees
+from ffplan.fabric.routing.adaptive import _CutTraffic
+from ffplan.fabric.routing.double_binary_tree import _joined_trees
 from ffplan.fabric.routing.job_loads import loads_of
 from ffplan.fabric.routing.link_loads import link_times
 from ffplan.fabric.routing.rank_order import aligned, zone_sizes
-from ffplan.fabric.routing.static_traffic import StaticTraffic, countable
+from ffplan.fabric.routing.static_traffic import _countable, _StaticTraffic
 from ffplan.fabric.routing.traffic import tree
 from ffplan.fabric.routing.tree_routing import TreeRouting
 from ffplan.fabric.wiring.network import CORE, INTERZONE, LEAF, SPINE
@@ -21,7 +21,7 @@ from ffplan.fabric.wiring.network import CORE, INTERZONE, LEAF, SPINE
 if TYPE_CHECKING:
     from ffplan.base.array_math import Bools, Floats, Ints
     from ffplan.fabric.routing.traffic import Flows
-    from ffplan.fabric.wiring.network import LinkTable, Network
+    from ffplan.fabric.wiring.network import Network, _LinkTable
     from ffplan.fabric.wiring.wiring import WiredFabric
 
 
@@ -42,7 +42,7 @@ class Remaining:
     allreduce_gbyte_s: float
 
 
-def links_alive(network: Network, switches: Ints, links: Ints) -> Bools:
+def _links_alive(network: Network, switches: Ints, links: Ints) -> Bools:
     """Return which links still work, shape (links,).
 
     Args:
@@ -58,13 +58,13 @@ def links_alive(network: Network, switches: Ints, links: Ints) -> Bools:
     return alive
 
 
-def _tier(links: LinkTable, tier: int) -> slice:
+def _tier(links: _LinkTable, tier: int) -> slice:
     """Return the slice of a tier's links; links of wired trees are sorted by tier."""
     first, last = np.searchsorted(links.tier, [tier, tier + 1]).tolist()
     return slice(first, last)
 
 
-def zone_cuts(fabric: WiredFabric, alive: Bools) -> Floats:
+def _zone_cuts(fabric: WiredFabric, alive: Bools) -> Floats:
     """Return the bandwidth across an even split of each zone by itself [GB/s], shape (planes, zones).
 
     Args:
@@ -177,7 +177,7 @@ class DegradedJob:
         self.fabric, self.routing = fabric, routing
         self.router = TreeRouting(fabric)
         self.every = every[aligned(fabric.network, every)].astype(np.int32)
-        self._same: tuple[Ints, Flows | CutTraffic | StaticTraffic] | None = None
+        self._same: tuple[Ints, Flows | _CutTraffic | _StaticTraffic] | None = None
         self._known: dict[bytes, Remaining] = {}
 
     def remaining(self, switches: Ints, links: Ints) -> Remaining:
@@ -195,14 +195,14 @@ class DegradedJob:
 
     def _remaining(self, switches: Ints, links: Ints) -> Remaining:
         fabric, network = self.fabric, self.fabric.network
-        alive = links_alive(network, switches, links)
+        alive = _links_alive(network, switches, links)
         works = alive[: len(network.endpoints)]
         trunks = _tier(network.links, 1)
         ways = np.bincount(network.links.a[trunks][alive[trunks]], minlength=len(network.switches))
         one_tier = fabric.trees[0].tree.rule.tiers == 1
         cut_off = 0 if one_tier else int((works & (ways == 0)[network.endpoints.leaf]).sum())
         rate, nodes = self._allreduce(alive if not alive.all() else None)
-        cuts = zone_cuts(fabric, alive)
+        cuts = _zone_cuts(fabric, alive)
         return Remaining(
             endpoints_lost=int((~works).sum()),
             endpoints_cut_off=cut_off,
@@ -241,16 +241,16 @@ class DegradedJob:
             self._same = None  # before the next takes its memory
             self._same = ports, self._traffic(ports)
         traffic = self._same[1]
-        if isinstance(traffic, CutTraffic):
+        if isinstance(traffic, _CutTraffic):
             # `_joined` has kept only nodes that reach each other
             return traffic.loads(router), 0
-        return traffic.loads(router) if isinstance(traffic, StaticTraffic) else loads_of(router, traffic, "static", 0)
+        return traffic.loads(router) if isinstance(traffic, _StaticTraffic) else loads_of(router, traffic, "static", 0)
 
-    def _traffic(self, ports: Ints) -> Flows | CutTraffic | StaticTraffic:
+    def _traffic(self, ports: Ints) -> Flows | _CutTraffic | _StaticTraffic:
         """Return the flows of an allreduce of 1 GB over nodes, in the form that routing needs."""
-        flows = tree(ports, joined_trees(zone_sizes(self.fabric.network, ports)), 1e9)
+        flows = tree(ports, _joined_trees(zone_sizes(self.fabric.network, ports)), 1e9)
         if self.routing == "adaptive":
-            cuts = CutTraffic(self.router)
+            cuts = _CutTraffic(self.router)
             cuts.flows(flows.src, flows.dst, flows.nbytes)
             return cuts
-        return StaticTraffic(self.router, flows) if countable(flows) else flows
+        return _StaticTraffic(self.router, flows) if _countable(flows) else flows

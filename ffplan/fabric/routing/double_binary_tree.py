@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ffplan.base.array_math import Ints
 
 
-def binary_tree(ranks: int) -> Ints:
+def _binary_tree(ranks: int) -> Ints:
     """Return the parent of every rank in the first tree, -1 for the root, shape (ranks,).
 
     Args:
@@ -35,13 +35,13 @@ def binary_tree(ranks: int) -> Ints:
     return parent
 
 
-def double_binary_tree(ranks: int) -> Ints:
+def _double_binary_tree(ranks: int) -> Ints:
     """Return the parent of every rank in both trees, -1 for the roots, shape (2, ranks).
 
     Args:
         ranks: number of ranks [1].
     """
-    first = binary_tree(ranks)
+    first = _binary_tree(ranks)
     if ranks % 2 == 0:
         # even: the mirror image, whose inner ranks are leaves of the first tree
         second = np.where(first[::-1] < 0, -1, ranks - 1 - first[::-1])
@@ -52,7 +52,7 @@ def double_binary_tree(ranks: int) -> Ints:
     return np.stack([first, second])
 
 
-def joined_trees(sizes: list[int]) -> Ints:
+def _joined_trees(sizes: list[int]) -> Ints:
     """Return both trees over zones of consecutive ranks, with one pair of ranks between neighbouring zones.
 
     In the first tree the root b of a zone hangs under a, the root of the second tree of the zone before; in the second
@@ -67,7 +67,7 @@ def joined_trees(sizes: list[int]) -> Ints:
     parts: list[Ints] = []
     start, before = 0, -1
     for size in (size for size in sizes if size):
-        trees = double_binary_tree(size)
+        trees = _double_binary_tree(size)
         trees = np.where(trees < 0, -1, trees + start)
         root_one = start + int(np.flatnonzero(trees[0] < 0)[0])
         root_two = start + int(np.flatnonzero(trees[1] < 0)[0])
@@ -98,7 +98,7 @@ def crossings(parent: Ints, zone: Ints) -> Ints:
     return np.stack(np.divmod(np.unique(low * ranks + high), ranks), axis=1)
 
 
-def crossing_pairs(parent: Ints, zone: Ints) -> int:
+def _crossing_pairs(parent: Ints, zone: Ints) -> int:
     """Return how many different pairs of ranks communicate across zones.
 
     Args:

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ffplan.fabric.routing.dragonfly_spread import GroupTraffic, best_mixture
-from ffplan.fabric.routing.keys import hashed
-from ffplan.fabric.routing.routing import Routes
-from ffplan.fabric.wiring.dragonfly_links import global_port
+from ffplan.fabric.routing.dragonfly_spread import _best_mixture, _GroupTraffic
+from ffplan.fabric.routing.keys import _hashed
+from ffplan.fabric.routing.routing import _Routes
+from ffplan.fabric.wiring.dragonfly_links import _global_port
 
 if TYPE_CHECKING:
     from ffplan.base.array_math import Bools, Floats, Ints
@@ -27,7 +27,7 @@ HOPS = 7
 """Most links on a path: the ends, and local, global, local, global, local."""
 
 
-class DragonflyRouting:
+class _DragonflyRouting:
     """Routes flows over the planes of a healthy dragonfly."""
 
     kinds: tuple[str, ...] = ("static", "ecmp", "valiant", "adaptive")
@@ -80,7 +80,9 @@ class DragonflyRouting:
 
     def _exit(self, here: Ints, there: Ints, turn: Ints) -> Ints:
         """Return the router of group `here` that holds link `turn` to group `there`."""
-        router: Ints = here * self.shape.routers + global_port(self.shape, here, there, turn) // self.shape.global_links
+        router: Ints = (
+            here * self.shape.routers + _global_port(self.shape, here, there, turn) // self.shape.global_links
+        )
         return router
 
     def _leg(self, start: Ints, group: Ints, key: Ints) -> tuple[Ints, Ints]:
@@ -90,7 +92,7 @@ class DragonflyRouting:
         links = np.stack([self._local(start, out), self._global(here, group, turn)], axis=1)
         return links, self._exit(group, here, turn)
 
-    def paths(self, src: Ints, dst: Ints, seed: int | None = None, *, detour: bool = False) -> Routes:
+    def paths(self, src: Ints, dst: Ints, seed: int | None = None, *, detour: bool = False) -> _Routes:
         """Return the path of each flow.
 
         Args:
@@ -105,11 +107,11 @@ class DragonflyRouting:
         position, end = self.router[src].astype(np.int64), self.router[dst].astype(np.int64)
         here, there = position // a, end // a
         # static tables know the destination alone, so all three legs share one key
-        keys = [self.rank[dst] if seed is None else hashed(src, dst, seed, level) for level in range(3)]
+        keys = [self.rank[dst] if seed is None else _hashed(src, dst, seed, level) for level in range(3)]
         far = here != there
         if detour and g > 2:
             # level 3: independent of the hashes 0 to 2 that choose links
-            third = hashed(src, dst, seed or 0, 3) % (g - 2)
+            third = _hashed(src, dst, seed or 0, 3) % (g - 2)
             low, high = np.minimum(here, there), np.maximum(here, there)
             # skip both groups of the flow, the lower first, so all others are equally likely
             third = third + (third >= low)
@@ -124,14 +126,14 @@ class DragonflyRouting:
         links[:, 0], links[:, -1] = 2 * src, 2 * dst + 1
         links[:, 1:-1] = np.where(inner >= 0, inner + first, -1)
         links[~reached] = -1
-        return Routes(links, reached)
+        return _Routes(links, reached)
 
-    def _spread(self, traffic: list[GroupTraffic], ends: Floats) -> Floats:
+    def _spread(self, traffic: list[_GroupTraffic], ends: Floats) -> Floats:
         """Return loads of traffic given plane by plane, with the bytes that its endpoints send and receive."""
         load = np.zeros(2 * len(self.fabric.network.links))
         load[: len(ends)] = ends
         for part, sent in zip(self.fabric.dragonflies, traffic, strict=True):
-            inner = best_mixture(sent)
+            inner = _best_mixture(sent)
             load[2 * part.first_link : 2 * part.first_link + len(inner)] = inner
         return load
 
@@ -142,7 +144,7 @@ class DragonflyRouting:
         for plane in range(planes):
             rows = self.plane[src] == plane
             traffic.append(
-                GroupTraffic.of_flows(self.shape, self.router[src[rows]], self.router[dst[rows]], nbytes[rows])
+                _GroupTraffic.of_flows(self.shape, self.router[src[rows]], self.router[dst[rows]], nbytes[rows])
             )
         ends = np.bincount(2 * src, weights=nbytes, minlength=2 * count)
         return self._spread(traffic, ends + np.bincount(2 * dst + 1, weights=nbytes, minlength=2 * count))
@@ -164,7 +166,7 @@ class DragonflyRouting:
         traffic = []
         for plane in range(self.fabric.planes):
             routers = self.router[member & (self.plane == plane)]
-            traffic.append(GroupTraffic.all_to_all(self.shape, np.bincount(routers, minlength=count), nbytes))
+            traffic.append(_GroupTraffic.all_to_all(self.shape, np.bincount(routers, minlength=count), nbytes))
         sent = np.where(member, nbytes * (size[self.plane] - 1), 0.0)
         # every member receives as much as it sends
         return self._spread(traffic, np.repeat(sent, 2))

@@ -9,15 +9,15 @@ import numpy as np
 
 from ffplan.base.array_math import Floats, Ints
 from ffplan.base.record import record
-from ffplan.fabric.sizing.dragonfly import DragonflyShape
-from ffplan.fabric.wiring.dragonfly_links import global_port
+from ffplan.fabric.sizing.dragonfly import _DragonflyShape
+from ffplan.fabric.wiring.dragonfly_links import _global_port
 
 
 @record
-class GroupTraffic:
+class _GroupTraffic:
     """Traffic of one plane [byte]."""
 
-    shape: DragonflyShape
+    shape: _DragonflyShape
     out: Floats
     """From each router to each other group, shape (groups, routers, groups)."""
     back: Floats
@@ -26,7 +26,7 @@ class GroupTraffic:
     """Between routers of one group, shape (groups, routers, routers)."""
 
     @classmethod
-    def of_flows(cls, shape: DragonflyShape, src: Ints, dst: Ints, nbytes: Floats) -> GroupTraffic:
+    def of_flows(cls, shape: _DragonflyShape, src: Ints, dst: Ints, nbytes: Floats) -> _GroupTraffic:
         """Return the traffic of flows between routers, numbered through the plane.
 
         Args:
@@ -44,7 +44,7 @@ class GroupTraffic:
         return cls(shape, out.reshape(g, a, g), back.reshape(g, a, g), inside.reshape(g, a, a))
 
     @classmethod
-    def all_to_all(cls, shape: DragonflyShape, members: Ints, nbytes: float) -> GroupTraffic:
+    def all_to_all(cls, shape: _DragonflyShape, members: Ints, nbytes: float) -> _GroupTraffic:
         """Return the traffic when every member sends to every other.
 
         Args:
@@ -57,18 +57,18 @@ class GroupTraffic:
         return cls(shape, links, links, nbytes * count[:, :, None] * count[:, None, :])
 
 
-def _holders(shape: DragonflyShape) -> Floats:
+def _holders(shape: _DragonflyShape) -> Floats:
     """Return the fraction of the links of two groups that each router holds, shape (groups, routers, groups)."""
     g, a, h, links = shape.groups, shape.routers, shape.global_links, shape.pair_links
     here, there, turn = (array.ravel() for array in np.indices((g, g, links)))
     apart = here != there
-    router = global_port(shape, here, there, turn)[apart] // h
+    router = _global_port(shape, here, there, turn)[apart] // h
     cell = (here[apart] * a + router) * g + there[apart]
     held: Floats = np.bincount(cell, minlength=g * a * g).reshape(g, a, g) / links
     return held
 
 
-def _vector(shape: DragonflyShape, local: Floats, between: Floats) -> Floats:
+def _vector(shape: _DragonflyShape, local: Floats, between: Floats) -> Floats:
     """Return loads by directed link: of routers (groups, routers, routers), then of groups (groups, groups)."""
     first, second = np.triu_indices(shape.routers, 1)
     low, high = np.triu_indices(shape.groups, 1)
@@ -77,7 +77,7 @@ def _vector(shape: DragonflyShape, local: Floats, between: Floats) -> Floats:
     return np.concatenate([inside, np.repeat(across, shape.pair_links, axis=0).ravel()])
 
 
-def minimal_loads(traffic: GroupTraffic) -> Floats:
+def _minimal_loads(traffic: _GroupTraffic) -> Floats:
     """Return the bytes on every directed link between routers when all links of two groups share their traffic.
 
     Args:
@@ -94,7 +94,7 @@ def minimal_loads(traffic: GroupTraffic) -> Floats:
     return _vector(traffic.shape, local, traffic.out.sum(axis=1))
 
 
-def valiant_loads(traffic: GroupTraffic) -> Floats:
+def _valiant_loads(traffic: _GroupTraffic) -> Floats:
     """Return the same when traffic between groups passes each of the others in equal parts.
 
     Args:
@@ -109,7 +109,7 @@ def valiant_loads(traffic: GroupTraffic) -> Floats:
     """
     shape, g = traffic.shape, traffic.shape.groups
     if g < 3:
-        return minimal_loads(traffic)
+        return _minimal_loads(traffic)
     held, parts = _holders(shape), g - 2
     groups = np.arange(g)
     out = (traffic.out.sum(axis=2, keepdims=True) - traffic.out) / parts
@@ -127,7 +127,7 @@ def valiant_loads(traffic: GroupTraffic) -> Floats:
     return _vector(shape, local, between)
 
 
-def best_mixture(traffic: GroupTraffic) -> Floats:
+def _best_mixture(traffic: _GroupTraffic) -> Floats:
     """Return the loads with the fraction of detours that leaves the least on the busiest link.
 
     Equation:
@@ -136,7 +136,7 @@ def best_mixture(traffic: GroupTraffic) -> Floats:
     Source:
         Ideal of adaptive routing that mixes minimal and Valiant paths (UGAL), Kim et al., ISCA 2008, section 4.
     """
-    short, long = minimal_loads(traffic), valiant_loads(traffic)
+    short, long = _minimal_loads(traffic), _valiant_loads(traffic)
     low, high = 0.0, 1.0
     for _ in range(50):
         # the maximum of lines is convex: the slope of the busiest link says which half holds the minimum

@@ -9,9 +9,9 @@ import numpy as np
 from ffplan.base.array_math import Ints
 from ffplan.base.record import record
 from ffplan.fabric.routing import traffic
-from ffplan.fabric.routing.double_binary_tree import crossing_pairs, double_binary_tree, joined_trees
+from ffplan.fabric.routing.double_binary_tree import _crossing_pairs, _double_binary_tree, _joined_trees
 from ffplan.fabric.routing.link_loads import flow_loads
-from ffplan.fabric.routing.rank_order import in_order
+from ffplan.fabric.routing.rank_order import _in_order
 
 if TYPE_CHECKING:
     from ffplan.base.array_math import Floats
@@ -43,7 +43,7 @@ class JobNodes:
 
 def all_nodes(design: ResolvedDesign, fabric: WiredFabric) -> Ints:
     """Return the endpoints of every node that jobs run on, shape (nodes, rails)."""
-    return traffic.ports_of(fabric.network.endpoints, list(design.job_groups))
+    return traffic._ports_of(fabric.network.endpoints, list(design.job_groups))
 
 
 def pick_job(
@@ -63,7 +63,7 @@ def pick_job(
     every = all_nodes(design, fabric)
     if nodes is not None and nodes > len(every):
         raise StudyError(f"{nodes:,} nodes are more than the {len(every):,} that jobs run on")
-    rows = in_order(fabric.network, every, order, seed)[: nodes or len(every)]
+    rows = _in_order(fabric.network, every, order, seed)[: nodes or len(every)]
     if len(rows) < least:
         raise StudyError("a job needs two nodes or more")
     ports = every[rows]
@@ -80,9 +80,9 @@ def tree_of(job: JobNodes, kind: str) -> Ints:
     changes = int((np.diff(job.zone) != 0).sum())
     # ranks that come back to a zone form no run that a tree of its own could cover
     if kind == "library-tree" or changes >= len(np.unique(job.zone)):
-        return double_binary_tree(ranks)
+        return _double_binary_tree(ranks)
     edges = np.flatnonzero(np.diff(job.zone)) + 1
-    return joined_trees(np.diff(np.concatenate([[0], edges, [ranks]])).tolist())
+    return _joined_trees(np.diff(np.concatenate([[0], edges, [ranks]])).tolist())
 
 
 def flows_of(
@@ -120,7 +120,7 @@ def flows_of(
         columns = [job.ports[:, rail : rail + 1] for rail in range(job.ports.shape[1])]
         if len(columns) * len(job.ports) ** 2 > MOST_FLOWS:
             raise StudyError(f"more than {MOST_FLOWS:,} flows would be listed one by one; use fewer nodes")
-        parts = [traffic.one_by_one(column, e.plane, nbytes / len(columns)) for column in columns]
+        parts = [traffic._one_by_one(column, e.plane, nbytes / len(columns)) for column in columns]
         columns_of = [[getattr(part, name) for part in parts] for name in ("src", "dst", "nbytes")]
         return traffic.Flows(*(np.concatenate(column) for column in columns_of))
     if job.ports.size**2 > MOST_FLOWS:
@@ -128,10 +128,10 @@ def flows_of(
             f"all-to-all among {job.ports.size:,} endpoints has more than {MOST_FLOWS:,} flows; with this routing they "
             "are listed one by one: use fewer nodes, or static or adaptive routing on a healthy fabric"
         )
-    return traffic.one_by_one(job.ports, e.plane, nbytes / job.ports.shape[1])
+    return traffic._one_by_one(job.ports, e.plane, nbytes / job.ports.shape[1])
 
 
-def check_kind(router: Routing, routing: str) -> None:
+def _check_kind(router: Routing, routing: str) -> None:
     """Refuse a kind of routing that the fabric does not have.
 
     Raises:
@@ -152,7 +152,7 @@ def loads_of(router: Routing, flows: traffic.Flows, routing: str, seed: int) -> 
     Raises:
         StudyError: if the fabric has no such routing.
     """
-    check_kind(router, routing)
+    _check_kind(router, routing)
     if routing != "adaptive":
         hashed = None if routing == "static" else seed
         return flow_loads(router, flows.src, flows.dst, flows.nbytes, hashed, detour=routing == "valiant")
@@ -161,7 +161,7 @@ def loads_of(router: Routing, flows: traffic.Flows, routing: str, seed: int) -> 
     return load, int((~reached & (flows.src != flows.dst)).sum())
 
 
-def counted_all_to_all(router: Routing, job: JobNodes, nbytes: float, routing: str) -> tuple[Floats, int] | None:
+def _counted_all_to_all(router: Routing, job: JobNodes, nbytes: float, routing: str) -> tuple[Floats, int] | None:
     """Return the loads of all-to-all among the endpoints of a job without listing its flows, and the flows not reached.
 
     Args:
@@ -196,13 +196,13 @@ def loads_for(
     Raises:
         StudyError: as `flows_of` and `loads_of` do.
     """
-    check_kind(router, routing)
+    _check_kind(router, routing)
     if kind in ("all-to-all", "rail-all-to-all"):
         rails = job.ports.shape[1] if kind == "rail-all-to-all" else 1
         parts = [JobNodes(job.ports[:, rail::rails], job.zone) for rail in range(rails)]
         load, lost = np.zeros(2 * len(router.fabric.network.links)), 0
         for part in parts:
-            counted = counted_all_to_all(router, part, nbytes / rails, routing)
+            counted = _counted_all_to_all(router, part, nbytes / rails, routing)
             if counted is None:
                 break
             load += counted[0]
@@ -217,5 +217,5 @@ def pairs_across_zones(job: JobNodes, kind: str) -> int | None:
     ranks = len(job.ports)
     if kind == "ring":
         # a ring is written as a tree whose parent is the next rank
-        return crossing_pairs(((np.arange(ranks) + 1) % ranks)[None], job.zone)
-    return crossing_pairs(tree_of(job, kind), job.zone) if kind in ("tree", "library-tree") else None
+        return _crossing_pairs(((np.arange(ranks) + 1) % ranks)[None], job.zone)
+    return _crossing_pairs(tree_of(job, kind), job.zone) if kind in ("tree", "library-tree") else None

@@ -18,7 +18,7 @@ class Keys:
     trunk: Ints
 
 
-def splitmix(value: Ints) -> Ints:
+def _splitmix(value: Ints) -> Ints:
     """Return well-mixed 64-bit hashes [1] of unsigned integers, any shape (Steele, Lea, Flood, OOPSLA 2014)."""
     with np.errstate(over="ignore"):
         z = value.astype(np.uint64) + np.uint64(0x9E3779B97F4A7C15)
@@ -27,7 +27,7 @@ def splitmix(value: Ints) -> Ints:
         return z ^ (z >> np.uint64(31))
 
 
-def hashed(src: Ints, dst: Ints, seed: int, level: int) -> Ints:
+def _hashed(src: Ints, dst: Ints, seed: int, level: int) -> Ints:
     """Return hashes [1] of flows for one level of choices, not negative, shape (flows,)."""
-    mixed = splitmix(splitmix(src) ^ (dst.astype(np.uint64) << np.uint64(20)) ^ np.uint64(seed * 8 + level))
+    mixed = _splitmix(_splitmix(src) ^ (dst.astype(np.uint64) << np.uint64(20)) ^ np.uint64(seed * 8 + level))
     return (mixed >> np.uint64(1)).astype(np.int64)

@@ -20,7 +20,7 @@ BATCH = 500_000
 
 
 @record
-class Outcome:
+class _Outcome:
     """Times of traffic on a fabric."""
 
     time_s: float
@@ -70,7 +70,7 @@ def link_times(network: Network, load: Floats) -> Floats:
     return times
 
 
-def outcome(network: Network, load: Floats) -> Outcome:
+def outcome(network: Network, load: Floats) -> _Outcome:
     """Return the time of traffic, and of a fabric without contention.
 
     Args:
@@ -85,4 +85,4 @@ def outcome(network: Network, load: Floats) -> Outcome:
     time = link_times(network, load)
     # every route uses the links of its endpoints, so none is faster
     ideal = time[network.links.tier == TIERS.index("endpoint")]
-    return Outcome(time_s=float(time.max()), ideal_s=float(ideal.max()))
+    return _Outcome(time_s=float(time.max()), ideal_s=float(ideal.max()))

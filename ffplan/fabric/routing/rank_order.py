@@ -40,7 +40,7 @@ def alternating(network: Network, job: Ints) -> Ints:
     return base[np.lexsort((zone, place))]
 
 
-def in_order(network: Network, job: Ints, order: str, seed: int) -> Ints:
+def _in_order(network: Network, job: Ints, order: str, seed: int) -> Ints:
     """Return the rows of a job in one of ORDERS.
 
     Args:

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ffplan.fabric.routing.keys import Keys, hashed
-from ffplan.fabric.routing.routing import Routes
-from ffplan.fabric.routing.tree_paths import TreePaths
+from ffplan.fabric.routing.keys import Keys, _hashed
+from ffplan.fabric.routing.routing import _Routes
+from ffplan.fabric.routing.tree_paths import _TreePaths
 
 if TYPE_CHECKING:
     from typing import Self
@@ -30,7 +30,7 @@ HOPS = 12
 """Most links on a path: to the leaf, up and down in either zone, between the zones, and from the leaf."""
 
 
-def _way_back(rank: Ints, tree: TreePaths) -> Ints:
+def _way_back(rank: Ints, tree: _TreePaths) -> Ints:
     """Return the keys for the way down from a core: the number of the link that led up, by group, shape (flows,).
 
     A core that takes the links of several groups then leads down by the same group, so that all of its links to a pod
@@ -56,7 +56,7 @@ class Router:
         self.alive: Bools | None = None
         endpoints = fabric.network.endpoints
         self.tree_of = endpoints.plane.astype(np.int64) * fabric.zones + endpoints.zone
-        self.trees = tuple(TreePaths(tree) for tree in fabric.trees)
+        self.trees = tuple(_TreePaths(tree) for tree in fabric.trees)
         first = np.array([tree.first_switch for tree in fabric.trees])
         self.leaf = endpoints.leaf - first[self.tree_of]
         self.rank = np.empty(len(endpoints), np.int64)
@@ -103,12 +103,12 @@ class Router:
             changed[rows] = paths.disturbed(self.leaf[src[rows]], self.leaf[dst[rows]])
         return changed
 
-    def static_keys(self, dst: Ints, tree: TreePaths) -> Keys:
+    def static_keys(self, dst: Ints, tree: _TreePaths) -> Keys:
         """Return the keys of destination-modulo routing: the rank of the destination in its tree."""
         rank, u = self.rank[dst], max(1, tree.uplinks)
         return Keys(rank, rank // u, _way_back(rank, tree), rank)
 
-    def paths(self, src: Ints, dst: Ints, seed: int | None = None, *, detour: bool = False) -> Routes:
+    def paths(self, src: Ints, dst: Ints, seed: int | None = None, *, detour: bool = False) -> _Routes:
         """Return the path of each flow.
 
         Args:
@@ -130,7 +130,7 @@ class Router:
             rows = np.flatnonzero(pair == value)
             self._between(start, end, rows, src=src[rows], dst=dst[rows], seed=seed, links=links, reached=reached)
         links[~reached] = -1
-        return Routes(links, reached)
+        return _Routes(links, reached)
 
     def _between(
         self, start: int, end: int, rows: Ints, *, src: Ints, dst: Ints, seed: int | None, links: Ints, reached: Bools
@@ -139,7 +139,7 @@ class Router:
         if seed is None:
             keys = self.static_keys(dst, tree)
         else:
-            keys = Keys(*(hashed(src, dst, seed, level) for level in range(4)))
+            keys = Keys(*(_hashed(src, dst, seed, level) for level in range(4)))
         if start == end:
             steps, ok = tree.steps(self.leaf[src], self.leaf[dst], keys)
             links[rows, 1:5] = steps
@@ -160,7 +160,7 @@ class Router:
         links[rows, 7:11] = second
         reached[rows] &= ok_first & ok_second
 
-    def across_keys(self, keys: Keys, tree: TreePaths) -> Keys:
+    def across_keys(self, keys: Keys, tree: _TreePaths) -> Keys:
         """Return keys for the way through either zone: flows that share a link between zones must not share an uplink
         too."""
         leaf = keys.leaf + keys.leaf // max(1, len(tree.trunk_links))

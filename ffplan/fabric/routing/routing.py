@@ -15,7 +15,7 @@ ROUTING = ("static", "ecmp", "valiant", "adaptive")
 
 
 @record
-class Routes:
+class _Routes:
     """Paths of flows."""
 
     links: Ints
@@ -32,7 +32,7 @@ class Routing(Protocol):
     kinds: tuple[str, ...]
     """Kinds of ROUTING that the family has."""
 
-    def paths(self, src: Ints, dst: Ints, seed: int | None = None, *, detour: bool = False) -> Routes:
+    def paths(self, src: Ints, dst: Ints, seed: int | None = None, *, detour: bool = False) -> _Routes:
         """Return the path of each flow.
 
         Args:

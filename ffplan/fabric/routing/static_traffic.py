@@ -23,7 +23,7 @@ EXACT_BITS = 53
 """Bits of a whole number that a float holds [1]."""
 
 
-def countable(flows: Flows) -> bool:
+def _countable(flows: Flows) -> bool:
     """Return whether all flows have equal bytes whose sums are free of rounding in any order."""
     if not len(flows):
         return False
@@ -43,7 +43,7 @@ class _Routed:
     """True if a flow does not arrive, shape (flows,)."""
 
 
-class StaticTraffic:
+class _StaticTraffic:
     """Equal flows, and their loads on the links of the whole or the degraded fabric."""
 
     def __init__(self, router: Router, flows: Flows) -> None:

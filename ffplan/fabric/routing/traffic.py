@@ -14,7 +14,7 @@ from ffplan.base.array_math import Floats, Ints
 from ffplan.base.record import record
 
 if TYPE_CHECKING:
-    from ffplan.fabric.wiring.network import EndpointTable
+    from ffplan.fabric.wiring.network import _EndpointTable
 
 
 @record
@@ -29,7 +29,7 @@ class Flows:
         return len(self.src)
 
 
-def ports_of(endpoints: EndpointTable, groups: list[int]) -> Ints:
+def _ports_of(endpoints: _EndpointTable, groups: list[int]) -> Ints:
     """Return the endpoints of every node of some groups, shape (nodes, ports), ports in the order of the NICs.
 
     Args:
@@ -139,7 +139,7 @@ def incast(compute: Ints, storage: Ints, zone: Ints, plane: Ints, nbytes: float)
     return Flows(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
 
 
-def one_by_one(job: Ints, plane: Ints, nbytes: float) -> Flows:
+def _one_by_one(job: Ints, plane: Ints, nbytes: float) -> Flows:
     """Return an all-to-all flow by flow, for fabrics where its loads cannot be counted.
 
     Args:

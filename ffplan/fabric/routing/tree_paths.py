@@ -21,7 +21,7 @@ CHUNK = 1 << 22
 """Most cells of a table of choices held at once."""
 
 
-def pick(mask: Bools, key: Ints) -> tuple[Ints, Bools]:
+def _pick(mask: Bools, key: Ints) -> tuple[Ints, Bools]:
     """Return the (key modulo count)-th true column of each row, and whether there is any.
 
     Args:
@@ -39,7 +39,7 @@ def pick(mask: Bools, key: Ints) -> tuple[Ints, Bools]:
     return column, count > 0
 
 
-class TreePaths:
+class _TreePaths:
     """Tables of one tree for routing."""
 
     def __init__(self, wired: WiredTree) -> None:
@@ -225,12 +225,12 @@ class TreePaths:
         share = self._groups(dst)
         # only uplinks of the same spine lead to where the flow comes down
         same_spine = np.arange(self.uplinks)[None, :] // share[:, None] == (group[gone] // share)[:, None]
-        taken[gone], _ = pick(same_spine & self.leaf_alive[dst], key[gone])
+        taken[gone], _ = _pick(same_spine & self.leaf_alive[dst], key[gone])
         return taken
 
     def _in_pod(self, rows: Ints, src: Ints, dst: Ints, keys: Keys, steps: Ints, *, ok: Bools, hurt: bool) -> None:
         if hurt:
-            group, joined = pick(self.leaf_alive[src] & self.spine_reaches(dst), keys.leaf[rows])
+            group, joined = _pick(self.leaf_alive[src] & self.spine_reaches(dst), keys.leaf[rows])
             ok[rows] = joined
         else:
             group = keys.leaf[rows] % self.uplinks
@@ -324,8 +324,8 @@ class TreePaths:
             up, members = self.row_of(pod, group, np.where(exists, link, 0)), np.flatnonzero(here == pod)
             usable[members] = exists & self.core_link_alive[up] & reach[members][:, self.core[up]]
         # an uplink of another group leads on too, where both groups share a spine
-        chosen, leads_up = pick((self.spine_reaches(start) & usable.any(axis=2))[pair], keys.leaf[rows])
-        t, _ = pick(usable[pair, chosen], keys.spine[rows])
+        chosen, leads_up = _pick((self.spine_reaches(start) & usable.any(axis=2))[pair], keys.leaf[rows])
+        t, _ = _pick(usable[pair, chosen], keys.spine[rows])
         taken = self.row_of(here[pair], chosen, t)
         down, leads_down = self._masked_down(self.core[taken], dst, keys.core[rows])
         ok[rows] = leads_up & leads_down
@@ -345,5 +345,5 @@ class TreePaths:
         row = self.down_order[np.where(inside, start[:, None] + place[None, :], 0)]
         reach = self.spine_reaches(dst)
         usable = inside & reach[np.arange(len(dst))[:, None], self.link_group[row]]
-        column, joined = pick(usable, key)
+        column, joined = _pick(usable, key)
         return row[np.arange(len(dst)), column], joined

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ffplan.fabric.routing.adaptive import CutTraffic, adaptive_loads
+from ffplan.fabric.routing.adaptive import _adaptive_loads, _CutTraffic
 from ffplan.fabric.routing.all_to_all import all_to_all_loads
 from ffplan.fabric.routing.router import Router
 
@@ -21,7 +21,7 @@ class TreeRouting(Router):
 
     def spread(self, src: Ints, dst: Ints, nbytes: Floats) -> Floats:
         """Return the bytes on every directed link when flows are spread evenly over every link that leads on."""
-        return adaptive_loads(self, src, dst, nbytes)
+        return _adaptive_loads(self, src, dst, nbytes)
 
     def all_to_all(self, member: Bools, nbytes: float, kind: str) -> Floats | None:
         """Return the loads of all-to-all on healthy trees, static or adaptive; None otherwise.
@@ -36,7 +36,7 @@ class TreeRouting(Router):
         if kind == "static":
             return all_to_all_loads(self, member, nbytes)
         inside = [np.flatnonzero(member & (self.tree_of == number)) for number in range(len(self.trees))]
-        cuts = CutTraffic(self)
+        cuts = _CutTraffic(self)
         cuts.all_to_all(inside, nbytes)
         return cuts.loads()
 

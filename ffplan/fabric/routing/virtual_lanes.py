@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 @record
-class LaneRates:
+class _LaneRates:
     """Rate of each class, as a multiple of its traffic per second."""
 
     alone: tuple[float, float]
@@ -22,7 +22,7 @@ class LaneRates:
     """Rate of each class while both run [1/s]."""
 
 
-def lane_rates(first: Any, second: Any, rate: Any, share: float) -> LaneRates:
+def lane_rates(first: Any, second: Any, rate: Any, share: float) -> _LaneRates:
     """Return the rates of two classes that share links.
 
     On every link a class gets its reserved fraction, and the capacity that the other class leaves unused.
@@ -51,7 +51,7 @@ def lane_rates(first: Any, second: Any, rate: Any, share: float) -> LaneRates:
         if next_first == rate_first and next_second == rate_second:
             break
         rate_first, rate_second = next_first, next_second
-    return LaneRates(alone, (rate_first, rate_second))
+    return _LaneRates(alone, (rate_first, rate_second))
 
 
 def _slowest(rate: Floats, load: Floats) -> float:

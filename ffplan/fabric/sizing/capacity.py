@@ -7,13 +7,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ffplan.fabric.sizing import formulas
-from ffplan.fabric.sizing.endpoints import zone_demand
+from ffplan.fabric.sizing.endpoints import _zone_demand
 
 if TYPE_CHECKING:
     from ffplan.base.errors import Finding
     from ffplan.design.resolved import ResolvedDesign
-    from ffplan.fabric.sizing.endpoints import Demand
-    from ffplan.fabric.sizing.fat_tree import TreeRule
+    from ffplan.fabric.sizing.endpoints import _Demand
+    from ffplan.fabric.sizing.fat_tree import _TreeRule
 
 MOST_RADIX = 1024
 """Ports of the largest switch that is named [1]."""
@@ -30,7 +30,7 @@ def _that_fit(design: ResolvedDesign, room: int) -> str:
     zones, last = range(design.spec.fabric.zones), design.groups[-1].group
 
     def fits(count: int) -> bool:
-        return all(sum(zone_demand(design, zone, count)) <= room for zone in zones)
+        return all(sum(_zone_demand(design, zone, count)) <= room for zone in zones)
 
     low, high = 0, last.count
     while low < high:
@@ -47,7 +47,7 @@ def _joins(design: ResolvedDesign, zones: int) -> bool:
     return trunk is None or zones * trunk.links_per_zone <= trunk.switches * design.radix
 
 
-def _capacity(design: ResolvedDesign, rule: TreeRule, tiers: int, radix: int) -> int:
+def _capacity(design: ResolvedDesign, rule: _TreeRule, tiers: int, radix: int) -> int:
     """Return the capacity of a tree of other tiers or another radix, with the same oversubscription."""
     if radix == rule.radix and rule.tiers > 1:
         return replace(rule, tiers=tiers).capacity
@@ -55,7 +55,7 @@ def _capacity(design: ResolvedDesign, rule: TreeRule, tiers: int, radix: int) ->
     return replace(rule, tiers=tiers, radix=radix, uplinks=uplinks).capacity
 
 
-def _that_hold(design: ResolvedDesign, rule: TreeRule, endpoints: int, trunk: int) -> str:
+def _that_hold(design: ResolvedDesign, rule: _TreeRule, endpoints: int, trunk: int) -> str:
     """Name changes of the fabric that would hold the endpoints."""
     options = []
     for tiers in range(rule.tiers + 1, 4):
@@ -78,8 +78,8 @@ def _that_hold(design: ResolvedDesign, rule: TreeRule, endpoints: int, trunk: in
     return ", or ".join(options)
 
 
-def capacity_finding(
-    design: ResolvedDesign, rule: TreeRule, needs: Demand, zone: int, ports: int, trunk: int
+def _capacity_finding(
+    design: ResolvedDesign, rule: _TreeRule, needs: _Demand, zone: int, ports: int, trunk: int
 ) -> Finding:
     """Return the finding for a zone that needs more ports than its tree has.
 
@@ -116,7 +116,7 @@ def capacity_finding(
     )
 
 
-def interzone_finding(design: ResolvedDesign, rule: TreeRule) -> Finding:
+def _interzone_finding(design: ResolvedDesign, rule: _TreeRule) -> Finding:
     """Return the finding for inter-zone switches with too few ports."""
     trunk = design.spec.fabric.inter_zone
     assert trunk is not None
@@ -133,7 +133,7 @@ def interzone_finding(design: ResolvedDesign, rule: TreeRule) -> Finding:
     )
 
 
-def rails_finding(design: ResolvedDesign, rule: TreeRule, leaves: int) -> Finding:
+def _rails_finding(design: ResolvedDesign, rule: _TreeRule, leaves: int) -> Finding:
     """Return the finding for scalable units with more leaves than the tree can have."""
     most = rule.capacity // rule.downlinks
     return design.document.finding(

@@ -13,7 +13,7 @@ from ffplan.base.record import record
 
 
 @record
-class DragonflyShape:
+class _DragonflyShape:
     """The dragonfly of one plane."""
 
     groups: int
@@ -33,7 +33,7 @@ class DragonflyShape:
         return self.routers * self.endpoints
 
 
-def dragonfly_shape(radix: Any) -> tuple[Any, Any, Any]:
+def _dragonfly_shape(radix: Any) -> tuple[Any, Any, Any]:
     """Return (p, a, h) of a balanced dragonfly: endpoints and global links of a router, routers of a group.
 
     Args:
@@ -50,7 +50,7 @@ def dragonfly_shape(radix: Any) -> tuple[Any, Any, Any]:
     return p, 2 * p, p
 
 
-def dragonfly_capacity(radix: Any) -> Any:
+def _dragonfly_capacity(radix: Any) -> Any:
     """Return the most endpoints of a balanced dragonfly.
 
     Args:
@@ -62,12 +62,12 @@ def dragonfly_capacity(radix: Any) -> Any:
     Source:
         [1] section 3.1.
     """
-    p, a, h = dragonfly_shape(radix)
+    p, a, h = _dragonfly_shape(radix)
     capacity: Any = a * p * (a * h + 1)
     return capacity
 
 
-def dragonfly_global_links(groups: Any, radix: Any) -> Any:
+def _dragonfly_global_links(groups: Any, radix: Any) -> Any:
     """Return the links between groups, equally many for each pair of groups.
 
     Args:
@@ -80,7 +80,7 @@ def dragonfly_global_links(groups: Any, radix: Any) -> Any:
     Source:
         Derived from [1]: a group has a h global ports; with a h + 1 groups one link joins each pair.
     """
-    _, a, h = dragonfly_shape(radix)
+    _, a, h = _dragonfly_shape(radix)
     return groups * (groups - 1) // 2 * (a * h // (groups - 1))
 
 
@@ -97,7 +97,7 @@ def dragonfly_groups(endpoints: Any, radix: Any) -> Any:
     Source:
         [1] section 3.1.
     """
-    p, a, _ = dragonfly_shape(radix)
+    p, a, _ = _dragonfly_shape(radix)
     return maximum(2, ceil_div(endpoints, a * p))
 
 
@@ -128,7 +128,7 @@ def dragonfly_bisection(groups: Any, pair_links: Any, routers: Any, link_rate: A
     return minimum(endpoint_bandwidth / 2, links * link_rate)
 
 
-def dragonfly_taper(shape_ports: Any, endpoint_rate: Any, links: Any, link_rate: Any) -> Any:
+def _dragonfly_taper(shape_ports: Any, endpoint_rate: Any, links: Any, link_rate: Any) -> Any:
     """Return the bandwidth of the endpoints of a full group over the bandwidth of its global links.
 
     Args:

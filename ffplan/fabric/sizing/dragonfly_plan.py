@@ -7,27 +7,27 @@ from typing import TYPE_CHECKING
 from ffplan.base.array_math import ceil_div
 from ffplan.base.errors import InputError
 from ffplan.fabric.sizing.dragonfly import (
-    DragonflyShape,
+    _dragonfly_capacity,
+    _dragonfly_global_links,
+    _dragonfly_shape,
+    _dragonfly_taper,
+    _DragonflyShape,
     dragonfly_bisection,
-    dragonfly_capacity,
-    dragonfly_global_links,
     dragonfly_groups,
-    dragonfly_shape,
-    dragonfly_taper,
 )
-from ffplan.fabric.sizing.endpoints import demand
-from ffplan.fabric.sizing.leaf_fill import parts_between
-from ffplan.fabric.sizing.plan import FabricPlan, port_rate
+from ffplan.fabric.sizing.endpoints import _demand
+from ffplan.fabric.sizing.leaf_fill import _parts_between
+from ffplan.fabric.sizing.plan import FabricPlan, _port_rate
 
 if TYPE_CHECKING:
     from ffplan.base.errors import Finding
     from ffplan.design.resolved import ResolvedDesign
-    from ffplan.fabric.sizing.endpoints import Demand
+    from ffplan.fabric.sizing.endpoints import _Demand
 
 
 def _too_small(design: ResolvedDesign, ports: int, capacity: int) -> Finding:
     radix = design.radix
-    while radix < 1024 and dragonfly_capacity(radix) < ports:
+    while radix < 1024 and _dragonfly_capacity(radix) < ports:
         radix += 1
     where = f" on each of {design.planes} planes" if design.planes > 1 else ""
     return design.document.finding(
@@ -39,7 +39,7 @@ def _too_small(design: ResolvedDesign, ports: int, capacity: int) -> Finding:
     )
 
 
-def _ports(design: ResolvedDesign, needs: Demand) -> int:
+def _ports(design: ResolvedDesign, needs: _Demand) -> int:
     """Return the endpoint ports to build in a plane.
 
     Raises:
@@ -56,34 +56,34 @@ def _ports(design: ResolvedDesign, needs: Demand) -> int:
             )
         )
     ports = max(needed, ceil_div(points or 0, design.planes))
-    capacity = int(dragonfly_capacity(design.radix))
+    capacity = int(_dragonfly_capacity(design.radix))
     if ports > capacity:
         raise InputError(_too_small(design, ports, capacity))
     return int(ports)
 
 
-def _shape(design: ResolvedDesign, ports: int) -> DragonflyShape:
+def _shape(design: ResolvedDesign, ports: int) -> _DragonflyShape:
     """Return the fewest groups that hold some endpoint ports."""
-    p, a, h = dragonfly_shape(design.radix)
+    p, a, h = _dragonfly_shape(design.radix)
     groups = int(dragonfly_groups(ports, design.radix))
-    return DragonflyShape(groups=groups, endpoints=p, routers=a, global_links=h, pair_links=a * h // (groups - 1))
+    return _DragonflyShape(groups=groups, endpoints=p, routers=a, global_links=h, pair_links=a * h // (groups - 1))
 
 
-def plan_dragonfly(design: ResolvedDesign) -> FabricPlan:
+def _plan_dragonfly(design: ResolvedDesign) -> FabricPlan:
     """Return the balanced dragonfly that the design needs: as few groups as hold its endpoints.
 
     Raises:
         InputError: for too many endpoints, or NICs that cannot be dealt evenly over planes.
     """
-    needs = demand(design)
+    needs = _demand(design)
     ports, planes, breakout = _ports(design, needs), design.planes, design.spec.fabric.breakout
     shape = _shape(design, ports)
     groups, a, p = shape.groups, shape.routers, shape.endpoints
-    between = int(dragonfly_global_links(groups, design.radix))
+    between = int(_dragonfly_global_links(groups, design.radix))
     endpoints, local = needs.totals[0], groups * a * (a - 1) // 2
     # endpoints fill router after router; a split port serves endpoints of one router
     full, rest = divmod(endpoints, p)
-    rates = [port_rate(design, group) for group in design.groups]
+    rates = [_port_rate(design, group) for group in design.groups]
     bandwidth = sum(n * rate for n, rate in zip(needs.by_zone[0], rates, strict=True))
     rate, laid = design.link_gbyte_s, planes * (local + between)
     return FabricPlan(
@@ -95,7 +95,7 @@ def plan_dragonfly(design: ResolvedDesign) -> FabricPlan:
         uplinks=0,
         downlinks=p,
         pod_leaves=a,
-        port_gbyte_s=port_rate(design, design.compute),
+        port_gbyte_s=_port_rate(design, design.compute),
         link_gbyte_s=rate,
         endpoints=planes * endpoints,
         endpoints_per_zone=needs.totals,
@@ -106,8 +106,8 @@ def plan_dragonfly(design: ResolvedDesign) -> FabricPlan:
         breakout=breakout,
         endpoint_cables=planes * (full * ceil_div(p, breakout) + ceil_div(rest, breakout)),
         inter_switch_cables=laid,
-        inter_switch_parts=parts_between(design, laid, planes * local, planes * between),
-        oversubscription=float(dragonfly_taper(shape.group_ports, max(rates), shape.pair_links * (groups - 1), rate)),
+        inter_switch_parts=_parts_between(design, laid, planes * local, planes * between),
+        oversubscription=float(_dragonfly_taper(shape.group_ports, max(rates), shape.pair_links * (groups - 1), rate)),
         zone_oversubscription=None,
         bisection_gbyte_s=planes * float(dragonfly_bisection(groups, shape.pair_links, a, rate, bandwidth)),
         dragonfly=shape,

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 @record
-class Demand:
+class _Demand:
     """Endpoint ports that nodes need in one plane, by zone."""
 
     by_zone: tuple[tuple[int, ...], ...]
@@ -26,7 +26,7 @@ class Demand:
         return tuple(sum(groups) for groups in self.by_zone)
 
 
-def deal(count: int, parts: int, index: int, start: int) -> int:
+def _deal(count: int, parts: int, index: int, start: int) -> int:
     """Return the number of `count` things that part `index` gets when they are dealt in turn, from part `start` on."""
     # the remainder goes to the parts from `start` on, one each
     return count // parts + ((index - start) % parts < count % parts)
@@ -43,7 +43,7 @@ def rails_of(design: ResolvedDesign, group: ResolvedGroup) -> int:
     return max(1, ports_per_plane(design, group) // zones)
 
 
-def zone_demand(design: ResolvedDesign, zone: int, last: int | None = None) -> tuple[int, ...]:
+def _zone_demand(design: ResolvedDesign, zone: int, last: int | None = None) -> tuple[int, ...]:
     """Return the ports that each group needs in one zone of one plane; groups are dealt in turn.
 
     Args:
@@ -58,13 +58,13 @@ def zone_demand(design: ResolvedDesign, zone: int, last: int | None = None) -> t
         if group.group.zones == "every":
             ports.append(count * (per_plane // zones))
         else:
-            ports.append(deal(count, zones, zone, start) * per_plane)
+            ports.append(_deal(count, zones, zone, start) * per_plane)
             # the next group goes on where this one ended, so that zones differ by one node at most
             start += count
     return tuple(ports)
 
 
-def nic_faults(design: ResolvedDesign) -> list[Finding]:
+def _nic_faults(design: ResolvedDesign) -> list[Finding]:
     """Return a fault for every node group whose NICs planes or zones cannot share evenly."""
     fabric = design.spec.fabric
     faults = []
@@ -104,20 +104,20 @@ def nic_faults(design: ResolvedDesign) -> list[Finding]:
     return faults
 
 
-def zone_demands(design: ResolvedDesign) -> Demand:
+def _zone_demands(design: ResolvedDesign) -> _Demand:
     """Return the endpoint ports that nodes need in each zone of one plane, unchecked."""
-    return Demand(tuple(zone_demand(design, zone) for zone in range(design.spec.fabric.zones)))
+    return _Demand(tuple(_zone_demand(design, zone) for zone in range(design.spec.fabric.zones)))
 
 
-def demand(design: ResolvedDesign) -> Demand:
+def _demand(design: ResolvedDesign) -> _Demand:
     """Return the endpoint ports that nodes need in each zone of one plane.
 
     Raises:
         InputError: if NICs cannot be dealt evenly over planes or zones.
     """
-    faults = nic_faults(design)
+    faults = _nic_faults(design)
     fabric = design.spec.fabric
-    if not faults and min(sum(zone_demand(design, zone)) for zone in range(fabric.zones)) == 0:
+    if not faults and min(sum(_zone_demand(design, zone)) for zone in range(fabric.zones)) == 0:
         faults.append(
             design.document.finding(
                 "fabric-divisibility",
@@ -128,4 +128,4 @@ def demand(design: ResolvedDesign) -> Demand:
         )
     if faults:
         raise InputError(*faults)
-    return zone_demands(design)
+    return _zone_demands(design)

@@ -15,10 +15,15 @@ from ffplan.base.array_math import ceil_div, minimum
 from ffplan.base.formatting import plural
 from ffplan.base.record import record
 from ffplan.design.rails import shared_rails
-from ffplan.fabric.sizing.dragonfly import dragonfly_capacity, dragonfly_global_links, dragonfly_groups, dragonfly_shape
-from ffplan.fabric.sizing.fat_tree import Tree, TreeRule, build_tree, uplink_choices
+from ffplan.fabric.sizing.dragonfly import (
+    _dragonfly_capacity,
+    _dragonfly_global_links,
+    _dragonfly_shape,
+    dragonfly_groups,
+)
+from ffplan.fabric.sizing.fat_tree import Tree, _build_tree, _TreeRule, _uplink_choices
 from ffplan.fabric.sizing.formulas import leaf_uplinks, rail_leaves
-from ffplan.fabric.sizing.slim_fly import delta_of, prime_power, router_degree
+from ffplan.fabric.sizing.slim_fly import _delta_of, _prime_power, _router_degree
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -77,7 +82,7 @@ class Candidate:
 class _Sizer:
     """Sizes one kind of tree: the fewest switches that hold some endpoints within the ratio."""
 
-    base: TreeRule
+    base: _TreeRule
     """The rule with the fewest uplinks, which holds the most endpoints."""
     ratio: float
     units: bool
@@ -90,18 +95,18 @@ class _Sizer:
         # whole units alone: a leaf for each rail, or none
         return most // (rule.rails * rule.downlinks) * rule.rails * rule.downlinks if self.units else most
 
-    def _build(self, rule: TreeRule, endpoints: int) -> Tree | None:
+    def _build(self, rule: _TreeRule, endpoints: int) -> Tree | None:
         leaves = None
         if self.units:
             nodes = ceil_div(endpoints, rule.rails)
             leaves = int(rail_leaves(nodes, rule.downlinks, rule.rails, endpoints, rule.downlinks))
         if max(endpoints, (leaves or 0) * rule.downlinks) > rule.capacity:
             return None
-        return build_tree(rule, endpoints, leaves)
+        return _build_tree(rule, endpoints, leaves)
 
     def tree(self, endpoints: int) -> Tree | None:
         """Return the tree with the fewest switches; None if no tree holds the endpoints."""
-        built = [self._build(rule, endpoints) for rule in uplink_choices(self.base, self.ratio)]
+        built = [self._build(rule, endpoints) for rule in _uplink_choices(self.base, self.ratio)]
         trees = [tree for tree in built if tree is not None]
         return min(trees, key=lambda tree: (tree.switches, tree.rule.uplinks)) if trees else None
 
@@ -110,7 +115,7 @@ def _sizer(ask: Request, tiers: int, rails: int, *, split: int = 1, units: bool 
     radix = ask.radix * split
     uplinks = int(leaf_uplinks(radix, ask.ratio)) if tiers > 1 else 0
     return _Sizer(
-        TreeRule(tiers=tiers, radix=radix, uplinks=uplinks, rails=rails, core_policy=ask.core_policy), ask.ratio, units
+        _TreeRule(tiers=tiers, radix=radix, uplinks=uplinks, rails=rails, core_policy=ask.core_policy), ask.ratio, units
     )
 
 
@@ -142,13 +147,13 @@ def _trees(family: str, copies: int, per_tree: int, sizer: _Sizer, note: str = "
     )
 
 
-def fat_trees(ask: Request) -> Iterator[Candidate | str]:
+def _fat_trees(ask: Request) -> Iterator[Candidate | str]:
     """Yield fat trees of the requested tiers, or the text of a tree that is too small."""
     for tiers in ask.tiers:
         yield _trees(f"fat-tree, {TREE_WORDS[tiers]}", 1, ask.endpoints, _sizer(ask, tiers, ask.rails))
 
 
-def rail_trees(ask: Request) -> Iterator[Candidate | str]:
+def _rail_trees(ask: Request) -> Iterator[Candidate | str]:
     """Yield rail-optimised and rail-only trees for nodes with several NICs."""
     if ask.rails < 2:
         return
@@ -189,7 +194,7 @@ def _rails_on_switches(ask: Request, nodes: int) -> Candidate:
     )
 
 
-def plane_trees(ask: Request) -> Iterator[Candidate | str]:
+def _plane_trees(ask: Request) -> Iterator[Candidate | str]:
     """Yield two-tier planes: one NIC per plane, and each NIC with a port in every plane of split switches."""
     for planes in ask.planes:
         if ask.rails % planes:
@@ -230,8 +235,8 @@ def _striped(name: str, planes: int, ask: Request) -> Candidate | str:
 
 def dragonfly(ask: Request) -> Iterator[Candidate | str]:
     """Yield a balanced dragonfly."""
-    p, a, h = dragonfly_shape(ask.radix)
-    capacity = int(dragonfly_capacity(ask.radix))
+    p, a, h = _dragonfly_shape(ask.radix)
+    capacity = int(_dragonfly_capacity(ask.radix))
     if p < 1 or ask.endpoints > capacity:
         yield f"dragonfly: {capacity:,}"
         return
@@ -241,7 +246,7 @@ def dragonfly(ask: Request) -> Iterator[Candidate | str]:
         return int(count * a)
 
     # a full mesh inside each group, then the global links
-    links = groups * a * (a - 1) // 2 + int(dragonfly_global_links(groups, ask.radix))
+    links = groups * a * (a - 1) // 2 + int(_dragonfly_global_links(groups, ask.radix))
     # a group's a h global ports reach that many others, one link each
     more = groups + 1 <= a * h + 1
     yield Candidate(
@@ -262,7 +267,7 @@ def dragonfly(ask: Request) -> Iterator[Candidate | str]:
     )
 
 
-def slim_fly_counts(q: int, delta: int) -> tuple[int, int, int, int]:
+def _slim_fly_counts(q: int, delta: int) -> tuple[int, int, int, int]:
     """Return (routers, endpoints of a router, endpoints, links between routers) of a full Slim Fly.
 
     Args:
@@ -277,7 +282,7 @@ def slim_fly_counts(q: int, delta: int) -> tuple[int, int, int, int]:
         no such graph exists.
     """
     routers = 2 * q * q
-    degree = router_degree(q, delta)
+    degree = _router_degree(q, delta)
     per_router = ceil_div(degree, 2)
     return routers, per_router, per_router * routers, routers * degree // 2
 
@@ -286,24 +291,24 @@ def _slim_fly_sizes(radix: int) -> list[tuple[int, int]]:
     """Return (q, delta) of every Slim Fly whose routers have ports enough."""
     sizes = []
     for q in range(3, radix):
-        delta = delta_of(q)
-        if delta is not None and router_degree(q, delta) + ceil_div(router_degree(q, delta), 2) <= radix:
+        delta = _delta_of(q)
+        if delta is not None and _router_degree(q, delta) + ceil_div(_router_degree(q, delta), 2) <= radix:
             sizes.append((q, delta))
     return sizes
 
 
-def slim_fly(ask: Request) -> Iterator[Candidate | str]:
+def _slim_fly(ask: Request) -> Iterator[Candidate | str]:
     """Yield the smallest Slim Fly that holds the endpoints, from a real graph if one exists."""
     sizes = _slim_fly_sizes(ask.radix)
-    holding = [size for size in sizes if slim_fly_counts(*size)[2] >= ask.endpoints]
-    real = [size for size in holding if prime_power(size[0])]
+    holding = [size for size in sizes if _slim_fly_counts(*size)[2] >= ask.endpoints]
+    real = [size for size in holding if _prime_power(size[0])]
     if not holding:
-        yield f"slim-fly: {max((slim_fly_counts(*size)[2] for size in sizes), default=0):,}"
+        yield f"slim-fly: {max((_slim_fly_counts(*size)[2] for size in sizes), default=0):,}"
         return
     # sizes rise with q, so the first is the smallest
     chosen = (real or holding)[0]
     q, delta = chosen
-    routers, per_router, _, links = slim_fly_counts(q, delta)
+    routers, per_router, _, links = _slim_fly_counts(q, delta)
     used = minimum(per_router, max(1, ceil_div(ask.endpoints, routers)))
     later = [size for size in (real or holding) if size[0] > q]
     note = f"q = {q}, {used} of {per_router} endpoints on each router"
@@ -312,7 +317,7 @@ def slim_fly(ask: Request) -> Iterator[Candidate | str]:
     yield Candidate(
         family="slim-fly",
         endpoints=used * routers,
-        capacity=max(slim_fly_counts(*size)[2] for size in sizes),
+        capacity=max(_slim_fly_counts(*size)[2] for size in sizes),
         leaf=0,
         spine=0,
         core=0,
@@ -320,19 +325,19 @@ def slim_fly(ask: Request) -> Iterator[Candidate | str]:
         inter_switch_links=links,
         # any two routers are at most two links, so three routers, apart
         diameter=3,
-        next_endpoints=slim_fly_counts(*later[0])[2] if later else None,
-        next_switches=slim_fly_counts(*later[0])[0] if later else None,
+        next_endpoints=_slim_fly_counts(*later[0])[2] if later else None,
+        next_switches=_slim_fly_counts(*later[0])[0] if later else None,
         note=note,
         endpoint_links=ask.endpoints,
     )
 
 
 FAMILIES: tuple[Callable[[Request], Iterator[Candidate | str]], ...] = (
-    fat_trees,
-    rail_trees,
-    plane_trees,
+    _fat_trees,
+    _rail_trees,
+    _plane_trees,
     dragonfly,
-    slim_fly,
+    _slim_fly,
 )
 
 

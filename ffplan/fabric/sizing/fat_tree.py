@@ -14,7 +14,7 @@ from ffplan.fabric.sizing import formulas
 
 
 @record
-class TreeRule:
+class _TreeRule:
     """The rule that all trees of a fabric share."""
 
     tiers: int
@@ -77,7 +77,7 @@ class TreeRule:
         if self.spine_up is not None:
             return self.spine_up // max(self.uplinks // self.full_spines, 1)
         set_aside = self.spine_ports - self.pod_leaves
-        return whole(formulas.spine_uplinks(self.spine_ports, set_aside, self.spine_ratio))
+        return whole(formulas._spine_uplinks(self.spine_ports, set_aside, self.spine_ratio))
 
     @property
     def full_spines(self) -> int:
@@ -96,7 +96,7 @@ class TreeRule:
         """Most endpoint ports of one tree."""
         # the top tier fans out by all of its ports: nothing is above it
         top = {1: self.radix, 2: self.pod_leaves}.get(self.tiers, self.core_ports)
-        return whole(formulas.tree_capacity(self.tiers, top, self.downlinks, self.pod_leaves))
+        return whole(formulas._tree_capacity(self.tiers, top, self.downlinks, self.pod_leaves))
 
 
 @record
@@ -113,7 +113,7 @@ class Pod:
 class Tree:
     """Switches and links of one fat tree."""
 
-    rule: TreeRule
+    rule: _TreeRule
     endpoints: int
     leaf: int
     leaf_ports: int
@@ -138,7 +138,7 @@ class Tree:
         return self.leaf + self.spine + self.core
 
 
-def _shared_cores(rule: TreeRule, pod: Pod, last: Pod, pods: int) -> Any:
+def _shared_cores(rule: _TreeRule, pod: Pod, last: Pod, pods: int) -> Any:
     """Return the cores of a tree with a smaller last pod: whole groups of both kinds of spines share them if possible.
 
     A core serves m groups, m being the largest divisor of the groups of every spine. Group by group, m = 1, remains if
@@ -154,7 +154,7 @@ def _shared_cores(rule: TreeRule, pod: Pod, last: Pod, pods: int) -> Any:
     return choose(even, merged, apart)
 
 
-def _cores(rule: TreeRule, endpoints: int, pod: Pod, last: Pod | None, *, pods: int, spines: int, links: int) -> int:
+def _cores(rule: _TreeRule, endpoints: int, pod: Pod, last: Pod | None, *, pods: int, spines: int, links: int) -> int:
     """Return the cores above the pods, `pods` of them full: equal pods share them spine by spine."""
     # no policy can have fewer cores than its links need ports
     fewest = whole(formulas.core_minimal(links, rule.core_ports))
@@ -183,7 +183,7 @@ def _cores(rule: TreeRule, endpoints: int, pod: Pod, last: Pod | None, *, pods: 
     return maximum(fewest, minimum(most, whole(cores)))
 
 
-def uplink_choices(rule: TreeRule, ratio: float, least_downlinks: int = 1) -> list[TreeRule]:
+def _uplink_choices(rule: _TreeRule, ratio: float, least_downlinks: int = 1) -> list[_TreeRule]:
     """Return the rules to choose from for a leaf: from the fewest uplinks that keep the ratio up to half its ports.
 
     Where spines must divide the uplinks, 44 can need far fewer switches than 43. Without oversubscription, or where
@@ -196,11 +196,11 @@ def uplink_choices(rule: TreeRule, ratio: float, least_downlinks: int = 1) -> li
     """
     if rule.tiers == 1 or ratio <= 1 or rule.leaf_down is not None:
         return [rule]
-    step, most = uplink_range(rule, least_downlinks)
+    step, most = _uplink_range(rule, least_downlinks)
     return [replace(rule, uplinks=uplinks) for uplinks in range(rule.uplinks, max(most, rule.uplinks) + 1, step)]
 
 
-def uplink_range(rule: TreeRule, least_downlinks: int) -> tuple[int, int]:
+def _uplink_range(rule: _TreeRule, least_downlinks: int) -> tuple[int, int]:
     """Return the step of the uplinks to choose from, whole ports where the two splits differ, and the most of them.
 
     Args:
@@ -213,7 +213,7 @@ def uplink_range(rule: TreeRule, least_downlinks: int) -> tuple[int, int]:
     return up, min(ports // 2, ports - ceil_div(least_downlinks, down)) * up
 
 
-def build_tree(rule: TreeRule, endpoints: int, leaves: int | None = None) -> Tree:
+def _build_tree(rule: _TreeRule, endpoints: int, leaves: int | None = None) -> Tree:
     """Return the tree that holds `endpoints` endpoint ports.
 
     Args:
@@ -230,7 +230,7 @@ def build_tree(rule: TreeRule, endpoints: int, leaves: int | None = None) -> Tre
     return Tree(rule=rule, endpoints=endpoints, leaf=leaf, leaf_spine=links, leaf_ports=leaf * rule.downlinks, **counts)
 
 
-def _two_tiers(rule: TreeRule, leaf: int) -> dict[str, Any]:
+def _two_tiers(rule: _TreeRule, leaf: int) -> dict[str, Any]:
     """Return the part of a two-tier tree above its leaves: one pod without links upwards."""
     links = leaf * rule.uplinks
     spine = rule.spines or whole(formulas.two_tier_spines(leaf, rule.uplinks, rule.pod_leaves))
@@ -243,7 +243,7 @@ def _two_tiers(rule: TreeRule, leaf: int) -> dict[str, Any]:
     }
 
 
-def _pod_spines(rule: TreeRule, leaves: int, up: int, *, full: bool) -> int:
+def _pod_spines(rule: _TreeRule, leaves: int, up: int, *, full: bool) -> int:
     """Return the spines of a pod of some leaves, with `up` links to cores of each of its groups."""
     if rule.spines is not None:
         return rule.spines
@@ -255,7 +255,7 @@ def _pod_spines(rule: TreeRule, leaves: int, up: int, *, full: bool) -> int:
     return maximum(fewest, whole(formulas.two_tier_spines(leaves, rule.uplinks, rule.spine_down)))
 
 
-def _three_tiers(rule: TreeRule, leaf: int, endpoints: int) -> dict[str, Any]:
+def _three_tiers(rule: _TreeRule, leaf: int, endpoints: int) -> dict[str, Any]:
     """Return the part of a three-tier tree above its leaves: full pods, the partial pod, cores."""
     k, u, half, up = rule.spine_ports, rule.uplinks, rule.pod_leaves, rule.spine_uplinks
     pods, rest = divmod(leaf, half)

@@ -35,7 +35,7 @@ def leaf_uplinks(radix: Number, oversubscription: Number) -> Number:
     return minimum(maximum(round_up(radix / (1 + oversubscription)), 1), radix - 1)
 
 
-def uplinks_of(downlinks: Number, down_split: Number, up_split: Number, oversubscription: Number) -> Number:
+def _uplinks_of(downlinks: Number, down_split: Number, up_split: Number, oversubscription: Number) -> Number:
     """Return the uplinks of a leaf with a given number of downlinks, for ports split differently each way.
 
     Args:
@@ -116,7 +116,7 @@ def two_tier_spines(leaves: Number, uplinks: Number, radix: Number) -> Number:
     return smallest_divisor_at_least(uplinks, ceil_div(leaves * uplinks, radix))
 
 
-def spine_uplinks(radix: Number, uplinks: Number, oversubscription: Number) -> Number:
+def _spine_uplinks(radix: Number, uplinks: Number, oversubscription: Number) -> Number:
     """Return the uplinks U of a full spine switch in a three-tier tree.
 
     Args:
@@ -236,7 +236,7 @@ def core_equal_stripe(spines: Number, pod_spines: Number, spine_up: Number, radi
     return groups * smallest_divisor_at_least(spine_up, ceil_div(pods * spine_up, radix))
 
 
-def tree_capacity(tiers: int, radix: Number, downlinks: Number, pod_leaves: Number) -> Number:
+def _tree_capacity(tiers: int, radix: Number, downlinks: Number, pod_leaves: Number) -> Number:
     """Return the capacity of one tree in endpoint ports.
 
     Args:
@@ -263,7 +263,7 @@ def tree_capacity(tiers: int, radix: Number, downlinks: Number, pod_leaves: Numb
     raise ValueError(f"a fat tree of {tiers} tiers is not modelled")
 
 
-def leaf_cut(leaves: Number, endpoints: Number, endpoint_rate: Number, uplinks: Number, link_rate: Number) -> Number:
+def _leaf_cut(leaves: Number, endpoints: Number, endpoint_rate: Number, uplinks: Number, link_rate: Number) -> Number:
     """Return the bandwidth out of equally filled leaves.
 
     Args:
@@ -305,7 +305,7 @@ def tree_bisection(endpoint_bandwidth: Number, tier_links: Number, link_rate: Nu
     return minimum(endpoint_bandwidth, tier_links * link_rate) / 2
 
 
-def zone_bisection(
+def _zone_bisection(
     zones: Number, links_per_zone: Number, link_rate: Number, endpoint_bandwidth: Number, zone_cut: Number
 ) -> Number:
     """Return the bandwidth across the worst even split of several zones joined by a few links.

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 from ffplan.base.array_math import ceil_div, maximum, minimum, whole
 from ffplan.fabric.sizing.endpoints import rails_of
-from ffplan.fabric.sizing.leaf_fill import railed, unit_leaves, unit_nodes
+from ffplan.fabric.sizing.leaf_fill import _railed, _unit_leaves, _unit_nodes
 
 if TYPE_CHECKING:
     from ffplan.design.resolved import ResolvedDesign
     from ffplan.fabric.sizing.fat_tree import Tree
 
 
-def evenly_railed(design: ResolvedDesign) -> bool:
+def _evenly_railed(design: ResolvedDesign) -> bool:
     """Return whether every node of a scalable unit fills as many ports of its leaves, and no link between zones takes
     ports among theirs."""
     compute = {rails_of(design, group) for group in design.groups if group.group.role == "compute"}
@@ -23,10 +23,10 @@ def evenly_railed(design: ResolvedDesign) -> bool:
 def countable(design: ResolvedDesign) -> bool:
     """Return whether counts alone give the cables to endpoints; otherwise each port gets a place."""
     fabric = design.spec.fabric
-    return fabric.breakout == 1 or fabric.tiers == 1 or not railed(design) or evenly_railed(design)
+    return fabric.breakout == 1 or fabric.tiers == 1 or not _railed(design) or _evenly_railed(design)
 
 
-def leaf_cables(design: ResolvedDesign, tree: Tree, by_group: tuple[int, ...], zone: int) -> int:
+def _leaf_cables(design: ResolvedDesign, tree: Tree, by_group: tuple[int, ...], zone: int) -> int:
     """Return the whole leaf ports that endpoints of a tree use; each takes one cable, split at its end.
 
     Args:
@@ -37,28 +37,28 @@ def leaf_cables(design: ResolvedDesign, tree: Tree, by_group: tuple[int, ...], z
     breakout = design.spec.fabric.breakout
     if breakout == 1:
         return sum(by_group)
-    if not railed(design) or tree.rule.tiers == 1:
-        packed = packed_cables(sum(by_group), design.trunk_links, tree.leaf, tree.rule.downlinks, breakout)
+    if not _railed(design) or tree.rule.tiers == 1:
+        packed = _packed_cables(sum(by_group), design.trunk_links, tree.leaf, tree.rule.downlinks, breakout)
         return whole(packed)
-    if not evenly_railed(design):
-        from ffplan.fabric.sizing.leaf_ports import leaf_ports  # arrays, which other designs do without
+    if not _evenly_railed(design):
+        from ffplan.fabric.sizing.leaf_ports import _leaf_ports  # arrays, which other designs do without
 
-        return leaf_ports(design, tree, zone).whole_ports(breakout)
+        return _leaf_ports(design, tree, zone).whole_ports(breakout)
     ports = list(zip(by_group, (group.group.role == "compute" for group in design.groups), strict=True))
     compute = sum(count for count, inside in ports if inside)
-    units, rest = divmod(ceil_div(compute, tree.rule.rails), unit_nodes(design, tree.rule))
-    leaves, per_leaf = unit_leaves(design, tree.rule), design.rails_per_leaf
+    units, rest = divmod(ceil_div(compute, tree.rule.rails), _unit_nodes(design, tree.rule))
+    leaves, per_leaf = _unit_leaves(design, tree.rule), design.rails_per_leaf
     partial = leaves * minimum(rest, 1)
     filled = [
-        (units * leaves, unit_nodes(design, tree.rule) * per_leaf),
+        (units * leaves, _unit_nodes(design, tree.rule) * per_leaf),
         (partial, rest * per_leaf),
         (tree.leaf - units * leaves - partial, 0),
     ]
     others = sum(count for count, inside in ports if not inside)
-    return whole(railed_cables(filled, others, tree.rule.downlinks, breakout))
+    return whole(_railed_cables(filled, others, tree.rule.downlinks, breakout))
 
 
-def packed_cables(endpoints: Any, trunks: Any, leaves: Any, downlinks: Any, breakout: int) -> Any:
+def _packed_cables(endpoints: Any, trunks: Any, leaves: Any, downlinks: Any, breakout: int) -> Any:
     """Return the whole leaf ports in use by endpoints that fill leaf after leaf.
 
     Args:
@@ -82,7 +82,7 @@ def packed_cables(endpoints: Any, trunks: Any, leaves: Any, downlinks: Any, brea
     return (full - fewer) * most + fewer * least + ceil_div(rest, breakout)
 
 
-def railed_cables(filled: list[tuple[Any, Any]], others: Any, downlinks: Any, breakout: int) -> Any:
+def _railed_cables(filled: list[tuple[Any, Any]], others: Any, downlinks: Any, breakout: int) -> Any:
     """Return the whole leaf ports in use by nodes that fill scalable units, and by others in the free ports.
 
     Args:

@@ -8,8 +8,8 @@ import numpy as np
 
 from ffplan.base.array_math import Floats, Ints
 from ffplan.base.record import record
-from ffplan.fabric.sizing.endpoints import deal, ports_per_plane
-from ffplan.fabric.sizing.leaf_fill import railed, unit_nodes
+from ffplan.fabric.sizing.endpoints import _deal, ports_per_plane
+from ffplan.fabric.sizing.leaf_fill import _railed, _unit_nodes
 
 if TYPE_CHECKING:
     from ffplan.design.resolved import ResolvedDesign
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @record
-class LeafPorts:
+class _LeafPorts:
     """Endpoints of one tree in the order of their wiring, and the leaf ports of its links to other zones."""
 
     group: Ints
@@ -49,8 +49,8 @@ def _members(design: ResolvedDesign, zone: int) -> list[tuple[int, int, int, int
             rails = ports // zones
             rows.append((position, 0, count, zone * rails, rails))
             continue
-        first = sum(deal(count, zones, before, start) for before in range(zone))
-        rows.append((position, first, deal(count, zones, zone, start), 0, ports))
+        first = sum(_deal(count, zones, before, start) for before in range(zone))
+        rows.append((position, first, _deal(count, zones, zone, start), 0, ports))
         start += count
     return rows
 
@@ -65,7 +65,7 @@ def _table(members: list[tuple[int, int, int, int, int]]) -> tuple[Ints, Ints, I
     return np.concatenate(groups), np.concatenate(nodes), np.concatenate(rails)
 
 
-def packed(endpoints: int, trunks: int, leaves: int, downlinks: int) -> tuple[Ints, Ints, Ints, Ints]:
+def _packed(endpoints: int, trunks: int, leaves: int, downlinks: int) -> tuple[Ints, Ints, Ints, Ints]:
     """Return leaf and slot of each endpoint, and of each link to another zone.
 
     Links to other zones are spread evenly over the leaves, on their last downlinks; endpoints fill leaf after leaf.
@@ -88,7 +88,7 @@ def packed(endpoints: int, trunks: int, leaves: int, downlinks: int) -> tuple[In
     return leaf, slot, trunk_leaf, trunk_slot
 
 
-def _railed(tree: Tree, unit: int, shared: int, table: tuple[Ints, Ints, Ints], compute: Ints, trunks: int) -> Any:
+def _rail_ports(tree: Tree, unit: int, shared: int, table: tuple[Ints, Ints, Ints], compute: Ints, trunks: int) -> Any:
     """Return the same for scalable units: rails that share a leaf on leaf s * leaves + rail // shared of unit s, all
     others on the free ports, parts of ports in use first."""
     leaves, downlinks = tree.rule.rails // shared, tree.rule.downlinks
@@ -114,7 +114,7 @@ def _railed(tree: Tree, unit: int, shared: int, table: tuple[Ints, Ints, Ints], 
     return place // downlinks, place % downlinks, trunk // downlinks, trunk % downlinks
 
 
-def leaf_ports(design: ResolvedDesign, tree: Tree, zone: int) -> LeafPorts:
+def _leaf_ports(design: ResolvedDesign, tree: Tree, zone: int) -> _LeafPorts:
     """Return leaf and port of each endpoint in one zone of one plane.
 
     Args:
@@ -125,7 +125,7 @@ def leaf_ports(design: ResolvedDesign, tree: Tree, zone: int) -> LeafPorts:
     members = _members(design, zone)
     group, node, rail = _table(members)
     downlinks = tree.rule.downlinks
-    if railed(design) and tree.rule.tiers > 1:
+    if _railed(design) and tree.rule.tiers > 1:
         compute = [row for row in members if design.groups[row[0]].group.role == "compute"]
         serial = node.copy()
         start = 0
@@ -136,12 +136,12 @@ def leaf_ports(design: ResolvedDesign, tree: Tree, zone: int) -> LeafPorts:
         for position, _, _, first_rail, _ in members:
             local[group == position] -= first_rail
         numbers = np.array([row[0] for row in compute])
-        unit, shared = unit_nodes(design, tree.rule), design.rails_per_leaf
-        placed = _railed(tree, unit, shared, (group, serial, local), numbers, trunks)
+        unit, shared = _unit_nodes(design, tree.rule), design.rails_per_leaf
+        placed = _rail_ports(tree, unit, shared, (group, serial, local), numbers, trunks)
     else:
-        placed = packed(len(node), trunks, tree.leaf, downlinks)
+        placed = _packed(len(node), trunks, tree.leaf, downlinks)
     leaf, slot, trunk_leaf, trunk_slot = placed
-    return LeafPorts(
+    return _LeafPorts(
         group=group,
         node=node,
         rail=rail,
@@ -152,7 +152,7 @@ def leaf_ports(design: ResolvedDesign, tree: Tree, zone: int) -> LeafPorts:
     )
 
 
-def ports_in_plane(design: ResolvedDesign, group: Ints, rail: Ints, plane: int) -> tuple[Ints, Floats]:
+def _ports_in_plane(design: ResolvedDesign, group: Ints, rail: Ints, plane: int) -> tuple[Ints, Floats]:
     """Return the port of each endpoint on its node, and its rate [GB/s], both in the shape of the endpoints.
 
     Args:

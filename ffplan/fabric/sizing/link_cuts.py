@@ -59,7 +59,7 @@ def _middle(plan: FabricPlan, count: int, nodes: Number, apart: Truth) -> LinkCu
     )
 
 
-def tree_cuts(
+def _tree_cuts(
     design: ResolvedDesign, plan: FabricPlan, nodes: Number, zones: Number | None = None
 ) -> tuple[LinkCut, ...]:
     """Return the links that a collective over `nodes` nodes crosses.
@@ -115,7 +115,7 @@ def tree_cuts(
     return tuple(cuts)
 
 
-def dragonfly_cuts(
+def _dragonfly_cuts(
     design: ResolvedDesign,
     plan: FabricPlan,
     nodes: Number,

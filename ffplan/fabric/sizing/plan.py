@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ffplan.base.record import record
-from ffplan.fabric.sizing.dragonfly import DragonflyShape
+from ffplan.fabric.sizing.dragonfly import _DragonflyShape
 from ffplan.fabric.sizing.fat_tree import Tree
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ class FabricPlan:
     bisection_gbyte_s: float
     trees: tuple[Tree, ...] = ()
     """The tree of each zone of one plane; planes are equal."""
-    dragonfly: DragonflyShape | None = None
+    dragonfly: _DragonflyShape | None = None
     """The dragonfly of one plane; planes are equal."""
 
     @property
@@ -72,7 +72,7 @@ class FabricPlan:
         return next(iter(self.spare_by_role.values()))
 
 
-def port_rate(design: ResolvedDesign, group: ResolvedGroup) -> float:
+def _port_rate(design: ResolvedDesign, group: ResolvedGroup) -> float:
     """Return the rate of an endpoint port of the group, one direction, mean over its NICs [GB/s]."""
     rates = group.nic_rates(design.port_gbyte_s, design.stripes)
     return sum(rates) / len(rates) / design.stripes if rates else 0.0

@@ -11,7 +11,7 @@ realisation of the graphs of McKay-Miller-Širáň", J. Combin. Theory B 90 (200
 from __future__ import annotations
 
 
-def prime_power(q: int) -> tuple[int, int] | None:
+def _prime_power(q: int) -> tuple[int, int] | None:
     """Return (p, m) with q = p^m and p prime, or None.
 
     Args:
@@ -26,7 +26,7 @@ def prime_power(q: int) -> tuple[int, int] | None:
     return None
 
 
-def delta_of(q: int) -> int | None:
+def _delta_of(q: int) -> int | None:
     """Return delta with q = 4 w + delta and delta in -1, 0, 1, or None.
 
     Args:
@@ -35,7 +35,7 @@ def delta_of(q: int) -> int | None:
     return {0: 0, 1: 1, 3: -1}.get(q % 4)
 
 
-def router_degree(q: int, delta: int) -> int:
+def _router_degree(q: int, delta: int) -> int:
     """Return the links of a router to others.
 
     Args:

@@ -9,7 +9,7 @@ from ffplan.base.errors import InputError
 from ffplan.base.formatting import plural
 from ffplan.base.record import record
 from ffplan.design.schema import CorePolicy
-from ffplan.fabric.sizing.tree_plan import plan_trees
+from ffplan.fabric.sizing.tree_plan import _plan_trees
 
 if TYPE_CHECKING:
     from ffplan.design.resolved import ResolvedDesign
@@ -21,7 +21,7 @@ EVEN = "equal-stripe"
 
 
 @record
-class EvenChange:
+class _EvenChange:
     """A change of a design that joins its spines and cores evenly."""
 
     fields: str
@@ -72,10 +72,10 @@ def switches_by_policy(design: ResolvedDesign) -> dict[str, int]:
     fabric = design.spec.fabric
     if fabric.family == "dragonfly" or fabric.tiers < 3:
         return {}
-    return {policy: plan_trees(_with(design, core_policy=policy)).switches for policy in get_args(CorePolicy)}
+    return {policy: _plan_trees(_with(design, core_policy=policy)).switches for policy in get_args(CorePolicy)}
 
 
-def even_change(design: ResolvedDesign, plan: FabricPlan) -> EvenChange | None:
+def even_change(design: ResolvedDesign, plan: FabricPlan) -> _EvenChange | None:
     """Return the smallest change that joins spines and cores evenly: the policy, then whole pods; None if both fail.
 
     Args:
@@ -88,12 +88,12 @@ def even_change(design: ResolvedDesign, plan: FabricPlan) -> EvenChange | None:
     # whole pods cost access points, so they come second
     for fields in ({"core_policy": EVEN}, {"core_policy": EVEN, "access_points": points}):
         try:
-            even = plan_trees(_with(design, **fields))
+            even = _plan_trees(_with(design, **fields))
         except InputError:
             continue
         if not uneven(even):
             written = " and ".join(f"`{name}: {value}`" for name, value in fields.items())
-            return EvenChange(written, even.switches)
+            return _EvenChange(written, even.switches)
     return None
 
 
@@ -128,7 +128,7 @@ def striping_notes(design: ResolvedDesign) -> tuple[str, ...]:
     totals = switches_by_policy(design)
     if not totals:
         return ()
-    plan, notes = plan_trees(design), []
+    plan, notes = _plan_trees(design), []
     why = uneven(plan)
     if why:
         change = even_change(design, plan)

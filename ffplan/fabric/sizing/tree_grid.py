@@ -12,10 +12,10 @@ import numpy as np
 
 from ffplan.base.array_math import maximum, minimum
 from ffplan.base.errors import InputError
-from ffplan.fabric.sizing.endpoints import nic_faults, zone_demands
-from ffplan.fabric.sizing.fat_tree import Tree, TreeRule, build_tree, uplink_range
-from ffplan.fabric.sizing.leaf_fill import leaves_of, railed
-from ffplan.fabric.sizing.tree_plan import SizedTrees, assemble, base_rule, provisioned
+from ffplan.fabric.sizing.endpoints import _nic_faults, _zone_demands
+from ffplan.fabric.sizing.fat_tree import Tree, _build_tree, _TreeRule, _uplink_range
+from ffplan.fabric.sizing.leaf_fill import _leaves_of, _railed
+from ffplan.fabric.sizing.tree_plan import _assemble, _provisioned, _SizedTrees, base_rule
 
 if TYPE_CHECKING:
     from ffplan.base.array_math import Bools, Ints, Number
@@ -23,32 +23,32 @@ if TYPE_CHECKING:
     from ffplan.fabric.sizing.plan import FabricPlan
 
 
-def _trees(design: ResolvedDesign, rule: TreeRule, ports: tuple[int, ...]) -> tuple[list[Tree], Bools]:
+def _trees(design: ResolvedDesign, rule: _TreeRule, ports: tuple[int, ...]) -> tuple[list[Tree], Bools]:
     """Return the tree of each zone, and a mask of designs whose trees all fit; larger trees are cut to fit."""
     most = rule.capacity // rule.downlinks
     trees: list[Tree] = []
     fits: Any = True
     for count in ports:
         size = count + design.trunk_links
-        leaves = leaves_of(design, rule, size)
+        leaves = _leaves_of(design, rule, size)
         if leaves is None:
             leaves = -(-size // rule.downlinks)
         fits = fits & (leaves <= most) & (size <= rule.capacity)
         held = minimum(size, rule.capacity)
         # designs that do not fit are masked, yet their counts must stay within what the formulas accept
         cut = None if rule.tiers == 1 else maximum(minimum(leaves, most), 1)
-        trees.append(build_tree(rule, maximum(held, 1), cut))
+        trees.append(_build_tree(rule, maximum(held, 1), cut))
     return trees, fits
 
 
-def _chosen_rule(design: ResolvedDesign, base: TreeRule, ports: tuple[int, ...], ratio: Number) -> TreeRule:
+def _chosen_rule(design: ResolvedDesign, base: _TreeRule, ports: tuple[int, ...], ratio: Number) -> _TreeRule:
     """Return the rule with the uplinks that need the fewest switches, as `tree_plan.tree_rule` chooses them."""
     if base.tiers == 1 or not bool((np.asarray(ratio) > 1).any()):
         return base
     least, unit = np.asarray(base.uplinks), design.spec.fabric.scalable_unit or 1
     if base.leaf_down is not None:
         return base
-    step, limit = uplink_range(base, unit)
+    step, limit = _uplink_range(base, unit)
     most = max(limit, int(least.max()))
     best: Number = np.inf
     chosen: Ints = least
@@ -86,8 +86,8 @@ def plan_tree_grid(design: ResolvedDesign) -> tuple[FabricPlan, Ints]:
         InputError: for a fault that no values of the arrays can correct.
     """
     fabric = design.spec.fabric
-    needs = zone_demands(design)
-    ports = provisioned(design, needs)
+    needs = _zone_demands(design)
+    ports = _provisioned(design, needs)
     base = base_rule(design)
     rule = _chosen_rule(design, base, ports, fabric.oversubscription)
     trees, fits = _trees(design, rule, ports)
@@ -100,13 +100,13 @@ def plan_tree_grid(design: ResolvedDesign) -> tuple[FabricPlan, Ints]:
 
     refuse(minimum(*needs.totals) <= 0, 2)
     if fabric.tiers > 1:
-        per_leaf = design.rails_per_leaf if railed(design) else 1
+        per_leaf = design.rails_per_leaf if _railed(design) else 1
         refuse((fabric.scalable_unit or 1) * per_leaf > rule.downlinks, 3)
     if fabric.access_points is not None:
         refuse(fabric.access_points < design.planes * sum(needs.totals), 4)
     if fabric.inter_zone and fabric.zones * design.trunk_links > fabric.inter_zone.switches * base.radix:
         refuse(True, 5)
-    return assemble(design, SizedTrees(rule, needs, ports, trees)), why
+    return _assemble(design, _SizedTrees(rule, needs, ports, trees)), why
 
 
 def check_divisible(design: ResolvedDesign) -> None:
@@ -115,6 +115,6 @@ def check_divisible(design: ResolvedDesign) -> None:
     Raises:
         InputError: with a fault for every such node group.
     """
-    faults = nic_faults(design)
+    faults = _nic_faults(design)
     if faults:
         raise InputError(*faults)

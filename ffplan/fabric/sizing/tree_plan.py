@@ -9,31 +9,31 @@ from ffplan.base.errors import InputError
 from ffplan.base.formatting import plural
 from ffplan.base.record import record
 from ffplan.fabric.sizing import formulas
-from ffplan.fabric.sizing.capacity import capacity_finding, interzone_finding, rails_finding
-from ffplan.fabric.sizing.endpoints import Demand, demand, rails_of
-from ffplan.fabric.sizing.fat_tree import Tree, TreeRule, build_tree, uplink_choices
-from ffplan.fabric.sizing.leaf_cables import leaf_cables
+from ffplan.fabric.sizing.capacity import _capacity_finding, _interzone_finding, _rails_finding
+from ffplan.fabric.sizing.endpoints import _Demand, _demand, rails_of
+from ffplan.fabric.sizing.fat_tree import Tree, _build_tree, _TreeRule, _uplink_choices
+from ffplan.fabric.sizing.leaf_cables import _leaf_cables
 from ffplan.fabric.sizing.leaf_fill import (
-    leaf_fill,
-    leaves_of,
-    pair_split,
-    parts_between,
-    railed,
-    tree_cables,
+    _leaf_fill,
+    _leaves_of,
+    _pair_split,
+    _parts_between,
+    _railed,
+    _tree_cables,
 )
-from ffplan.fabric.sizing.plan import FabricPlan, port_rate
+from ffplan.fabric.sizing.plan import FabricPlan, _port_rate
 
 if TYPE_CHECKING:
     from ffplan.base.errors import Finding
     from ffplan.design.resolved import ResolvedDesign
 
 
-def base_rule(design: ResolvedDesign) -> TreeRule:
+def base_rule(design: ResolvedDesign) -> _TreeRule:
     """Return the rule that all trees of the fabric share, with the fewest uplinks that keep the ratio."""
     fabric = design.spec.fabric
     rails = max(rails_of(design, group) for group in design.groups if group.group.role == "compute")
     down, up = fabric.breakout, design.uplink_breakout
-    return TreeRule(
+    return _TreeRule(
         tiers=fabric.tiers,
         radix=design.radix,
         uplinks=_fewest_uplinks(design) if fabric.tiers > 1 else 0,
@@ -63,7 +63,7 @@ def _fewest_uplinks(design: ResolvedDesign) -> int:
         return fabric.leaf.uplinks
     ratio, ports = fabric.oversubscription, int(design.parts.switch.ports.value)
     if fabric.leaf.downlinks is not None:
-        return whole(formulas.uplinks_of(fabric.leaf.downlinks, fabric.breakout, up, ratio))
+        return whole(formulas._uplinks_of(fabric.leaf.downlinks, fabric.breakout, up, ratio))
     if up == fabric.breakout:
         return whole(formulas.leaf_uplinks(design.radix, ratio))
     # different splits: share out whole ports first, then split them
@@ -81,7 +81,7 @@ def _leaf_downlinks(design: ResolvedDesign) -> int | None:
     return design.radix - taken * fabric.breakout
 
 
-def tree_rule(design: ResolvedDesign, ports: tuple[int, ...]) -> TreeRule:
+def _tree_rule(design: ResolvedDesign, ports: tuple[int, ...]) -> _TreeRule:
     """Return the rule that all trees of the design's fabric share.
 
     Args:
@@ -89,22 +89,22 @@ def tree_rule(design: ResolvedDesign, ports: tuple[int, ...]) -> TreeRule:
     """
     fabric, rule = design.spec.fabric, base_rule(design)
 
-    def switches(choice: TreeRule) -> float:
+    def switches(choice: _TreeRule) -> float:
         """Return the switches of all zones; infinite for a choice that does not fit."""
         if choice.spines is not None and choice.uplinks % choice.spines:
             return float("inf")
         needed = [count + design.trunk_links for count in ports]
-        leaves = [leaves_of(design, choice, count) or -(-count // choice.downlinks) for count in needed]
+        leaves = [_leaves_of(design, choice, count) or -(-count // choice.downlinks) for count in needed]
         if max(leaves) * choice.downlinks > choice.capacity:
             return float("inf")
         # switches decide: more uplinks than the ratio needs can divide better among spines
         return sum(tree.switches for tree in _trees(design, choice, ports))
 
-    choices = uplink_choices(rule, fabric.oversubscription, fabric.scalable_unit or 1)
+    choices = _uplink_choices(rule, fabric.oversubscription, fabric.scalable_unit or 1)
     return choices[0] if len(choices) == 1 else min(choices, key=lambda option: (switches(option), option.uplinks))
 
 
-def provisioned(design: ResolvedDesign, needs: Demand) -> tuple[int, ...]:
+def _provisioned(design: ResolvedDesign, needs: _Demand) -> tuple[int, ...]:
     """Return the endpoint ports to build in each zone of one plane."""
     fabric = design.spec.fabric
     trees = fabric.zones * design.planes
@@ -113,24 +113,24 @@ def provisioned(design: ResolvedDesign, needs: Demand) -> tuple[int, ...]:
     return tuple(maximum(total, floor) for total in needs.totals)
 
 
-def _check(design: ResolvedDesign, rule: TreeRule, needs: Demand, ports: tuple[int, ...]) -> None:
+def _check(design: ResolvedDesign, rule: _TreeRule, needs: _Demand, ports: tuple[int, ...]) -> None:
     fabric = design.spec.fabric
     trunk = design.trunk_links
     findings = []
     fullest = max(range(fabric.zones), key=lambda zone: ports[zone])
     if ports[fullest] + trunk > rule.capacity:
-        findings.append(capacity_finding(design, rule, needs, fullest, ports[fullest], trunk))
-    per_leaf = design.rails_per_leaf if railed(design) else 1
+        findings.append(_capacity_finding(design, rule, needs, fullest, ports[fullest], trunk))
+    per_leaf = design.rails_per_leaf if _railed(design) else 1
     unit = (fabric.scalable_unit or 1) * per_leaf
     findings += [*_spine_findings(design, rule), *_ratio_findings(design, rule)]
     if fabric.tiers > 1 and unit > rule.downlinks:
         findings.append(_unit_finding(design, rule, per_leaf))
     elif ports[fullest] + trunk <= rule.capacity:
-        leaves = leaves_of(design, rule, ports[fullest] + trunk)
+        leaves = _leaves_of(design, rule, ports[fullest] + trunk)
         if leaves is not None and leaves * rule.downlinks > rule.capacity:
-            findings.append(rails_finding(design, rule, leaves))
+            findings.append(_rails_finding(design, rule, leaves))
     if fabric.inter_zone and fabric.zones * trunk > fabric.inter_zone.switches * rule.radix:
-        findings.append(interzone_finding(design, rule))
+        findings.append(_interzone_finding(design, rule))
     points = design.planes * sum(needs.totals)
     if fabric.access_points is not None and fabric.access_points < points:
         findings.append(
@@ -145,7 +145,7 @@ def _check(design: ResolvedDesign, rule: TreeRule, needs: Demand, ports: tuple[i
         raise InputError(*findings)
 
 
-def _unit_finding(design: ResolvedDesign, rule: TreeRule, per_leaf: int) -> Finding:
+def _unit_finding(design: ResolvedDesign, rule: _TreeRule, per_leaf: int) -> Finding:
     """Return the finding for a scalable unit that does not fit on its leaves, with `per_leaf` NICs of a node on one."""
     unit, most = design.spec.fabric.scalable_unit or 1, rule.downlinks // per_leaf
     nics = f" with {per_leaf} NICs each" if per_leaf > 1 else ""
@@ -157,7 +157,7 @@ def _unit_finding(design: ResolvedDesign, rule: TreeRule, per_leaf: int) -> Find
     )
 
 
-def _ratio_findings(design: ResolvedDesign, rule: TreeRule) -> list[Finding]:
+def _ratio_findings(design: ResolvedDesign, rule: _TreeRule) -> list[Finding]:
     """Return findings for links that the ratios ask for and the ports beside those given do not hold."""
     fabric, findings = design.spec.fabric, []
     down, up = rule.splits
@@ -189,7 +189,7 @@ def _ratio_findings(design: ResolvedDesign, rule: TreeRule) -> list[Finding]:
     return findings
 
 
-def _spine_findings(design: ResolvedDesign, rule: TreeRule) -> list[Finding]:
+def _spine_findings(design: ResolvedDesign, rule: _TreeRule) -> list[Finding]:
     """Return the finding for a number of spines in a pod that leaves cannot share evenly, or that is too small."""
     count = rule.spines
     if count is None:
@@ -210,33 +210,33 @@ def _spine_findings(design: ResolvedDesign, rule: TreeRule) -> list[Finding]:
 
 
 @record
-class SizedTrees:
+class _SizedTrees:
     """The trees of a plane of the fabric."""
 
-    rule: TreeRule
-    needs: Demand
+    rule: _TreeRule
+    needs: _Demand
     ports: tuple[int, ...]
     """Endpoint ports to build in each zone."""
     trees: list[Tree]
 
 
-def _sized(design: ResolvedDesign) -> SizedTrees:
+def _sized(design: ResolvedDesign) -> _SizedTrees:
     """Return the trees of a plane of the fabric; planes are equal."""
-    needs = demand(design)
-    ports = provisioned(design, needs)
-    rule = tree_rule(design, ports)
+    needs = _demand(design)
+    ports = _provisioned(design, needs)
+    rule = _tree_rule(design, ports)
     _check(design, rule, needs, ports)
-    return SizedTrees(rule, needs, ports, _trees(design, rule, ports))
+    return _SizedTrees(rule, needs, ports, _trees(design, rule, ports))
 
 
-def _trees(design: ResolvedDesign, rule: TreeRule, ports: tuple[int, ...]) -> list[Tree]:
+def _trees(design: ResolvedDesign, rule: _TreeRule, ports: tuple[int, ...]) -> list[Tree]:
     """Return the tree of each zone of one plane; equal zones share one."""
     sizes = {count: count + design.trunk_links for count in sorted(set(ports))}
-    known = {count: build_tree(rule, size, leaves_of(design, rule, size)) for count, size in sizes.items()}
+    known = {count: _build_tree(rule, size, _leaves_of(design, rule, size)) for count, size in sizes.items()}
     return [known[count] for count in ports]
 
 
-def plan_trees(design: ResolvedDesign) -> FabricPlan:
+def _plan_trees(design: ResolvedDesign) -> FabricPlan:
     """Return the trees that the design needs.
 
     Every plane is equal. Each zone is a tree sized for its own endpoints and its links to other zones.
@@ -253,7 +253,7 @@ def plan_trees(design: ResolvedDesign) -> FabricPlan:
         raise InputError(
             design.document.finding("fabric-capacity", ("fabric", "spine", "per_pod"), message, "use more spines")
         )
-    return assemble(design, sized)
+    return _assemble(design, sized)
 
 
 def _tree_cut(design: ResolvedDesign, tree: Tree, zone: tuple[int, ...], leaving: Any, link_rate: float) -> Any:
@@ -267,14 +267,14 @@ def _tree_cut(design: ResolvedDesign, tree: Tree, zone: tuple[int, ...], leaving
     if design.spec.fabric.tiers == 1:
         return formulas.tree_bisection(leaving, tree.narrowest_links, design.parts.switch.rate.value)
     rate, up = leaving / sum(zone), tree.rule.uplinks
-    filled = leaf_fill(design, tree, zone)
+    filled = _leaf_fill(design, tree, zone)
 
     def out_of(first: int) -> Any:
         """Return the bandwidth out of the first leaves [GB/s]."""
         total: Any = 0.0
         for leaves, endpoints in filled:
             count = maximum(minimum(first, leaves), 0)
-            total, first = total + formulas.leaf_cut(count, endpoints, rate, up, link_rate), first - leaves
+            total, first = total + formulas._leaf_cut(count, endpoints, rate, up, link_rate), first - leaves
         return total
 
     # more leaves than any tree has: all of them
@@ -291,12 +291,12 @@ def _tree_cut(design: ResolvedDesign, tree: Tree, zone: tuple[int, ...], leaving
     return formulas.tree_bisection(leaving, tree.narrowest_links, link_rate)
 
 
-def _bisection(design: ResolvedDesign, needs: Demand, trees: list[Tree], link_rate: float) -> float:
+def _bisection(design: ResolvedDesign, needs: _Demand, trees: list[Tree], link_rate: float) -> float:
     """Return the bisection bandwidth of one plane [GB/s]; its zones differ by a node at most, the smallest counts.
 
     Where every compute node is in every zone, the zones carry its traffic in parallel, as planes do.
     """
-    rates = [port_rate(design, group) for group in design.groups]
+    rates = [_port_rate(design, group) for group in design.groups]
     cuts = []
     for zone, tree in zip(needs.by_zone, trees, strict=True):
         bandwidth = sum(n * rate for n, rate in zip(zone, rates, strict=True))
@@ -308,10 +308,10 @@ def _bisection(design: ResolvedDesign, needs: Demand, trees: list[Tree], link_ra
     if design.side_by_side:
         return real(design.spec.fabric.zones * cut)
     trunk_rate = design.trunk_gbyte_s
-    return real(formulas.zone_bisection(design.spec.fabric.zones, design.trunk_links, trunk_rate, smallest, cut))
+    return real(formulas._zone_bisection(design.spec.fabric.zones, design.trunk_links, trunk_rate, smallest, cut))
 
 
-def assemble(design: ResolvedDesign, sized: SizedTrees) -> FabricPlan:
+def _assemble(design: ResolvedDesign, sized: _SizedTrees) -> FabricPlan:
     """Return the counts of a fabric of trees, for one design or for arrays of them.
 
     Args:
@@ -322,11 +322,11 @@ def assemble(design: ResolvedDesign, sized: SizedTrees) -> FabricPlan:
     trunk, trunk_switches = design.trunk_links, fabric.inter_zone.switches if fabric.inter_zone else 0
     planes, zones, k = design.planes, fabric.zones, rule.radix
     endpoints = planes * sum(needs.totals)
-    rate = port_rate(design, design.compute)
+    rate = _port_rate(design, design.compute)
     link_rate = design.link_gbyte_s
     oversubscription: float = 1.0
     if fabric.tiers > 1:
-        fastest = maximum(*(port_rate(design, group) for group in design.groups))
+        fastest = maximum(*(_port_rate(design, group) for group in design.groups))
         oversubscription = real(formulas.bandwidth_oversubscription(rule.downlinks, rule.uplinks, fastest, link_rate))
     links = {
         "endpoint": endpoints,
@@ -334,7 +334,7 @@ def assemble(design: ResolvedDesign, sized: SizedTrees) -> FabricPlan:
         "spine_core": planes * sum(tree.spine_core for tree in trees),
         "interzone": planes * zones * trunk,
     }
-    laid = planes * sum(tree_cables(tree, pair_split(design)) for tree in trees)
+    laid = planes * sum(_tree_cables(tree, _pair_split(design)) for tree in trees)
     return FabricPlan(
         family=fabric.family,
         planes=planes,
@@ -364,9 +364,9 @@ def assemble(design: ResolvedDesign, sized: SizedTrees) -> FabricPlan:
         },
         breakout=fabric.breakout,
         endpoint_cables=planes
-        * sum(leaf_cables(design, tree, needs.by_zone[zone], zone) for zone, tree in enumerate(trees)),
+        * sum(_leaf_cables(design, tree, needs.by_zone[zone], zone) for zone, tree in enumerate(trees)),
         inter_switch_cables=laid + links["interzone"],
-        inter_switch_parts=parts_between(design, laid, links["leaf_spine"], links["spine_core"]) + links["interzone"],
+        inter_switch_parts=_parts_between(design, laid, links["leaf_spine"], links["spine_core"]) + links["interzone"],
         oversubscription=oversubscription,
         zone_oversubscription=maximum(*needs.totals) / trunk if trunk else None,
         bisection_gbyte_s=planes * _bisection(design, needs, trees, link_rate),

@@ -34,7 +34,7 @@ class CableLeg:
     """Number of its link in the network [1]."""
 
 
-def cable_label(names: Names, number: int, count: int) -> str:
+def _cable_label(names: Names, number: int, count: int) -> str:
     """Return the label on both ends of a cable, in every list and inventory, such as `C0041` or `storage-C041`.
 
     Args:
@@ -64,7 +64,7 @@ def cable_legs(network: Network, names: Names, table: CableTable) -> Iterator[Ca
     cables, numbers = table.of_link[order].tolist(), order.tolist()
     for (a, a_port, b, b_port), cable, link in zip(rows, cables, numbers, strict=True):
         yield CableLeg(
-            label=cable_label(names, cable, len(table)),
+            label=_cable_label(names, cable, len(table)),
             lower=end(a, a_port),
             upper=end(b, b_port),
             type=table.types[kinds[cable]],

@@ -10,7 +10,7 @@ from ffplan.base.array_math import Floats, Ints
 from ffplan.base.errors import InputError
 from ffplan.base.record import record
 from ffplan.catalog.parts import Link
-from ffplan.fabric.sizing.leaf_fill import module_splits, pair_split, whole_pairs
+from ffplan.fabric.sizing.leaf_fill import _module_splits, _pair_split, _whole_pairs
 from ffplan.fabric.wiring.floor import Positions, positions
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ class CableTable:
         return len(self.link)
 
 
-def cable_length(
+def _cable_length(
     rows: Any,
     racks: Any,
     units: Any,
@@ -91,7 +91,7 @@ def cable_length(
     return slack + np.where(same_rack, units * UNIT_M, across)
 
 
-def ranked(design: ResolvedDesign) -> tuple[Link, ...]:
+def _ranked(design: ResolvedDesign) -> tuple[Link, ...]:
     """Return the cables to choose from, cheapest first: by price where all are priced, else by medium; then by
     reach."""
     book = design.prices
@@ -112,19 +112,19 @@ def _paired(fabric: WiredFabric, split: int) -> NDArray[np.bool_]:
         tree = wired.tree
         full = tree.full_pods * tree.pod.leaves if tree.pod else 0
         for pod, first, count in ((tree.pod, 0, full), (tree.last_pod, full, tree.leaf - full)):
-            if pod is not None and whole_pairs(tree.rule, pod, split):
+            if pod is not None and _whole_pairs(tree.rule, pod, split):
                 start = wired.first_leaf_spine + first * tree.rule.uplinks
                 paired[start : start + count * tree.rule.uplinks] = True
     return paired
 
 
-def first_of_cables(design: ResolvedDesign, fabric: WiredFabric) -> tuple[Ints, Ints]:
+def _first_of_cables(design: ResolvedDesign, fabric: WiredFabric) -> tuple[Ints, Ints]:
     """Return the number of the first link of each cable, and the cable of each link.
 
     The endpoints on one whole leaf port share a cable that is split at their end. Links between leaf and spine share
     one where all of a pod share whole ports at both ends; otherwise, and further up, each link has its own.
     """
-    k, split, pairs = fabric.network.links, design.spec.fabric.breakout, pair_split(design)
+    k, split, pairs = fabric.network.links, design.spec.fabric.breakout, _pair_split(design)
     if split == pairs == 1:
         every = np.arange(len(k))
         return every, every
@@ -145,13 +145,13 @@ def cables(design: ResolvedDesign, fabric: WiredFabric) -> CableTable:
     Raises:
         InputError: if something does not fit its rack, or no type reaches.
     """
-    link, cable = first_of_cables(design, fabric)
+    link, cable = _first_of_cables(design, fabric)
     tier = fabric.network.links.tier[link]
     floor, place, length = design.spec.floor, None, None
     types: tuple[Link, ...] = (design.parts.endpoint_link, design.parts.inter_switch_link)
     kind = (tier > 0).astype(np.int64)
     if floor is not None:
-        place, types = positions(design, fabric), ranked(design)
+        place, types = positions(design, fabric), _ranked(design)
         length = _lengths(fabric, floor, place, cable)
         kind = _reaching(design, types, tier, length)
     return CableTable(
@@ -170,7 +170,7 @@ def _lengths(fabric: WiredFabric, floor: Floor, place: Positions, cable: Ints) -
     """Return the length to order of each cable [m]; a split one reaches its farthest end."""
     a, b = fabric.network.links.a, fabric.network.links.b
     rows, racks = np.abs(place.row[a] - place.row[b]), np.abs(place.rack[a] - place.rack[b])
-    length = cable_length(
+    length = _cable_length(
         rows,
         racks,
         np.abs(place.unit[a] - place.unit[b]),
@@ -201,7 +201,7 @@ def _reaching(design: ResolvedDesign, types: tuple[Link, ...], tier: Ints, lengt
 def _pieces(design: ResolvedDesign, fabric: WiredFabric, link: Ints, optics: list[bool]) -> Floats:
     """Return the pieces that each cable takes [1]: modules serve whole ports, whichever way their halves lead."""
     tier = fabric.network.links.tier[link]
-    below, above = module_splits(design)
+    below, above = _module_splits(design)
     apart = ~_paired(fabric, below)[link] & np.array(optics)
     split = np.select([(tier == 1) | (tier > 3), tier == 2], [below, above], 1)
     return np.where(apart, 1.0 / split, 1.0)

@@ -13,11 +13,11 @@ import numpy as np
 
 from ffplan.base.array_math import Bools, Ints
 from ffplan.base.record import record
-from ffplan.fabric.sizing.dragonfly import DragonflyShape
+from ffplan.fabric.sizing.dragonfly import _DragonflyShape
 
 
 @record
-class DragonflyLinks:
+class _DragonflyLinks:
     """Links between routers, local ones first; router r of group G is G a + r."""
 
     a: Ints
@@ -28,16 +28,16 @@ class DragonflyLinks:
 
 
 @record
-class WiredDragonfly:
+class _WiredDragonfly:
     """One plane of a wired dragonfly, with the tables that routing needs."""
 
-    shape: DragonflyShape
+    shape: _DragonflyShape
     first_switch: int
     first_link: int
     """Number of its first link between routers: links inside groups by pair of routers, then between groups by pair."""
 
 
-def global_port(shape: DragonflyShape, here: Ints, there: Ints, turn: Ints) -> Ints:
+def _global_port(shape: _DragonflyShape, here: Ints, there: Ints, turn: Ints) -> Ints:
     """Return the global port, numbered through its group, of link `turn` of those between two groups.
 
     Args:
@@ -55,7 +55,7 @@ def global_port(shape: DragonflyShape, here: Ints, there: Ints, turn: Ints) -> I
     return port
 
 
-def dragonfly_links(shape: DragonflyShape) -> DragonflyLinks:
+def _dragonfly_links(shape: _DragonflyShape) -> _DragonflyLinks:
     """Return the links between routers: links inside groups by pair of routers, then between groups by pair."""
     p, a, h, g = shape.endpoints, shape.routers, shape.global_links, shape.groups
     lower, upper = np.triu_indices(a, 1)
@@ -63,9 +63,9 @@ def dragonfly_links(shape: DragonflyShape) -> DragonflyLinks:
     low, high = np.triu_indices(g, 1)
     low, high = np.repeat(low, shape.pair_links), np.repeat(high, shape.pair_links)
     turn = np.tile(np.arange(shape.pair_links), g * (g - 1) // 2)
-    down, up = global_port(shape, low, high, turn), global_port(shape, high, low, turn)
+    down, up = _global_port(shape, low, high, turn), _global_port(shape, high, low, turn)
     local = g * len(lower)
-    return DragonflyLinks(
+    return _DragonflyLinks(
         a=np.concatenate([(first + lower).ravel(), low * a + down // h]),
         # a router skips itself: those above it are one port lower
         a_port=np.concatenate([np.tile(p + upper - 1, g), p + a - 1 + down % h]),

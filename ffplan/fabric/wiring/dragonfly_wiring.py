@@ -9,14 +9,14 @@ import numpy as np
 from ffplan.base.array_math import Ints
 from ffplan.base.record import record
 from ffplan.fabric.sizing.endpoints import ports_per_plane
-from ffplan.fabric.sizing.leaf_ports import ports_in_plane
-from ffplan.fabric.wiring.dragonfly_links import WiredDragonfly, dragonfly_links
-from ffplan.fabric.wiring.network import ROUTER, TIERS, EndpointTable, Network, SwitchTable, join
-from ffplan.fabric.wiring.wiring import WiredFabric, make_links
+from ffplan.fabric.sizing.leaf_ports import _ports_in_plane
+from ffplan.fabric.wiring.dragonfly_links import _dragonfly_links, _WiredDragonfly
+from ffplan.fabric.wiring.network import ROUTER, TIERS, Network, _EndpointTable, _SwitchTable, join
+from ffplan.fabric.wiring.wiring import WiredFabric, _make_links
 
 if TYPE_CHECKING:
     from ffplan.design.resolved import ResolvedDesign
-    from ffplan.fabric.sizing.dragonfly import DragonflyShape
+    from ffplan.fabric.sizing.dragonfly import _DragonflyShape
     from ffplan.fabric.sizing.plan import FabricPlan
 
 INTRA_GROUP, INTER_GROUP = TIERS.index("intra_group"), TIERS.index("inter_group")
@@ -34,7 +34,7 @@ class _Seats:
     slot: Ints
 
 
-def _seats(design: ResolvedDesign, shape: DragonflyShape) -> _Seats:
+def _seats(design: ResolvedDesign, shape: _DragonflyShape) -> _Seats:
     """Fill groups of routers node by node, and inside a group router after router, rail by rail."""
     groups, nodes, rails = [], [], []
     for position, members in enumerate(design.groups):
@@ -56,10 +56,10 @@ def _seats(design: ResolvedDesign, shape: DragonflyShape) -> _Seats:
     )
 
 
-def _switches(shape: DragonflyShape, plane: int) -> SwitchTable:
+def _switches(shape: _DragonflyShape, plane: int) -> _SwitchTable:
     count = shape.groups * shape.routers
     number = np.arange(count, dtype=np.int32)
-    return SwitchTable(
+    return _SwitchTable(
         role=np.full(count, ROUTER, np.int8),
         plane=np.full(count, plane, np.int16),
         zone=np.zeros(count, np.int16),
@@ -76,15 +76,15 @@ def wire_dragonfly(design: ResolvedDesign, plan: FabricPlan) -> WiredFabric:
     """
     shape = plan.dragonfly
     assert shape is not None
-    seats, inside = _seats(design, shape), dragonfly_links(shape)
+    seats, inside = _seats(design, shape), _dragonfly_links(shape)
     routers, planes, count = shape.groups * shape.routers, design.planes, len(seats.node)
     endpoints, ends, between = [], [], []
     for plane in range(planes):
-        port, rate = ports_in_plane(design, seats.group, seats.port, plane)
+        port, rate = _ports_in_plane(design, seats.group, seats.port, plane)
         # endpoints are numbered behind all switches of all planes
         first, device = plane * routers, planes * routers + plane * count + np.arange(count)
         endpoints.append(
-            EndpointTable(
+            _EndpointTable(
                 group=seats.group,
                 node=seats.node,
                 port=port.astype(np.int16),
@@ -94,16 +94,16 @@ def wire_dragonfly(design: ResolvedDesign, plan: FabricPlan) -> WiredFabric:
                 slot=seats.slot,
             )
         )
-        ends.append(make_links(device, np.zeros(count), seats.router + first, seats.slot, tier=0, rate=rate))
+        ends.append(_make_links(device, np.zeros(count), seats.router + first, seats.slot, tier=0, rate=rate))
         tier = np.where(inside.inter_group, INTER_GROUP, INTRA_GROUP)
         between.append(
-            make_links(
+            _make_links(
                 inside.a + first, inside.a_port, inside.b + first, inside.b_port, tier=tier, rate=design.link_gbyte_s
             )
         )
     switches = join([_switches(shape, plane) for plane in range(planes)])
     parts = tuple(
-        WiredDragonfly(
+        _WiredDragonfly(
             shape=shape,
             first_switch=plane * routers,
             first_link=planes * count + plane * len(inside.a),

@@ -8,7 +8,7 @@ import numpy as np
 
 from ffplan.design.networks import SWITCHES
 from ffplan.fabric.wiring.network import INTERZONE, ROLES, ROUTER, Network
-from ffplan.fabric.wiring.printed_ports import PrintedPorts, printed_ports
+from ffplan.fabric.wiring.printed_ports import _printed_ports, _PrintedPorts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,7 +33,7 @@ class Names:
         self.network: Network = fabric.network
         self.prefix: str = f"{beside}-" if beside else ""
         """Prefix of switches and cables of a network beside the fabric."""
-        self.printed: PrintedPorts = printed_ports(design, fabric)
+        self.printed: _PrintedPorts = _printed_ports(design, fabric)
         """Ports as they are printed on the switches."""
         self.stripes: int = design.stripes
         self.planes: int = fabric.planes

@@ -27,7 +27,7 @@ TIERS = ("endpoint", "leaf_spine", "spine_core", "interzone", "intra_group", "in
 
 
 @record
-class EndpointTable:
+class _EndpointTable:
     """One row per endpoint."""
 
     group: Ints
@@ -50,7 +50,7 @@ class EndpointTable:
 
 
 @record
-class SwitchTable:
+class _SwitchTable:
     """One row per switch."""
 
     role: Ints
@@ -69,7 +69,7 @@ class SwitchTable:
 
 
 @record
-class LinkTable:
+class _LinkTable:
     """One row per link."""
 
     a: Ints
@@ -100,9 +100,9 @@ class LinkTable:
 class Network:
     """A fabric, port by port."""
 
-    endpoints: EndpointTable
-    switches: SwitchTable
-    links: LinkTable
+    endpoints: _EndpointTable
+    switches: _SwitchTable
+    links: _LinkTable
     radix: int
     """Most ports of a switch."""
     radix_of: tuple[int, ...] = ()

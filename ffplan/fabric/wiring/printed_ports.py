@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 @record
-class PrintedPorts:
+class _PrintedPorts:
     """Ports of the switches of a fabric, as printed on them."""
 
     role: list[int]
@@ -52,10 +52,10 @@ class PrintedPorts:
         return str(whole) if split == 1 else f"{whole}/{part}"
 
 
-def printed_ports(design: ResolvedDesign, fabric: WiredFabric) -> PrintedPorts:
+def _printed_ports(design: ResolvedDesign, fabric: WiredFabric) -> _PrintedPorts:
     """Return the ports of the switches of a fabric, as printed on them."""
     rule = fabric.trees[0].tree.rule if fabric.trees else None
-    return PrintedPorts(
+    return _PrintedPorts(
         role=fabric.network.switches.role.tolist(),
         split=tuple(design.breakout_of(role) for role in ROLES),
         leaf_down=rule.downlinks if rule is not None and rule.tiers > 1 else 1 << 20,

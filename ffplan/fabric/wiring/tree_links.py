@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @record
-class Wires:
+class _Wires:
     """Links of one tier of one tree, by switch number within the tree."""
 
     a: Ints
@@ -42,7 +42,7 @@ def _pods(tree: Tree) -> list[tuple[Pod, int, int, int]]:
     return pods
 
 
-def leaf_spine(tree: Tree) -> Wires:
+def leaf_spine(tree: Tree) -> _Wires:
     """Return the links between leaves and spines, in the order of leaf and uplink."""
     u, d = tree.rule.uplinks, tree.rule.downlinks
     parts = []
@@ -61,11 +61,11 @@ def leaf_spine(tree: Tree) -> Wires:
                 )
             )
         )
-    return Wires(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
+    return _Wires(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
 
 
 @record
-class CoreTable:
+class _CoreTable:
     """Core of each link of a group."""
 
     full: Ints
@@ -84,7 +84,7 @@ def _strides(count: int) -> Ints:
     return np.arange(count) * step % max(1, count)
 
 
-def core_table(tree: Tree) -> CoreTable:
+def _core_table(tree: Tree) -> _CoreTable:
     """Return the core of every link of a three-tier tree.
 
     The links of the full pods are taken in the order of group, link and pod, and cut into equal runs, one per core. A
@@ -110,7 +110,7 @@ def core_table(tree: Tree) -> CoreTable:
     taken = np.diff(first)
     # the inverse of the strides: pod p is in the place where the strides meet it
     place = np.argsort(_strides(pods))
-    return CoreTable(
+    return _CoreTable(
         full=core.reshape(u, up, pods).transpose(2, 0, 1)[place],
         full_port=port.reshape(u, up, pods).transpose(2, 0, 1)[place],
         last=chosen.reshape(u, last_up),
@@ -118,7 +118,7 @@ def core_table(tree: Tree) -> CoreTable:
     )
 
 
-def spine_core(tree: Tree, table: CoreTable) -> Wires:
+def spine_core(tree: Tree, table: _CoreTable) -> _Wires:
     """Return the links between spines and cores, in the order of pod, group and link."""
     u = tree.rule.uplinks
     first_core = tree.leaf + tree.spine
@@ -140,10 +140,10 @@ def spine_core(tree: Tree, table: CoreTable) -> Wires:
                 )
             )
         )
-    return Wires(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
+    return _Wires(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
 
 
-def pods_of_switches(tree: Tree) -> Ints:
+def _pods_of_switches(tree: Tree) -> Ints:
     """Return the pod of every switch of the tree, -1 for cores, shape (switches,)."""
     if tree.pod is None:
         return np.zeros(1, np.int32)

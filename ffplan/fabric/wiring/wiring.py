@@ -10,20 +10,20 @@ import numpy as np
 from ffplan.base.array_math import Ints, ceil_div
 from ffplan.base.record import record
 from ffplan.fabric.sizing.fat_tree import Tree
-from ffplan.fabric.sizing.leaf_ports import LeafPorts, leaf_ports, ports_in_plane
-from ffplan.fabric.wiring.dragonfly_links import WiredDragonfly
+from ffplan.fabric.sizing.leaf_ports import _leaf_ports, _LeafPorts, _ports_in_plane
+from ffplan.fabric.wiring.dragonfly_links import _WiredDragonfly
 from ffplan.fabric.wiring.network import (
     CORE,
     INTERZONE,
     LEAF,
     SPINE,
-    EndpointTable,
-    LinkTable,
     Network,
-    SwitchTable,
+    _EndpointTable,
+    _LinkTable,
+    _SwitchTable,
     join,
 )
-from ffplan.fabric.wiring.tree_links import CoreTable, Wires, core_table, leaf_spine, pods_of_switches, spine_core
+from ffplan.fabric.wiring.tree_links import _core_table, _CoreTable, _pods_of_switches, _Wires, leaf_spine, spine_core
 
 if TYPE_CHECKING:
     from ffplan.design.resolved import ResolvedDesign
@@ -40,7 +40,7 @@ class WiredTree:
     first_switch: int
     first_endpoint: int
     endpoints: int
-    table: CoreTable | None
+    table: _CoreTable | None
     """Core of every spine uplink; three tiers only."""
     first_leaf_spine: int
     """Number of its first link from leaf to spine; they follow in the order of leaf and uplink."""
@@ -62,7 +62,7 @@ class WiredFabric:
     planes: int
     trees: tuple[WiredTree, ...] = ()
     """Plane by plane, zone by zone."""
-    dragonflies: tuple[WiredDragonfly, ...] = ()
+    dragonflies: tuple[_WiredDragonfly, ...] = ()
     """Plane by plane."""
     interzone: int = 0
     """Inter-zone switches of each plane."""
@@ -70,10 +70,10 @@ class WiredFabric:
     """True if every compute node is in every zone, so that zones carry its traffic in parallel, as planes do."""
 
 
-def make_links(a: Any, a_port: Any, b: Any, b_port: Any, tier: Any, rate: Any) -> LinkTable:
+def _make_links(a: Any, a_port: Any, b: Any, b_port: Any, tier: Any, rate: Any) -> _LinkTable:
     """Return links with their columns in the types of the table; tier and rate may be one for all."""
     count = len(a)
-    return LinkTable(
+    return _LinkTable(
         a=np.asarray(a, np.int32),
         a_port=np.asarray(a_port, np.int16),
         b=np.asarray(b, np.int32),
@@ -83,14 +83,14 @@ def make_links(a: Any, a_port: Any, b: Any, b_port: Any, tier: Any, rate: Any) -
     )
 
 
-def _shifted(wires: Wires, first: int, tier: int, rate: float) -> LinkTable:
-    return make_links(wires.a + np.int32(first), wires.a_port, wires.b + np.int32(first), wires.b_port, tier, rate)
+def _shifted(wires: _Wires, first: int, tier: int, rate: float) -> _LinkTable:
+    return _make_links(wires.a + np.int32(first), wires.a_port, wires.b + np.int32(first), wires.b_port, tier, rate)
 
 
-def _tree_switches(tree: Tree, plane: int, zone: int, pods: Ints) -> SwitchTable:
+def _tree_switches(tree: Tree, plane: int, zone: int, pods: Ints) -> _SwitchTable:
     counts = (tree.leaf, tree.spine, tree.core)
     total = sum(counts)
-    return SwitchTable(
+    return _SwitchTable(
         role=np.repeat(np.array([LEAF, SPINE, CORE], np.int8), counts),
         plane=np.full(total, plane, np.int16),
         zone=np.full(total, zone, np.int16),
@@ -104,31 +104,31 @@ class _Builder:
 
     def __init__(self, link_rate: float) -> None:
         self.link_rate = link_rate
-        self.switches: list[SwitchTable] = []
-        self.endpoints: list[EndpointTable] = []
-        self.parts: dict[int, list[LinkTable]] = {0: [], 1: [], 2: [], 3: []}
+        self.switches: list[_SwitchTable] = []
+        self.endpoints: list[_EndpointTable] = []
+        self.parts: dict[int, list[_LinkTable]] = {0: [], 1: [], 2: [], 3: []}
         self.trees: list[WiredTree] = []
         self.switch_count = 0
         self.endpoint_count = 0
-        self.wires: dict[int, tuple[Wires, Wires | None, CoreTable | None, Ints]] = {}
+        self.wires: dict[int, tuple[_Wires, _Wires | None, _CoreTable | None, Ints]] = {}
 
-    def tree(self, tree: Tree, plane: int, zone: int, seat: LeafPorts, ports: Ints, rates: Any) -> None:
+    def tree(self, tree: Tree, plane: int, zone: int, seat: _LeafPorts, ports: Ints, rates: Any) -> None:
         """Add one tree; trees that are the same object share the work."""
         # planes are equal, so their trees are often one object
         if id(tree) not in self.wires:
-            table = core_table(tree) if tree.core else None
+            table = _core_table(tree) if tree.core else None
             self.wires[id(tree)] = (
-                leaf_spine(tree) if tree.spine else Wires(*(np.zeros(0, np.int32) for _ in range(4))),
+                leaf_spine(tree) if tree.spine else _Wires(*(np.zeros(0, np.int32) for _ in range(4))),
                 spine_core(tree, table) if table else None,
                 table,
-                pods_of_switches(tree),
+                _pods_of_switches(tree),
             )
         down, up, table, pods = self.wires[id(tree)]
         first = self.switch_count
         count = len(seat.node)
         self.switches.append(_tree_switches(tree, plane, zone, pods))
         self.endpoints.append(
-            EndpointTable(
+            _EndpointTable(
                 group=seat.group,
                 node=seat.node,
                 port=ports.astype(np.int16),
@@ -139,7 +139,7 @@ class _Builder:
             )
         )
         zeros = np.zeros(count, np.int16)
-        self.parts[0].append(make_links(np.zeros(count, np.int32), zeros, seat.leaf + first, seat.slot, 0, rates))
+        self.parts[0].append(_make_links(np.zeros(count, np.int32), zeros, seat.leaf + first, seat.slot, 0, rates))
         self.parts[1].append(_shifted(down, first, 1, self.link_rate))
         if up is not None:
             self.parts[2].append(_shifted(up, first, 2, self.link_rate))
@@ -162,12 +162,12 @@ class _Builder:
         self.switch_count += tree.leaf + tree.spine + tree.core
         self.endpoint_count += count
 
-    def inter_zone(self, plane: int, zones: int, switches: int, seat: list[LeafPorts], rate: float) -> None:
+    def inter_zone(self, plane: int, zones: int, switches: int, seat: list[_LeafPorts], rate: float) -> None:
         """Add the inter-zone switches of a plane and their links."""
         # every zone has as many links to each inter-zone switch
         per_switch = len(seat[0].trunk_leaf) // switches
         self.switches.append(
-            SwitchTable(
+            _SwitchTable(
                 role=np.full(switches, INTERZONE, np.int8),
                 plane=np.full(switches, plane, np.int16),
                 zone=np.full(switches, -1, np.int16),
@@ -179,7 +179,7 @@ class _Builder:
             number = np.arange(len(seat[zone].trunk_leaf))
             first = self.trees[plane * zones + zone].first_switch
             self.parts[3].append(
-                make_links(
+                _make_links(
                     seat[zone].trunk_leaf + first,
                     seat[zone].trunk_slot,
                     # a zone's links take the switches in turn
@@ -217,7 +217,7 @@ class _Builder:
         return network, tuple(trees)
 
 
-def _running(start: int, parts: list[LinkTable]) -> list[int]:
+def _running(start: int, parts: list[_LinkTable]) -> list[int]:
     """Return the number of the first link of each part, and the one after the last."""
     return [start, *(start + np.cumsum([len(part) for part in parts], dtype=np.int64)).tolist()]
 
@@ -244,11 +244,11 @@ def wire_trees(design: ResolvedDesign, plan: FabricPlan) -> WiredFabric:
     trees = plan.trees
     builder = _Builder(design.link_gbyte_s)
     trunk = spec.inter_zone
-    zone_seats = [leaf_ports(design, tree, zone) for zone, tree in enumerate(trees)]
+    zone_seats = [_leaf_ports(design, tree, zone) for zone, tree in enumerate(trees)]
     for plane in range(design.planes):
         for zone, tree in enumerate(trees):
             seat = zone_seats[zone]
-            ports, rate = ports_in_plane(design, seat.group, seat.rail, plane)
+            ports, rate = _ports_in_plane(design, seat.group, seat.rail, plane)
             builder.tree(tree, plane, zone, seat, ports, rate)
         if trunk:
             builder.inter_zone(plane, spec.zones, trunk.switches, zone_seats, design.trunk_gbyte_s)

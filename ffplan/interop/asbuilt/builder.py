@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ffplan.base.formatting import plural
-from ffplan.interop.asbuilt.infiniband import lesser
-from ffplan.interop.asbuilt.model import PORTS, UNSAID, AsBuilt, BuiltDevice, fault, peer_of, renumbered
+from ffplan.interop.asbuilt.infiniband import _lesser
+from ffplan.interop.asbuilt.model import PORTS, UNSAID, AsBuilt, _BuiltDevice, _fault, _peer_of, _renumbered
 
 if TYPE_CHECKING:
     from ffplan.base.array_math import Floats, Ints
@@ -22,19 +22,19 @@ _KINDS = {"S-": "switch", "R-": "router"}
 """Kind of a device by how its GUID starts in outputs of `ibnetdiscover`."""
 
 
-def _reduces(device: BuiltDevice) -> bool:
+def _reduces(device: _BuiltDevice) -> bool:
     """Tell whether a device is the aggregation node of a switch, which tools list as an adapter."""
     return device.kind == "host" and bool(_SHARP.search(device.name))
 
 
-class Builder:
+class _Builder:
     """Devices and ports as a file names them one after the other; ports are numbers, since a fabric has millions."""
 
     def __init__(self, file: str, form: str) -> None:
         self.file, self.form = file, form
         self.ids: dict[str, int] = {}
         """Number of each device by its key, described or only wired to."""
-        self.described: dict[int, BuiltDevice] = {}
+        self.described: dict[int, _BuiltDevice] = {}
         self.names: set[str] = set()
         self.shared: list[str] = []
         """Descriptions that several devices have."""
@@ -66,12 +66,12 @@ class Builder:
         number = self.number(key)
         if number in self.described:
             first = self.described[number].line
-            raise fault(self.file, line, f"`{key}` is described twice, first in line {first}", "keep one")
+            raise _fault(self.file, line, f"`{key}` is described twice, first in line {first}", "keep one")
         if name in self.names:  # such as the aggregation nodes of switches, which all have one description
             self.shared.append(name)
             name = f"{name} ({key})"
         self.names.add(name)
-        self.described[number] = BuiltDevice(
+        self.described[number] = _BuiltDevice(
             name=name, kind=kind, ports=ports, line=line, key=key, seen=seen, chassis=chassis
         )
         self.current = number
@@ -92,11 +92,11 @@ class Builder:
             InputError: if no device is current, or it has no such port.
         """
         if self.current < 0:
-            raise fault(self.file, line, "a port before any device", 'start with a line such as `Switch 40 "S-1"`')
+            raise _fault(self.file, line, "a port before any device", 'start with a line such as `Switch 40 "S-1"`')
         if port > self.most or port < self.least:
             device = self.described[self.current]
             message = f"port {port} of `{device.name}`, which has {device.ports}"
-            raise fault(self.file, line, message, "correct the port")
+            raise _fault(self.file, line, message, "correct the port")
         self.end(self.current, port, self.ids.setdefault(key, len(self.ids)), peer, line, rate)
 
     def end(
@@ -109,7 +109,7 @@ class Builder:
         """
         if not (0 <= port < PORTS and 0 <= peer < PORTS):
             number = peer if 0 <= port < PORTS else port
-            raise fault(self.file, line, f"port {number:.9g}", f"a port is below {PORTS:,}")
+            raise _fault(self.file, line, f"port {number:.9g}", f"a port is below {PORTS:,}")
         self.rows.extend((device * PORTS + port, peer_device * PORTS + peer, line, rate[0]))
         self.rates.append(rate[1])
 
@@ -127,7 +127,7 @@ class Builder:
         """
         if not self.described:
             instead = f"; {self.first_skipped} is none" if self.skipped else ""
-            raise fault(self.file, 1, f"no device is described{instead}", f"give {self.form} as it was written")
+            raise _fault(self.file, 1, f"no device is described{instead}", f"give {self.form} as it was written")
         rows: Ints = np.frombuffer(self.rows, np.int64).reshape(-1, 4) if self.rows else np.zeros((0, 4), np.int64)
         rates: Floats = np.frombuffer(self.rates, np.float64) if self.rates else np.zeros(0)
         self._once(rows)
@@ -147,12 +147,12 @@ class Builder:
             rows, rates = rows[kept], rates[kept]
             devices = [device for device, out in zip(devices, reducing.tolist(), strict=True) if not out]
             place[numbers] = np.cumsum(~reducing) - 1
-        ends: Ints = np.sort(renumbered(rows[:, :2], place), axis=1)
+        ends: Ints = np.sort(_renumbered(rows[:, :2], place), axis=1)
         order = np.lexsort((ends[:, 1], ends[:, 0]))
         ends = ends[order]
         first = np.ones(len(ends), bool)
         first[1:] = (ends[1:] != ends[:-1]).any(axis=1)
-        lanes, rates = lesser(rows[order, 3], rates[order], np.flatnonzero(first))
+        lanes, rates = _lesser(rows[order, 3], rates[order], np.flatnonzero(first))
         return AsBuilt(
             devices=devices,
             ends=ends[first],
@@ -177,7 +177,7 @@ class Builder:
             row = int(again.min())
             device, port = divmod(int(rows[row, 0]), PORTS)
             message = f"port {port} of `{self.described[device].name}` is listed twice"
-            raise fault(self.file, int(rows[row, 2]), message, "keep one")
+            raise _fault(self.file, int(rows[row, 2]), message, "keep one")
 
     def _undescribed(self, rows: Ints) -> tuple[tuple[str, int], ...]:
         """Add the devices that appear only as neighbours, and return them."""
@@ -200,14 +200,14 @@ class Builder:
             InputError: where an end names another port.
         """
         near, far, line = rows[:, 0], rows[:, 1], rows[:, 2]
-        back = peer_of(np.column_stack([near, far]), far)
+        back = _peer_of(np.column_stack([near, far]), far)
         wrong = np.flatnonzero((back >= 0) & (back != near))
         if len(wrong):
             row = int(wrong[0])
             device, port = divmod(int(far[row]), PORTS)
             message = f"port {port} of `{self.described[device].name}` names another port at its end"
             remedy = "the two ends of a link must name each other"
-            raise fault(self.file, int(line[row]), message, remedy)
+            raise _fault(self.file, int(line[row]), message, remedy)
         listed = np.array([device.seen for device in self.described.values()], bool)
         alone = np.flatnonzero((back < 0) & listed[place[far // PORTS]])
         if not len(alone):

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from ffplan.interop.asbuilt.ethernet import EthernetLink, plain_name
-from ffplan.interop.asbuilt.model import fault, rows_of
+from ffplan.interop.asbuilt.ethernet import _EthernetLink, _plain_name
+from ffplan.interop.asbuilt.model import _fault, _rows_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -34,18 +34,18 @@ def _columns(line: str) -> list[str]:
     return [re.sub(r"[^a-z0-9]+", "_", cell.strip().strip('"').lower()).strip("_") for cell in line.split(",")]
 
 
-def is_cable_table_line(line: str) -> bool:
+def _is_cable_table_line(line: str) -> bool:
     """Return whether a line is the heading of a list of cables, or of Nautobot's interfaces."""
     columns = [cell.strip() for cell in line.split(",")] if "device__name" in line else _columns(line)
     return len(columns) > 2 and any(set(head) <= set(columns) for head in (*_HEADS, _BY_ID, _INTERFACES))
 
 
-def is_lab_line(line: str) -> bool:
+def _is_lab_line(line: str) -> bool:
     """Return whether a line is a link of a lab."""
     return _LAB.search(line) is not None
 
 
-def _link(ends: tuple[str, str, str, str], line: int) -> EthernetLink:
+def _link(ends: tuple[str, str, str, str], line: int) -> _EthernetLink:
     """Return a cable; a bare number is a port of a switch, whose parts count from 1."""
 
     def port(name: str) -> str:
@@ -54,18 +54,18 @@ def _link(ends: tuple[str, str, str, str], line: int) -> EthernetLink:
         return f"swp{bare[1]}" + (f"s{int(bare[2]) - 1}" if bare[2] else "")
 
     device, near, peer, far = (end.strip() for end in ends)
-    return EthernetLink(
-        device=plain_name(device), port=port(near), peer=plain_name(peer), peer_port=port(far), line=line
+    return _EthernetLink(
+        device=_plain_name(device), port=port(near), peer=_plain_name(peer), peer_port=port(far), line=line
     )
 
 
 def _nothing(file: str, remedy: str = "give the list with its rows") -> InputError:
-    return fault(file, 1, "no cable between two ports is listed", remedy)
+    return _fault(file, 1, "no cable between two ports is listed", remedy)
 
 
-def interfaces_of(text: str, file: str) -> dict[str, tuple[str, str]]:
+def _interfaces_of(text: str, file: str) -> dict[str, tuple[str, str]]:
     """Return device and name of the interfaces of a table of Nautobot, by their ids; empty of other tables."""
-    rows = rows_of(text.lstrip(), file)
+    rows = _rows_of(text.lstrip(), file)
     _, head = next(rows, (1, []))
     if not set(_INTERFACES) <= set(head):
         return {}
@@ -74,7 +74,7 @@ def interfaces_of(text: str, file: str) -> dict[str, tuple[str, str]]:
     return {key: (device, name) for key, device, name in found}
 
 
-def read_cable_table(text: str, file: str, interfaces: dict[str, tuple[str, str]]) -> list[EthernetLink]:
+def _read_cable_table(text: str, file: str, interfaces: dict[str, tuple[str, str]]) -> list[_EthernetLink]:
     """Return the cables of a table.
 
     Args:
@@ -84,8 +84,8 @@ def read_cable_table(text: str, file: str, interfaces: dict[str, tuple[str, str]
         InputError: located, where a row lacks an end, or an id is unknown.
     """
     lines = text.split("\n")
-    first = next(number for number, line in enumerate(lines) if is_cable_table_line(line))
-    rows = rows_of("\n".join(lines[first:]), file, first + 1)
+    first = next(number for number, line in enumerate(lines) if _is_cable_table_line(line))
+    rows = _rows_of("\n".join(lines[first:]), file, first + 1)
     _, head = next(rows)
     columns = _columns(",".join(head))
     named = next((names for names in _HEADS if set(names) <= set(columns)), _BY_ID)
@@ -101,10 +101,10 @@ def read_cable_table(text: str, file: str, interfaces: dict[str, tuple[str, str]
             unknown = next((cell for cell in cells if cell not in interfaces), None)
             if unknown is not None:
                 remedy = "give Nautobot's table of interfaces (id, device__name, name) beside its cables"
-                raise fault(file, line, f"the interface `{unknown[:40]}` is unknown", remedy)
+                raise _fault(file, line, f"the interface `{unknown[:40]}` is unknown", remedy)
             cells = [part for cell in cells for part in interfaces[cell]]
         if not all(cells):
-            raise fault(file, line, "a cable without a device or a port at one of its ends", "complete the row")
+            raise _fault(file, line, "a cable without a device or a port at one of its ends", "complete the row")
         a, a_port, b, b_port = cells
         links.append(_link((a, a_port, b, b_port), line))
     if not links:
@@ -112,7 +112,7 @@ def read_cable_table(text: str, file: str, interfaces: dict[str, tuple[str, str]
     return links
 
 
-def read_lab(text: str, file: str) -> list[EthernetLink]:
+def _read_lab(text: str, file: str) -> list[_EthernetLink]:
     """Return the links of a lab of containerlab; a device that stands first in one is a switch, as ffplan writes them.
 
     Raises:
@@ -145,7 +145,7 @@ def _results(data: Any) -> list[dict[str, Any]]:
     return [entry for entry in results if isinstance(entry, dict)] if isinstance(results, list) else []
 
 
-def is_cable_json(data: Any) -> bool:
+def _is_cable_json(data: Any) -> bool:
     """Return whether JSON is a page of cables of NetBox or Nautobot."""
     marks = ("a_terminations", "termination_a", "termination_a_id")
     return any(mark in entry for entry in _results(data)[:1] for mark in marks)
@@ -159,14 +159,14 @@ def _ends_of(data: Any) -> Iterator[tuple[tuple[str, str] | None, tuple[str, str
         )
 
 
-def read_cable_json(data: Any, file: str) -> list[EthernetLink]:
+def _read_cable_json(data: Any, file: str) -> list[_EthernetLink]:
     """Return the cables between interfaces of a page of NetBox's or Nautobot's REST.
 
     Raises:
         InputError: where more pages follow, or no end has a device.
     """
     if isinstance(data, dict) and data.get("next"):
-        raise fault(file, 1, "this is one page of several", "ask for all of them: ?limit=0")
+        raise _fault(file, 1, "this is one page of several", "ask for all of them: ?limit=0")
     links = [_link((*a, *b), 1) for a, b in _ends_of(data) if a is not None and b is not None]
     if not links:
         raise _nothing(file, "give /api/dcim/cables/?limit=0, of Nautobot with depth=1")

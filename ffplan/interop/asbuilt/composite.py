@@ -14,15 +14,15 @@ import numpy as np
 
 from ffplan.base.formatting import first_few, plural
 from ffplan.base.union_find import union_find
-from ffplan.interop.asbuilt.model import PORTS, peer_of, renumbered
+from ffplan.interop.asbuilt.model import PORTS, _peer_of, _renumbered
 from ffplan.interop.asbuilt.names import named
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ffplan.base.array_math import Bools, Ints
-    from ffplan.interop.asbuilt.model import AsBuilt, BuiltDevice
-    from ffplan.interop.asbuilt.names import NameRule
+    from ffplan.interop.asbuilt.model import AsBuilt, _BuiltDevice
+    from ffplan.interop.asbuilt.names import _NameRule
 
 _CARD = re.compile(r"/[LS][0-9]{1,3}(?:/U[0-9]{1,3})?$", re.IGNORECASE)
 """Card and chip at the end of a description, such as MF0;core-1:CS8500/L07/U1."""
@@ -107,7 +107,7 @@ def join_cards(built: AsBuilt) -> AsBuilt:
     first = {card: cards[0] for cards, _, _, _ in chassis.values() for card in cards}
     kept = [number for number in range(len(built.devices)) if first.get(number, number) == number]
     place = {number: index for index, number in enumerate(kept)}
-    devices: list[BuiltDevice] = [built.devices[number] for number in kept]
+    devices: list[_BuiltDevice] = [built.devices[number] for number in kept]
     moved: dict[int, int] = {}
     remarks = []
     for cards, ports, count, whose in chassis.values():
@@ -136,7 +136,7 @@ def join_cards(built: AsBuilt) -> AsBuilt:
     )
 
 
-def of_design(built: AsBuilt, designed: Sequence[str], rules: Sequence[NameRule]) -> AsBuilt:
+def of_design(built: AsBuilt, designed: Sequence[str], rules: Sequence[_NameRule]) -> AsBuilt:
     """Leave out the networks beside that of a design, such as storage's: none of their devices has a name of it.
 
     A file in which no device has such a name stays as it is.
@@ -164,7 +164,7 @@ def of_design(built: AsBuilt, designed: Sequence[str], rules: Sequence[NameRule]
     return replace(
         built,
         devices=[device for device, keep in zip(built.devices, kept.tolist(), strict=True) if keep],
-        ends=renumbered(built.ends[rows], place),
+        ends=_renumbered(built.ends[rows], place),
         lanes=built.lanes[rows],
         gbit_s=built.gbit_s[rows],
         remarks=(*built.remarks, remark),
@@ -202,7 +202,7 @@ def split_adapters(built: AsBuilt, endpoints: int) -> AsBuilt:
         if 1 < built.devices[n].ports <= _MOST_ADAPTER_PORTS or len(linked.get(n, ())) > 1
     }
     full = sum(len(linked.get(number, ())) >= built.devices[number].ports for number in several)
-    devices: list[BuiltDevice] = []
+    devices: list[_BuiltDevice] = []
     first = np.zeros(len(built.devices), np.int64)
     place: dict[int, int] = {}
     for number, device in enumerate(built.devices):
@@ -216,7 +216,7 @@ def split_adapters(built: AsBuilt, endpoints: int) -> AsBuilt:
         for port in sorted(ports):
             place[number * PORTS + port] = len(devices) * PORTS + 1
             devices.append(replace(device, name=f"{device.name}p{port}", key=f"{device.key}/p{port}", ports=1))
-    to = peer_of(np.array(list(place.items()), np.int64), built.ends)
+    to = _peer_of(np.array(list(place.items()), np.int64), built.ends)
     ends = np.sort(np.where(to >= 0, to, first[built.ends // PORTS] * PORTS + built.ends % PORTS), axis=1)
     order = np.lexsort((ends[:, 1], ends[:, 0]))
     remark = f"{plural(len(several), 'adapter')} of several ports are taken as a host for each port"

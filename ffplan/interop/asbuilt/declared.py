@@ -6,21 +6,21 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from ffplan.base.integers import integer
-from ffplan.interop.asbuilt.ethernet import EthernetDevice, EthernetLink, plain_name
-from ffplan.interop.asbuilt.lldp import local_name
-from ffplan.interop.asbuilt.model import fault
+from ffplan.interop.asbuilt.ethernet import _EthernetDevice, _EthernetLink, _plain_name
+from ffplan.interop.asbuilt.lldp import _local_name
+from ffplan.interop.asbuilt.model import _fault
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ffplan.interop.xml_tree import Element
+    from ffplan.interop.xml_tree import _Element
 
 _PART = re.compile(r"""\s*(?:("(?:[^"\\]|\\.)*"|[\w.]+)(?:\s*:\s*("(?:[^"\\]|\\.)*"|[\w./-]+))?)\s*""")
 _HEAD = re.compile(r"^\s*(strict\s+)?graph\b", re.IGNORECASE)
 _EDGE = re.compile(r'\s*"[^"]{1,200}"\s*:\s*"[^"]{1,200}"\s*--\s*"')
 
 
-def is_dot_line(line: str) -> bool:
+def _is_dot_line(line: str) -> bool:
     """Return whether a line starts an undirected graph of DOT, or is an edge between two ports."""
     return _HEAD.match(line) is not None or _EDGE.match(line) is not None
 
@@ -34,7 +34,7 @@ def _ends(line: str) -> Iterator[tuple[str, str]]:
         yield match[1].strip('"'), (match[2] or "").strip('"')
 
 
-def read_dot(text: str, file: str) -> list[EthernetLink]:
+def _read_dot(text: str, file: str) -> list[_EthernetLink]:
     """Return the links of a topology.dot; every end has a device and a port.
 
     Raises:
@@ -48,18 +48,18 @@ def read_dot(text: str, file: str) -> list[EthernetLink]:
         ends = list(_ends(statement))
         if len(ends) != 2 or not all(port for _, port in ends):
             message = f"`{statement[:50]}` is not a link between two ports"
-            raise fault(file, number, message, 'write "leaf01":"swp1" -- "node01":"eth0"')
+            raise _fault(file, number, message, 'write "leaf01":"swp1" -- "node01":"eth0"')
         (device, port), (neighbour, peer) = ends
-        link = EthernetLink(
-            device=plain_name(device), port=port, peer=plain_name(neighbour), peer_port=peer, line=number
+        link = _EthernetLink(
+            device=_plain_name(device), port=port, peer=_plain_name(neighbour), peer_port=peer, line=number
         )
         links.append(link)
     if not links:
-        raise fault(file, 1, "no link is listed", 'write "leaf01":"swp1" -- "node01":"eth0"')
+        raise _fault(file, 1, "no link is listed", 'write "leaf01":"swp1" -- "node01":"eth0"')
     return links
 
 
-def is_config_db(data: Any) -> bool:
+def _is_config_db(data: Any) -> bool:
     """Return whether JSON is a SONiC configuration with neighbours."""
     return isinstance(data, dict) and ("DEVICE_NEIGHBOR" in data or "DEVICE_METADATA" in data)
 
@@ -74,7 +74,7 @@ def _gbit(text: Any) -> float:
     return (integer(str(text)) or 0) / 1000
 
 
-def read_config_db(data: dict[str, Any], file: str) -> tuple[list[EthernetLink], EthernetDevice]:
+def _read_config_db(data: dict[str, Any], file: str) -> tuple[list[_EthernetLink], _EthernetDevice]:
     """Return the links that a switch declares, and the switch.
 
     Args:
@@ -84,24 +84,24 @@ def read_config_db(data: dict[str, Any], file: str) -> tuple[list[EthernetLink],
         InputError: if the switch declares no neighbour.
     """
     local = _table(data, "DEVICE_METADATA").get("localhost", {}).get("hostname")
-    device = plain_name(str(local)) if local else plain_name(local_name(file))
+    device = _plain_name(str(local)) if local else _plain_name(_local_name(file))
     ports, links = _table(data, "PORT"), []
     for key, row in _table(data, "DEVICE_NEIGHBOR").items():
         port, peer = (str(row["local_port"]), key) if "local_port" in row else (key, str(row.get("name", "")))
         if not peer:
             continue
-        link = EthernetLink(
+        link = _EthernetLink(
             device=device,
             port=port,
-            peer=plain_name(peer),
+            peer=_plain_name(peer),
             peer_port=str(row.get("port", "")),
             line=1,
             gbit_s=_gbit(ports.get(port, {}).get("speed")),
         )
         links.append(link)
     if not links:
-        raise fault(file, 1, "DEVICE_NEIGHBOR lists no neighbour", "declare neighbours, or give `lldpcli` output")
-    return links, EthernetDevice(device, switch=True)
+        raise _fault(file, 1, "DEVICE_NEIGHBOR lists no neighbour", "declare neighbours, or give `lldpcli` output")
+    return links, _EthernetDevice(device, switch=True)
 
 
 def _local(tag: str) -> str:
@@ -109,12 +109,12 @@ def _local(tag: str) -> str:
     return tag.rpartition(":")[2]
 
 
-def _found(root: Element, tag: str) -> list[Element]:
+def _found(root: _Element, tag: str) -> list[_Element]:
     """Return all elements of a name."""
     return [element for element in root.below() if _local(element.tag) == tag]
 
 
-def read_minigraph(root: Element, file: str) -> tuple[list[EthernetLink], list[EthernetDevice]]:
+def _read_minigraph(root: _Element, file: str) -> tuple[list[_EthernetLink], list[_EthernetDevice]]:
     """Return the links of a minigraph, and its switches.
 
     Raises:
@@ -131,12 +131,12 @@ def read_minigraph(root: Element, file: str) -> tuple[list[EthernetLink], list[E
         ends = [inside.get(name, "") for name in ("StartDevice", "StartPort", "EndDevice", "EndPort")]
         if not all(ends):
             message = "a link lacks StartDevice, StartPort, EndDevice or EndPort"
-            raise fault(file, element.line, message, "give the minigraph as it is")
+            raise _fault(file, element.line, message, "give the minigraph as it is")
         start, port, end, peer = ends
-        link = EthernetLink(
-            device=plain_name(start),
+        link = _EthernetLink(
+            device=_plain_name(start),
             port=port,
-            peer=plain_name(end),
+            peer=_plain_name(end),
             peer_port=peer,
             line=element.line,
             gbit_s=_gbit(inside.get("Bandwidth", "")),
@@ -145,13 +145,13 @@ def read_minigraph(root: Element, file: str) -> tuple[list[EthernetLink], list[E
     if not links:
         nccl = "; `ffplan fabric import nccl` reads topologies of servers" if root.tag == "system" else ""
         message = f"no link between interfaces is listed; the first element is `{_local(root.tag)[:40]}`"
-        raise fault(file, 1, message, f"give SONiC's minigraph, with DeviceInterfaceLinks{nccl}")
-    local = {plain_name(child.text) for child in root.children if _local(child.tag) == "Hostname"}
+        raise _fault(file, 1, message, f"give SONiC's minigraph, with DeviceInterfaceLinks{nccl}")
+    local = {_plain_name(child.text) for child in root.children if _local(child.tag) == "Hostname"}
     devices = []
     for element in _found(root, "Device"):
         kind = next((value for key, value in element.attributes.items() if _local(key) == "type"), "")
         name = next((child.text for child in element.children if _local(child.tag) == "Hostname"), "")
         if name:
-            forwards, device = "router" in kind.lower() or "switch" in kind.lower(), plain_name(name)
-            devices.append(EthernetDevice(device, forwards, listed=not local or device in local))
+            forwards, device = "router" in kind.lower() or "switch" in kind.lower(), _plain_name(name)
+            devices.append(_EthernetDevice(device, forwards, listed=not local or device in local))
     return links, devices

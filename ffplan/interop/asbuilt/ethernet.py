@@ -7,8 +7,8 @@ from math import gcd
 from typing import TYPE_CHECKING
 
 from ffplan.base.record import record
-from ffplan.interop.asbuilt.builder import Builder
-from ffplan.interop.asbuilt.model import fault
+from ffplan.interop.asbuilt.builder import _Builder
+from ffplan.interop.asbuilt.model import _fault
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -35,7 +35,7 @@ ADDRESS = re.compile(r"^([0-9a-f]{2}[:.-]){5}[0-9a-f]{2}$", re.IGNORECASE)
 
 
 @record
-class EthernetLink:
+class _EthernetLink:
     """A link as a device or a file names it."""
 
     device: str
@@ -47,7 +47,7 @@ class EthernetLink:
 
 
 @record
-class EthernetDevice:
+class _EthernetDevice:
     """A device that a file tells of."""
 
     name: str
@@ -62,7 +62,7 @@ def _is_switch_port(name: str) -> bool:
     return any(form.match(name) for form in _SWITCHED)
 
 
-def plain_name(name: str) -> str:
+def _plain_name(name: str) -> str:
     """Return a device's name without its domain; addresses and names with dots inside brackets stay."""
     text = name.strip()
     return text if ADDRESS.match(text) or text.replace(".", "").isdigit() else text.split(".")[0]
@@ -154,7 +154,7 @@ def _first_numbers(parts: dict[int, int]) -> dict[int, int]:
     return numbers
 
 
-def built_of(file: str, form: str, links: list[EthernetLink], devices: list[EthernetDevice]) -> AsBuilt:
+def _built_of(file: str, form: str, links: list[_EthernetLink], devices: list[_EthernetDevice]) -> AsBuilt:
     """Return the fabric of links by name.
 
     A switch is a device that says so, or whose ports have names of switch ports; a port of a host is a device of its
@@ -178,7 +178,7 @@ def built_of(file: str, form: str, links: list[EthernetLink], devices: list[Ethe
     by_ports = {name: any(map(_is_switch_port, device_ports)) for name, device_ports in ports.items()}
     switches = {name for name, looks in by_ports.items() if (looks if said.get(name) is None else said[name])}
     numbers = {name: _Ports(sorted(ports[name])) for name in switches}
-    builder = Builder(file, form)
+    builder = _Builder(file, form)
 
     def end(device: str, port: str, line: int) -> tuple[int, int]:
         listed = device in own_files
@@ -188,7 +188,7 @@ def built_of(file: str, form: str, links: list[EthernetLink], devices: list[Ethe
         number = numbers[device].number(port)
         if not number:
             message = f"`{port[:30]}` of `{device}` is not a port of a switch"
-            raise fault(file, line, message, "ports are named swp1, Ethernet1/1, Ethernet0 or etp1, or Port 1")
+            raise _fault(file, line, message, "ports are named swp1, Ethernet1/1, Ethernet0 or etp1, or Port 1")
         return builder.device_of(device, device, "switch", line, seen=listed), number
 
     for link in links:

@@ -9,14 +9,14 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from ffplan.base.record import record
-from ffplan.interop.asbuilt.cable_lists import is_cable_table_line, is_lab_line
-from ffplan.interop.asbuilt.declared import is_dot_line
-from ffplan.interop.asbuilt.ibnetdiscover import is_listing_line, is_node_list_line, is_report_line
-from ffplan.interop.asbuilt.linkinfo import is_linkinfo_line
-from ffplan.interop.asbuilt.lldp_tables import is_lldp_table_line
-from ffplan.interop.asbuilt.model import fault
-from ffplan.interop.asbuilt.tables import is_db_csv_line, is_lst_line, is_ndt_line, is_topo_line
-from ffplan.interop.pasted import cleaned, prefixes_of, without
+from ffplan.interop.asbuilt.cable_lists import _is_cable_table_line, _is_lab_line
+from ffplan.interop.asbuilt.declared import _is_dot_line
+from ffplan.interop.asbuilt.ibnetdiscover import _is_listing_line, _is_node_list_line, _is_report_line
+from ffplan.interop.asbuilt.linkinfo import _is_linkinfo_line
+from ffplan.interop.asbuilt.lldp_tables import _is_lldp_table_line
+from ffplan.interop.asbuilt.model import _fault
+from ffplan.interop.asbuilt.tables import _is_db_csv_line, _is_lst_line, _is_ndt_line, _is_topo_line
+from ffplan.interop.pasted import _cleaned, _prefixes_of, without
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -25,7 +25,7 @@ _MOST_LINES = 40_000_000
 """Most lines of a text that is read line by line [1]; 500,000 endpoints have 4 million."""
 
 
-def lines_of(parts: Iterable[str], start: str, file: str) -> Iterator[str]:
+def _lines_of(parts: Iterable[str], start: str, file: str) -> Iterator[str]:
     """Yield the lines of a large text without the prefixes that its start shows.
 
     Args:
@@ -35,17 +35,17 @@ def lines_of(parts: Iterable[str], start: str, file: str) -> Iterator[str]:
     Raises:
         InputError: located, at a line that no program writes, or if lines are too many.
     """
-    prefixes, count = prefixes_of(start), 0
+    prefixes, count = _prefixes_of(start), 0
     for part in parts:
-        lines = list(StringIO(cleaned(part)))
+        lines = list(StringIO(_cleaned(part)))
         _refuse_long(lines, file, count + 1)
         count += len(lines)
         if count > _MOST_LINES:
-            raise fault(file, count, f"more than {_MOST_LINES:,} lines", "no fabric has as many")
+            raise _fault(file, count, f"more than {_MOST_LINES:,} lines", "no fabric has as many")
         yield from without(prefixes, lines) if prefixes else lines
 
 
-def refuse_long_lines(text: str, file: str) -> None:
+def _refuse_long_lines(text: str, file: str) -> None:
     """Refuse overlong lines: some line patterns take time with the square of the length.
 
     Raises:
@@ -65,7 +65,7 @@ def _refuse_long(lines: Sequence[str], file: str, first: int) -> None:
         return
     number, line = next((number, line) for number, line in enumerate(lines, start=first) if len(line) > _LONGEST_LINE)
     message = f"a line of {len(line):,} characters"
-    raise fault(file, number, message, f"no such file has a line of more than {_LONGEST_LINE:,}")
+    raise _fault(file, number, message, f"no such file has a line of more than {_LONGEST_LINE:,}")
 
 
 _SAMPLE = 1_000
@@ -91,18 +91,18 @@ class _Form:
     """True for a line that this program writes, and few others do."""
 
 
-DB_CSV = _Form("ibdiagnet's db_csv", is_db_csv_line)
-LINKINFO = _Form("iblinkinfo", is_linkinfo_line)
-NDT = _Form("UFM's topology table", is_ndt_line)
-REPORT = _Form("ibnetdiscover -p", is_report_line)
-LST = _Form("ibdiagnet's .lst", is_lst_line)
-TOPO = _Form("an ibdm .topo file", is_topo_line)
-LISTING = _Form("ibnetdiscover", is_listing_line)
-NODE_LIST = _Form("ibnetdiscover -l", is_node_list_line)
-DOT = _Form("PTM's topology.dot", is_dot_line)
-LLDP_TABLE = _Form("show lldp neighbors", is_lldp_table_line)
-CABLES = _Form("a list of cables", is_cable_table_line)
-LAB = _Form("a lab of containerlab", is_lab_line)
+DB_CSV = _Form("ibdiagnet's db_csv", _is_db_csv_line)
+LINKINFO = _Form("iblinkinfo", _is_linkinfo_line)
+NDT = _Form("UFM's topology table", _is_ndt_line)
+REPORT = _Form("ibnetdiscover -p", _is_report_line)
+LST = _Form("ibdiagnet's .lst", _is_lst_line)
+TOPO = _Form("an ibdm .topo file", _is_topo_line)
+LISTING = _Form("ibnetdiscover", _is_listing_line)
+NODE_LIST = _Form("ibnetdiscover -l", _is_node_list_line)
+DOT = _Form("PTM's topology.dot", _is_dot_line)
+LLDP_TABLE = _Form("show lldp neighbors", _is_lldp_table_line)
+CABLES = _Form("a list of cables", _is_cable_table_line)
+LAB = _Form("a lab of containerlab", _is_lab_line)
 JSON = _Form("JSON", lambda line: _JSON.match(line) is not None)
 XML = _Form("XML", lambda line: _XML.match(line) is not None)
 _FORMS = (DB_CSV, LINKINFO, NDT, REPORT, LST, TOPO, LISTING, NODE_LIST, DOT, LLDP_TABLE, CABLES, LAB, JSON, XML)
@@ -118,7 +118,7 @@ def _lines_known(lines: Iterable[str], forms: Sequence[_Form] = _FORMS) -> dict[
     return counts
 
 
-def form_of(text: str, file: str, forms: Sequence[_Form] = _FORMS) -> _Form | None:
+def _form_of(text: str, file: str, forms: Sequence[_Form] = _FORMS) -> _Form | None:
     """Pick the form that knows most lines of a text; None if no form knows any.
 
     Args:
@@ -136,5 +136,5 @@ def form_of(text: str, file: str, forms: Sequence[_Form] = _FORMS) -> _Form | No
     first, *others = sorted((form for form in forms if counts[form.name] == most), key=lambda form: form.name)
     if others:
         message = f"the file reads as {first.name} and as {others[0].name} alike"
-        raise fault(file, 1, message, "give the output of one program, as it was written")
+        raise _fault(file, 1, message, "give the output of one program, as it was written")
     return first

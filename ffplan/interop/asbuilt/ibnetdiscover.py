@@ -6,9 +6,9 @@ import re
 from typing import TYPE_CHECKING
 
 from ffplan.base.formatting import plural
-from ffplan.interop.asbuilt.builder import Builder
-from ffplan.interop.asbuilt.infiniband import link_rate
-from ffplan.interop.asbuilt.model import fault, numbered
+from ffplan.interop.asbuilt.builder import _Builder
+from ffplan.interop.asbuilt.infiniband import _link_rate
+from ffplan.interop.asbuilt.model import _fault, _numbered
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -44,22 +44,22 @@ _SLURM = re.compile(r"(Switch|Block)Name=", re.IGNORECASE)
 _HOW = "give the output of `ibnetdiscover` as it is"
 
 
-def is_listing_line(line: str) -> bool:
+def _is_listing_line(line: str) -> bool:
     """Return whether a line is a device or a port of a listing."""
     return _PORT_OR_NODE.match(line.strip()) is not None
 
 
-def is_report_line(line: str) -> bool:
+def _is_report_line(line: str) -> bool:
     """Return whether a line is one of `ibnetdiscover -p`."""
     return _REPORT.match(line.strip()) is not None
 
 
-def is_node_list_line(line: str) -> bool:
+def _is_node_list_line(line: str) -> bool:
     """Return whether a line is one of `ibnetdiscover -l`, `-S`, `-H` or `-R`."""
     return _LISTS.match(line.strip()) is not None
 
 
-def read_node_list(text: str | Iterable[str], file: str) -> AsBuilt:
+def _read_node_list(text: str | Iterable[str], file: str) -> AsBuilt:
     """Return the devices that `ibnetdiscover -l`, `-S`, `-H` or `-R` lists; such a list has no links.
 
     Args:
@@ -68,8 +68,8 @@ def read_node_list(text: str | Iterable[str], file: str) -> AsBuilt:
     Raises:
         InputError: located, where a device appears twice, or the tool gave up.
     """
-    builder = Builder(file, "ibnetdiscover -l")
-    for number, line in numbered(text):
+    builder = _Builder(file, "ibnetdiscover -l")
+    for number, line in _numbered(text):
         if gone := _FATAL.match(line.strip()):
             raise _gave_up(file, number, gone[2])
         match = _LISTS.match(line.strip())
@@ -85,13 +85,13 @@ def read_node_list(text: str | Iterable[str], file: str) -> AsBuilt:
 
 
 def _gave_up(file: str, line: int, why: str) -> InputError:
-    return fault(
+    return _fault(
         file, line, f"the tool gave up here: `{why.strip()[:60]}`", "the output before is partial: run it again"
     )
 
 
 def _lines(
-    lines: Iterable[tuple[int, str]], builder: Builder, known: re.Pattern[str], first: re.Pattern[str]
+    lines: Iterable[tuple[int, str]], builder: _Builder, known: re.Pattern[str], first: re.Pattern[str]
 ) -> Iterator[tuple[int, str, re.Match[str] | None]]:
     """Yield the lines that describe the fabric; skip text in front of them and warnings of tools between them.
 
@@ -119,7 +119,7 @@ def _lines(
             raise _gave_up(builder.file, number, fatal[2])
         if _LISTS.match(line):
             message = "this is a list of nodes (-l, -S, -H or -R), without links"
-            raise fault(builder.file, number, message, "run `ibnetdiscover` without these options")
+            raise _fault(builder.file, number, message, "run `ibnetdiscover` without these options")
         begun = begun or bool(first.match(line))
         if not begun or _NOISE.match(line):
             builder.skip(line, number)
@@ -127,7 +127,7 @@ def _lines(
         yield number, line, None
 
 
-def read_listing(text: str | Iterable[str], file: str) -> AsBuilt:
+def _read_listing(text: str | Iterable[str], file: str) -> AsBuilt:
     """Return the fabric that the output of `ibnetdiscover`, or an ibsim netlist, describes.
 
     Args:
@@ -136,7 +136,7 @@ def read_listing(text: str | Iterable[str], file: str) -> AsBuilt:
     Raises:
         InputError: located, where a line cannot be read, a device appears twice, or the two ends of a link disagree.
     """
-    builder, chassis, lines = Builder(file, "ibnetdiscover"), "", numbered(text)
+    builder, chassis, lines = _Builder(file, "ibnetdiscover"), "", _numbered(text)
     for number, line, match in _lines(lines, builder, _PORT_OR_NODE, _FIRST):
         if match is not None:
             port, peer, there, behind, kind, ports, key, comment = match.groups()
@@ -145,7 +145,7 @@ def read_listing(text: str | Iterable[str], file: str) -> AsBuilt:
                 builder.device(key, name, kind, int(ports), number, chassis=chassis)
                 chassis = ""
                 continue
-            builder.port(int(port), peer, int(there), number, link_rate(behind.rpartition('"')[2]))
+            builder.port(int(port), peer, int(there), number, _link_rate(behind.rpartition('"')[2]))
             if '"' in behind and peer not in builder.hints and (named := _NAME.search(behind)):
                 builder.hints[peer] = named[1].strip()
         elif system := _SYSTEM.match(line):
@@ -154,7 +154,7 @@ def read_listing(text: str | Iterable[str], file: str) -> AsBuilt:
             how = "`ffplan fabric import slurm` reads topology files of Slurm" if _SLURM.match(line) else _HOW
             last = number > 1 and not any(more.strip() for _, more in lines)
             cut = "; it is the last line: the file may be cut off" if last else ""
-            raise fault(file, number, f"`{line.strip()[:50]}` is neither a device nor a port{cut}", how)
+            raise _fault(file, number, f"`{line.strip()[:50]}` is neither a device nor a port{cut}", how)
     return builder.built()
 
 
@@ -174,7 +174,7 @@ def _names(text: str) -> tuple[str, str]:
     return text[len(quote) : match.start()].strip(), text[match.end() : len(text) - len(quote)].strip()
 
 
-def read_report(text: str | Iterable[str], file: str) -> AsBuilt:
+def _read_report(text: str | Iterable[str], file: str) -> AsBuilt:
     """Return the fabric that the ports report of `ibnetdiscover -p` describes.
 
     The node GUID identifies a switch, the port GUID an adapter.
@@ -185,11 +185,11 @@ def read_report(text: str | Iterable[str], file: str) -> AsBuilt:
     Raises:
         InputError: located, where a line cannot be read or the two ends of a link disagree.
     """
-    builder = Builder(file, "ibnetdiscover -p")
+    builder = _Builder(file, "ibnetdiscover -p")
     free = 0
-    for number, line, match in _lines(numbered(text), builder, _REPORT, _REPORT):
+    for number, line, match in _lines(_numbered(text), builder, _REPORT, _REPORT):
         if match is None:
-            raise fault(file, number, f"`{line.strip()[:50]}` is not a line of a ports report", _HOW)
+            raise _fault(file, number, f"`{line.strip()[:50]}` is not a line of a ports report", _HOW)
         kind, _, port, guid, width, speed, peer_kind, _, peer_port, peer, both, alone = match.groups()
         name, peer_name = _names(both) if both is not None else ((alone or "").strip().strip("'").strip(), "")
         device = builder.device_of(guid, name or guid, _KINDS.get(kind.lower(), "host"), number)
@@ -197,7 +197,7 @@ def read_report(text: str | Iterable[str], file: str) -> AsBuilt:
             free += 1
             continue
         neighbour = builder.device_of(peer, peer_name or peer, _KINDS.get(peer_kind.lower(), "host"), number)
-        builder.end(device, int(port), neighbour, int(peer_port), number, link_rate(f"{width}{speed}"))
+        builder.end(device, int(port), neighbour, int(peer_port), number, _link_rate(f"{width}{speed}"))
     if free:
         builder.remarks.append(f"{plural(free, 'port')} without a cable")
     return builder.built()

@@ -51,7 +51,7 @@ _SIGNALS = (*_SIGNAL, (53.125, "HDR"), (106.25, "NDR"), (212.5, "XDR"))
 
 
 @lru_cache(maxsize=1024)
-def link_rate(text: str) -> tuple[int, float]:
+def _link_rate(text: str) -> tuple[int, float]:
     """Return lanes and rate of a link [Gb/s] from a text such as `4xNDR` or `e=4`; 0 of what it does not say.
 
     Args:
@@ -62,7 +62,7 @@ def link_rate(text: str) -> tuple[int, float]:
         return lanes, lanes * LANE_GBIT_S[match[2].upper()]
     if match := _SPELLED.search(text):
         lanes = int(match[1])
-        return lanes, lanes * signalled(float(match[2]))
+        return lanes, lanes * _signalled(float(match[2]))
     width, speed = _WIDTH.search(text), _CODED.search(text)
     if speed:
         lanes = WIDTH_CODES.get(int(width[1]), 0) if width else 4  # a width without a speed is the lanes themselves
@@ -70,7 +70,7 @@ def link_rate(text: str) -> tuple[int, float]:
     return (int(width[1]), 0.0) if width else (0, 0.0)
 
 
-def signalled(gbit_s: float) -> float:
+def _signalled(gbit_s: float) -> float:
     """Return the nominal rate of a lane by the rate of its signal [Gb/s]; 0 where no speed has it.
 
     Args:
@@ -82,7 +82,7 @@ def signalled(gbit_s: float) -> float:
     return 0.0
 
 
-def lesser(lanes: Ints, gbit_s: Floats, first: Ints) -> tuple[Ints, Floats]:
+def _lesser(lanes: Ints, gbit_s: Floats, first: Ints) -> tuple[Ints, Floats]:
     """Return lanes and rate of links from their ends; a value that only one end states holds for both.
 
     Args:
@@ -111,7 +111,7 @@ def lesser(lanes: Ints, gbit_s: Floats, first: Ints) -> tuple[Ints, Floats]:
     return np.where(np.isfinite(width), width, 0).astype(np.int64), np.where(np.isfinite(rates), rates, 0.0)
 
 
-def rate_words(lanes: int, gbit_s: float) -> str:
+def _rate_words(lanes: int, gbit_s: float) -> str:
     """Return a rate as operators name it, such as `4x NDR, 400 Gb/s`."""
     if not gbit_s:
         return f"{lanes}x" if lanes else "unknown"
@@ -119,7 +119,7 @@ def rate_words(lanes: int, gbit_s: float) -> str:
     return f"{lanes}x {names[0]}, {gbit_s:g} Gb/s" if names else f"{gbit_s:g} Gb/s"
 
 
-def db_csv_tables(text: str, wrong: Callable[[int, str, str], InputError], *names: str) -> list[Rows]:
+def _db_csv_tables(text: str, wrong: Callable[[int, str, str], InputError], *names: str) -> list[Rows]:
     """Return tables of a db_csv file by name; a table that the file lacks has no rows.
 
     Args:
@@ -153,7 +153,7 @@ def db_csv_tables(text: str, wrong: Callable[[int, str, str], InputError], *name
     return list(tables.values())
 
 
-def active_rate(port: dict[str, str]) -> tuple[int, float]:
+def _active_rate(port: dict[str, str]) -> tuple[int, float]:
     """Return lanes and the rate of a lane [Gb/s] of a row of the table PORTS; 0 for a code that no link has."""
     width, speed = (integer(port.get(name, "").strip()) for name in ("LinkWidthActv", "LinkSpeedActv"))
     name = SPEED_CODES.get(speed or 0)

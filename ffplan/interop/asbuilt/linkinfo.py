@@ -8,9 +8,9 @@ from io import StringIO
 from typing import TYPE_CHECKING
 
 from ffplan.base.record import record
-from ffplan.interop.asbuilt.builder import Builder
-from ffplan.interop.asbuilt.infiniband import signalled
-from ffplan.interop.asbuilt.model import PORTS, fault
+from ffplan.interop.asbuilt.builder import _Builder
+from ffplan.interop.asbuilt.infiniband import _signalled
+from ffplan.interop.asbuilt.model import PORTS, _fault
 
 if TYPE_CHECKING:
     from ffplan.interop.asbuilt.model import AsBuilt
@@ -42,7 +42,7 @@ class _Line:
     number: int
 
 
-def is_linkinfo_line(line: str) -> bool:
+def _is_linkinfo_line(line: str) -> bool:
     """Return whether a line is a heading or a port as iblinkinfo prints them."""
     return _HEAD.match(line) is not None or ("==(" in line and _PORT.match(line) is not None)
 
@@ -51,7 +51,7 @@ class _Reading:
     """Devices and ports of the output."""
 
     def __init__(self, file: str) -> None:
-        self.builder = Builder(file, "iblinkinfo")
+        self.builder = _Builder(file, "iblinkinfo")
         self.lines: list[_Line] = []
         self.heads: dict[str, tuple[str, str, int]] = {}
         """Name, kind and line of every device by its key."""
@@ -74,7 +74,7 @@ class _Reading:
             if guid:
                 self.heads.setdefault(guid, (name.strip(), "", number))
             elif not self.current:
-                raise fault(self.builder.file, number, "a port before any device", "give the whole output")
+                raise _fault(self.builder.file, number, "a port before any device", "give the whole output")
             self.lines.append(
                 _Line(
                     head=guid or self.current,
@@ -112,11 +112,11 @@ class _Reading:
         keys = by_name.get(line.peer, [])
         if len(keys) > 1:
             message = f"{len(keys)} devices are named `{line.peer[:40]}`, and no LID tells them apart"
-            raise fault(self.builder.file, line.number, message, "give the output of `iblinkinfo -l`, which has guids")
+            raise _fault(self.builder.file, line.number, message, "give the output of `iblinkinfo -l`, which has guids")
         return keys[0] if keys else line.peer or line.guid
 
 
-def read_linkinfo(text: str, file: str) -> AsBuilt:
+def _read_linkinfo(text: str, file: str) -> AsBuilt:
     """Return the fabric of iblinkinfo's output, with or without `-l`, of switches alone or of all devices.
 
     Raises:
@@ -142,7 +142,7 @@ def read_linkinfo(text: str, file: str) -> AsBuilt:
         if "LinkUp" not in line.state and not line.peer_port:
             continue
         if max(line.port, line.peer_port) >= PORTS or not line.peer_port:
-            raise fault(file, line.number, "a link without the port at its other end", "give the output as it was")
+            raise _fault(file, line.number, "a link without the port at its other end", "give the output as it was")
         key = reading.peer(line, by_name, lids)
         device = builder.number(reading.key(line.head))
         neighbour = builder.device_of(key, line.peer or key, "host", line.number, seen=False)
@@ -154,4 +154,4 @@ def _rate(state: str) -> tuple[int, float]:
     """Return lanes and rate of a link [Gb/s]; 0 of what its state does not say."""
     match = _RATE.search(state)
     lanes = int(match[1]) if match else 0
-    return lanes, lanes * signalled(float(match[2])) if match else 0.0
+    return lanes, lanes * _signalled(float(match[2])) if match else 0.0

@@ -6,8 +6,8 @@ import json
 import re
 from typing import TYPE_CHECKING, Any
 
-from ffplan.interop.asbuilt.ethernet import EthernetDevice, EthernetLink, plain_name
-from ffplan.interop.asbuilt.model import fault
+from ffplan.interop.asbuilt.ethernet import _EthernetDevice, _EthernetLink, _plain_name
+from ffplan.interop.asbuilt.model import _fault
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -123,18 +123,18 @@ def _inner(data: Any) -> Any:
     return data
 
 
-def is_lldp(data: Any) -> bool:
+def _is_lldp(data: Any) -> bool:
     """Return whether JSON lists neighbours by LLDP."""
     inside = _inner(data)
     return isinstance(inside, dict) and bool(inside.keys() & _FORMS.keys())
 
 
-def local_name(file: str) -> str:
+def _local_name(file: str) -> str:
     """Return the device that an output is of, from its file: such output does not name it."""
     return file.replace("\\", "/").rpartition("/")[2].split(".")[0]
 
 
-def read_lldp(data: Any, file: str) -> tuple[list[EthernetLink], EthernetDevice, set[str]]:
+def _read_lldp(data: Any, file: str) -> tuple[list[_EthernetLink], _EthernetDevice, set[str]]:
     """Return the links of one device, the device, and the neighbours that say that they forward.
 
     Args:
@@ -143,20 +143,20 @@ def read_lldp(data: Any, file: str) -> tuple[list[EthernetLink], EthernetDevice,
     Raises:
         InputError: where an entry is no such thing.
     """
-    inside, device = _inner(data), plain_name(local_name(file))
+    inside, device = _inner(data), _plain_name(_local_name(file))
     reader = next(_FORMS[key] for key in _FORMS if key in inside)
     links, forwarding = [], set()
     try:
         rows = list(reader(inside))
     except (AttributeError, TypeError):
         message = "an entry is not an LLDP neighbour"
-        raise fault(file, 1, message, "give `lldpcli show neighbors -f json0` as it is") from None
+        raise _fault(file, 1, message, "give `lldpcli show neighbors -f json0` as it is") from None
     for port, peer, peer_port, forwards in rows:
-        name = plain_name(peer)
-        links.append(EthernetLink(device=device, port=port, peer=name, peer_port=peer_port, line=1))
+        name = _plain_name(peer)
+        links.append(_EthernetLink(device=device, port=port, peer=name, peer_port=peer_port, line=1))
         if forwards:
             forwarding.add(name)
-    return links, EthernetDevice(device, None), forwarding
+    return links, _EthernetDevice(device, None), forwarding
 
 
 def _neighbours(pairs: list[tuple[str, Any]]) -> Any:
@@ -166,7 +166,7 @@ def _neighbours(pairs: list[tuple[str, Any]]) -> Any:
     return [{name: value} for name, value in pairs] if twice else merged
 
 
-def parsed(text: str, file: str) -> Any:
+def _parsed(text: str, file: str) -> Any:
     """Return the JSON between prompts.
 
     Raises:
@@ -182,6 +182,6 @@ def parsed(text: str, file: str) -> Any:
         return document
     except (ValueError, RecursionError) as error:
         line = getattr(error, "lineno", 1)
-        raise fault(
+        raise _fault(
             file, line, f"not valid JSON: {getattr(error, 'msg', 'nested too deeply')}", "give it whole"
         ) from None

@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from io import StringIO
 
-from ffplan.interop.asbuilt.ethernet import ADDRESS, EthernetDevice, EthernetLink, plain_name
-from ffplan.interop.asbuilt.lldp import local_name
-from ffplan.interop.asbuilt.model import fault
+from ffplan.interop.asbuilt.ethernet import ADDRESS, _EthernetDevice, _EthernetLink, _plain_name
+from ffplan.interop.asbuilt.lldp import _local_name
+from ffplan.interop.asbuilt.model import _fault
 
 _LOCAL = ("LocalPort", "Local Intf", "Local Interface", "Loc PortID", "Interface", "Port")
 _DEVICE = (
@@ -53,7 +53,7 @@ def _heading(line: str) -> list[tuple[str, int]]:
     return columns if {"local", "device", "port"} <= {role for role, _ in columns} else []
 
 
-def is_lldp_table_line(line: str) -> bool:
+def _is_lldp_table_line(line: str) -> bool:
     """Return whether a line is the heading of such a table, or its end, or starts an interface of lldpctl."""
     return bool(_heading(line)) or _TOTAL.match(line) is not None or _INTERFACE.match(line) is not None
 
@@ -62,21 +62,21 @@ class _Table:
     """Takes the lines of one file: tables, blocks of lldpctl and prompts, one after the other."""
 
     def __init__(self, file: str) -> None:
-        self.file, self.device = file, plain_name(local_name(file))
+        self.file, self.device = file, _plain_name(_local_name(file))
         self.columns: list[tuple[str, int]] = []
         self.rows = 0
         self.head_line = 1
         self.wrapped = ""
-        self.links: list[EthernetLink] = []
-        self.devices: dict[str, EthernetDevice] = {}
+        self.links: list[_EthernetLink] = []
+        self.devices: dict[str, _EthernetDevice] = {}
         self.forwarding: set[str] = set()
         self.block: dict[str, str] = {}
         """What lldpctl says of the interface at hand."""
 
     def add(self, port: str, peer: str, peer_port: str, line: int, *, forwards: bool) -> None:
         """Add a neighbour of the switch at hand."""
-        name = plain_name(peer)
-        self.links.append(EthernetLink(device=self.device, port=port, peer=name, peer_port=peer_port, line=line))
+        name = _plain_name(peer)
+        self.links.append(_EthernetLink(device=self.device, port=port, peer=name, peer_port=peer_port, line=line))
         if forwards:
             self.forwarding.add(name)
 
@@ -107,17 +107,17 @@ class _Table:
                 self.block["forwards"] = "on"
         elif columns := _heading(line):
             self.columns, self.rows, self.head_line, self.wrapped = columns, 0, number, ""
-            self.devices.setdefault(self.device, EthernetDevice(self.device, switch=True))
+            self.devices.setdefault(self.device, _EthernetDevice(self.device, switch=True))
         elif match := _TOTAL.match(line):
             if self.columns and int(match[1]) != self.rows:
                 message = f"the table has {self.rows} rows, and says {match[1]}"
-                raise fault(self.file, 1, message, "give it whole")
+                raise _fault(self.file, 1, message, "give it whole")
             self.columns = []
         elif prompt := _PROMPT.match(line):
             self.end_block()
             self.columns = []
             if re.search(r"\b(?:show|lldp\w*)\b", prompt[2]):
-                self.device = plain_name(prompt[1])
+                self.device = _plain_name(prompt[1])
         elif self.columns and _RULE.fullmatch(line):
             starts = [match.start() for match in re.finditer(r"-+", line)]
             if len(starts) == len(self.columns):
@@ -154,13 +154,13 @@ class _Table:
         port, peer_port, said = cells["local"], cells["port"], cells.get("remoteportdescr", "")
         if not port or not peer:
             remedy = "give the table of `show lldp neighbors` as the switch printed it"
-            raise fault(self.file, number, "a row without a port and a neighbour", remedy)
+            raise _fault(self.file, number, "a row without a port and a neighbour", remedy)
         self.rows += 1
         told = said if ADDRESS.match(peer_port) and said else peer_port  # hosts send their address, and a name
         self.add(port, peer, told, number, forwards=bool(set(cells.get("capability", "")) & {"B", "R"}))
 
 
-def read_lldp_table(text: str, file: str) -> tuple[list[EthernetLink], list[EthernetDevice], set[str]]:
+def _read_lldp_table(text: str, file: str) -> tuple[list[_EthernetLink], list[_EthernetDevice], set[str]]:
     """Return the links of switches, the switches, and the neighbours that say that they forward.
 
     Args:
@@ -175,5 +175,5 @@ def read_lldp_table(text: str, file: str) -> tuple[list[EthernetLink], list[Ethe
         table.line(number, line.rstrip("\n").expandtabs() if "\t" not in line.strip() else line.rstrip("\n"))
     table.end_block()
     own = {link.device for link in table.links} - table.devices.keys()
-    devices = [*table.devices.values(), *(EthernetDevice(name, None) for name in sorted(own))]
+    devices = [*table.devices.values(), *(_EthernetDevice(name, None) for name in sorted(own))]
     return table.links, devices, table.forwarding

@@ -9,7 +9,7 @@ import numpy as np
 
 from ffplan.base.array_math import Bools, Ints
 from ffplan.base.record import record
-from ffplan.interop.asbuilt.model import PORTS, both_ways, peer_of
+from ffplan.interop.asbuilt.model import PORTS, _peer_of, both_ways
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,7 +25,7 @@ _AGREEING = 0.5
 
 
 @record
-class Matched:
+class _Matched:
     """Which device of the design every device as built is."""
 
     place: Ints
@@ -61,7 +61,7 @@ class _Votes:
         device, peer = built[:, 0] // PORTS, built[:, 1]
         far = place[peer // PORTS]
         there = np.where(far >= 0, far * PORTS + peer % PORTS, -1)
-        meant = peer_of(self.designed, there)
+        meant = _peer_of(self.designed, there)
         told = meant >= 0
         same_port = meant[told] % PORTS == built[told, 0] % PORTS
         key = device[told] * devices + meant[told] // PORTS
@@ -72,9 +72,9 @@ class _Votes:
         return result[order]
 
 
-def matched(
+def _matched(
     known: dict[int, int], built: Ints, designed: Ints, built_kinds: Sequence[str], designed_kinds: Sequence[str]
-) -> Matched:
+) -> _Matched:
     """Return the place of every device as built in the design.
 
     Devices with a known name are anchors. What is wired to a port of an anchor is the device that the design has there;
@@ -104,7 +104,7 @@ def matched(
         if not _settled(place, known, votes, forwards):
             break
     place = np.maximum(place, -1)  # -2 marked switches whose guesses failed
-    return Matched(place=place, confidence=_agreeing(place, votes), known=known)
+    return _Matched(place=place, confidence=_agreeing(place, votes), known=known)
 
 
 def _spread(place: Ints, votes: _Votes, forwards: list[np.ndarray]) -> None:
@@ -206,7 +206,7 @@ def _alike(place: Ints, ends: Ints, votes: _Votes) -> Bools:
     designed = place[near // PORTS] * PORTS + near % PORTS
     there = place[peer // PORTS]
     to = np.where(there >= 0, there * PORTS + peer % PORTS, -2)
-    result: Bools = (place[near // PORTS] >= 0) & (peer_of(votes.designed, designed) == to)
+    result: Bools = (place[near // PORTS] >= 0) & (_peer_of(votes.designed, designed) == to)
     return result
 
 

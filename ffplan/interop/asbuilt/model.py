@@ -28,7 +28,7 @@ UNSAID = (0, 0.0)
 
 
 @record
-class BuiltDevice:
+class _BuiltDevice:
     """A device that was found."""
 
     name: str
@@ -52,7 +52,7 @@ class BuiltDevice:
 class AsBuilt:
     """The fabric that was found."""
 
-    devices: list[BuiltDevice]
+    devices: list[_BuiltDevice]
     ends: Ints
     """Both ends of every link, as `device * PORTS + port`, ports counted from 1; shape (links, 2), each row and the
     rows in order."""
@@ -70,12 +70,12 @@ class AsBuilt:
     """Devices that others are wired to and that the file does not describe, with the first line that names each."""
 
 
-def fault(file: str, line: int, message: str, remedy: str) -> InputError:
+def _fault(file: str, line: int, message: str, remedy: str) -> InputError:
     """Return a located fault of a file that tells of a fabric."""
     return located("file-as-built", file, (line, 1), message, remedy)
 
 
-def numbered(text: str | Iterable[str]) -> Iterator[tuple[int, str]]:
+def _numbered(text: str | Iterable[str]) -> Iterator[tuple[int, str]]:
     """Return the lines of a text with their numbers, counted from 1.
 
     Args:
@@ -84,7 +84,7 @@ def numbered(text: str | Iterable[str]) -> Iterator[tuple[int, str]]:
     return enumerate(StringIO(text) if isinstance(text, str) else text, start=1)
 
 
-def rows_of(text: str, file: str, first: int = 1) -> Iterator[tuple[int, list[str]]]:
+def _rows_of(text: str, file: str, first: int = 1) -> Iterator[tuple[int, list[str]]]:
     """Yield the rows of a CSV with the line on which each ends.
 
     Raises:
@@ -97,11 +97,13 @@ def rows_of(text: str, file: str, first: int = 1) -> Iterator[tuple[int, list[st
         except StopIteration:
             return
         except csv.Error as error:
-            raise fault(file, first - 1 + max(1, rows.line_num), f"not valid CSV: {error}", "correct the row") from None
+            raise _fault(
+                file, first - 1 + max(1, rows.line_num), f"not valid CSV: {error}", "correct the row"
+            ) from None
         yield first - 1 + rows.line_num, row
 
 
-def peer_of(pairs: Ints, ends: Ints) -> Ints:
+def _peer_of(pairs: Ints, ends: Ints) -> Ints:
     """Return the peer of each port; -1 for a port in no pair.
 
     Args:
@@ -121,7 +123,7 @@ def both_ways(ends: Ints) -> Ints:
     return np.concatenate([ends, ends[:, ::-1]])
 
 
-def renumbered(ends: Ints, place: Ints) -> Ints:
+def _renumbered(ends: Ints, place: Ints) -> Ints:
     """Return ends with other numbers of their devices, shape as given.
 
     Args:
@@ -132,7 +134,7 @@ def renumbered(ends: Ints, place: Ints) -> Ints:
     return result
 
 
-def port_name(names: list[str], end: int) -> str:
+def _port_name(names: list[str], end: int) -> str:
     """Return a port as reports name it, such as `leaf-07/p3`."""
     device, port = divmod(end, PORTS)
     return f"{names[device]}/p{port}"
@@ -143,7 +145,7 @@ def as_built_report(built: AsBuilt, file: str) -> AsBuiltReport:
     order = sorted(range(len(built.devices)), key=lambda number: built.devices[number].name)
     names = [built.devices[number].name for number in order]
     place = np.argsort(order)
-    ends = np.sort(renumbered(built.ends, place), axis=1)
+    ends = np.sort(_renumbered(built.ends, place), axis=1)
     rows = np.lexsort((ends[:, 1], ends[:, 0]))
 
     def of_kind(kind: str) -> tuple[str, ...]:
@@ -156,7 +158,7 @@ def as_built_report(built: AsBuilt, file: str) -> AsBuiltReport:
         switches=of_kind("switch"),
         hosts=of_kind("host"),
         links=tuple(
-            BuiltLink(port_name(names, near), port_name(names, far), rate or None, lanes or None)
+            BuiltLink(_port_name(names, near), _port_name(names, far), rate or None, lanes or None)
             for (near, far), rate, lanes in zip(
                 ends[rows].tolist(), built.gbit_s[rows].tolist(), built.lanes[rows].tolist(), strict=True
             )

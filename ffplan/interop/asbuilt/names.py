@@ -9,14 +9,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ffplan.base.record import record
-from ffplan.interop.asbuilt.ethernet import plain_name
-from ffplan.interop.asbuilt.model import fault, rows_of
+from ffplan.interop.asbuilt.ethernet import _plain_name
+from ffplan.interop.asbuilt.model import _fault, _rows_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ffplan.interop.asbuilt.matching import Matched
-    from ffplan.interop.asbuilt.model import BuiltDevice
+    from ffplan.interop.asbuilt.matching import _Matched
+    from ffplan.interop.asbuilt.model import _BuiltDevice
 
 _MANAGED = re.compile(r"^(?:MF[0-9]+;)?([^;:/]+):[^/:;]+(?:/\S+)?$")
 """Description of a managed switch, such as MF0;leaf-01:MQM9700/U1."""
@@ -31,7 +31,7 @@ _PATTERN = "~"
 
 
 @record
-class NameRule:
+class _NameRule:
     """A row of a map: names as built, and the name of the design."""
 
     found: str
@@ -54,19 +54,19 @@ def _compiled(text: str, file: str, line: int) -> re.Pattern[str]:
     """
     shown = f"`~{text[:50]}`"
     if len(text) > _LONGEST:
-        raise fault(file, line, f"{shown} has {len(text):,} characters", f"write at most {_LONGEST}")
+        raise _fault(file, line, f"{shown} has {len(text):,} characters", f"write at most {_LONGEST}")
     if _REPEATED_GROUP.search(text) or len(_REPEAT.findall(text)) > _MOST_REPEATS:
         problem = "repeats a group, or repeats more than four times, which can take for ever"
-        raise fault(file, line, f"{shown} {problem}", "write simple expressions, such as `~rack([0-9]+)-node([0-9]+)`")
+        raise _fault(file, line, f"{shown} {problem}", "write simple expressions, such as `~rack([0-9]+)-node([0-9]+)`")
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             return re.compile(text)
     except (re.error, OverflowError, RecursionError, FutureWarning, DeprecationWarning) as error:
-        raise fault(file, line, f"{shown} is not a regular expression: {error}", "correct it") from None
+        raise _fault(file, line, f"{shown} is not a regular expression: {error}", "correct it") from None
 
 
-def read_map(text: str, file: str) -> list[NameRule]:
+def read_map(text: str, file: str) -> list[_NameRule]:
     """Return the rows of a map: a name as built, and the name in the design, in CSV.
 
     A name that begins with `~` is a regular expression; the design's name may use its groups, as in `compute-\\1`.
@@ -77,27 +77,27 @@ def read_map(text: str, file: str) -> list[NameRule]:
     Raises:
         InputError: located, where a row is not a pair of names, an expression is none, or a name stands twice.
     """
-    rules: list[NameRule] = []
+    rules: list[_NameRule] = []
     seen: dict[str, int] = {}
-    for number, row in rows_of(text, file):
+    for number, row in _rows_of(text, file):
         cells = [cell.strip() for cell in row]
         if not any(cells) or cells[0].startswith("#") or [cell.lower() for cell in cells[:2]] == ["found", "designed"]:
             continue
         if len(cells) != 2 or not all(cells):
             message = f"`{','.join(cells)[:50]}` is not a pair of names"
-            raise fault(file, number, message, "write the name as built, a comma, and the name in the design")
+            raise _fault(file, number, message, "write the name as built, a comma, and the name in the design")
         name, designed = cells
         pattern = None
         if name.startswith(_PATTERN):
             pattern = _compiled(name[1:], file, number)
         if name in seen:
-            raise fault(file, number, f"`{name[:50]}` appears twice, first in line {seen[name]}", "keep one")
+            raise _fault(file, number, f"`{name[:50]}` appears twice, first in line {seen[name]}", "keep one")
         seen[name] = number
-        rules.append(NameRule(found=name, pattern=pattern, designed=designed, line=number))
+        rules.append(_NameRule(found=name, pattern=pattern, designed=designed, line=number))
     return rules
 
 
-def _mapped(name: str, rules: Sequence[NameRule], file: str) -> str | None:
+def _mapped(name: str, rules: Sequence[_NameRule], file: str) -> str | None:
     """Return the design's name of a device by a map; None where no row has it.
 
     Raises:
@@ -112,7 +112,7 @@ def _mapped(name: str, rules: Sequence[NameRule], file: str) -> str | None:
                 return match.expand(rule.designed)
             except (re.error, IndexError):
                 message = f"`{rule.designed[:50]}` refers to a group that `{rule.found[:50]}` lacks"
-                raise fault(file, rule.line, message, "write groups as \\1, \\2") from None
+                raise _fault(file, rule.line, message, "write groups as \\1, \\2") from None
     return None
 
 
@@ -120,7 +120,7 @@ def _forms_of(name: str) -> list[str]:
     """List the names of a device to try: as written, without model and unit, without domain, in lower case."""
     managed = _MANAGED.match(name)
     base = managed[1] if managed else name
-    return list(dict.fromkeys([name, base, plain_name(base), plain_name(base).lower()]))
+    return list(dict.fromkeys([name, base, _plain_name(base), _plain_name(base).lower()]))
 
 
 def _adapter_of(name: str) -> tuple[str, tuple[int, int]] | None:
@@ -153,7 +153,7 @@ def _hosts(designed: Sequence[str]) -> dict[str, list[int]]:
 
 
 def named(
-    devices: Sequence[BuiltDevice], designed: Sequence[str], rules: Sequence[NameRule], file: str
+    devices: Sequence[_BuiltDevice], designed: Sequence[str], rules: Sequence[_NameRule], file: str
 ) -> dict[int, int]:
     """Return which devices as built are which of the design, by their names.
 
@@ -205,7 +205,7 @@ def _usual(adapters: dict[str, list[_Adapter]], hosts: dict[str, list[int]]) -> 
 
 
 def _by_map(
-    devices: Sequence[BuiltDevice], designed: Sequence[str], rules: Sequence[NameRule], file: str
+    devices: Sequence[_BuiltDevice], designed: Sequence[str], rules: Sequence[_NameRule], file: str
 ) -> dict[int, int]:
     """Return the devices whose whole name a map leads to a device of the design."""
     if not rules:
@@ -226,10 +226,10 @@ def _by_map(
             target = alone[0]
         if target is None:
             message = f"`{device.name[:50]}` maps to `{designed_name[:50]}`, which is not in the design"
-            raise fault(file, 1, message, f"the design has names such as `{designed[0]}` and `{designed[-1]}`")
+            raise _fault(file, 1, message, f"the design has names such as `{designed[0]}` and `{designed[-1]}`")
         if target in taken:
             message = f"`{taken[target][:50]}` and `{device.name[:50]}` both map to `{designed_name[:50]}`"
-            raise fault(file, 1, message, "map each device to a different name")
+            raise _fault(file, 1, message, "map each device to a different name")
         taken[target] = device.name
         matched[number] = target
     return matched
@@ -237,7 +237,7 @@ def _by_map(
 
 def _by_form(
     number: int,
-    device: BuiltDevice,
+    device: _BuiltDevice,
     folded: dict[str, int],
     hosts: dict[str, list[int]],
     matched: dict[int, int],
@@ -280,7 +280,7 @@ def _by_adapter(
             taken.add(endpoint)
 
 
-def together(where: Matched, devices: Sequence[BuiltDevice], designed: Sequence[str]) -> Matched:
+def together(where: _Matched, devices: Sequence[_BuiltDevice], designed: Sequence[str]) -> _Matched:
     """Put all adapters of a node at one node of the design: the one that most of them were matched to.
 
     One cable at another port would make its adapter seem another node's.

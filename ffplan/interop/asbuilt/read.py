@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 from ffplan.base.formatting import listed, plural
 from ffplan.interop.asbuilt.cable_lists import (
-    interfaces_of,
-    is_cable_json,
-    read_cable_json,
-    read_cable_table,
-    read_lab,
+    _interfaces_of,
+    _is_cable_json,
+    _read_cable_json,
+    _read_cable_table,
+    _read_lab,
 )
-from ffplan.interop.asbuilt.declared import is_config_db, read_config_db, read_dot, read_minigraph
-from ffplan.interop.asbuilt.ethernet import EthernetDevice, EthernetLink, built_of
+from ffplan.interop.asbuilt.declared import _is_config_db, _read_config_db, _read_dot, _read_minigraph
+from ffplan.interop.asbuilt.ethernet import _built_of, _EthernetDevice, _EthernetLink
 from ffplan.interop.asbuilt.forms import (
     CABLES,
     DB_CSV,
@@ -30,19 +30,19 @@ from ffplan.interop.asbuilt.forms import (
     REPORT,
     TOPO,
     XML,
-    form_of,
-    lines_of,
-    refuse_long_lines,
+    _form_of,
+    _lines_of,
+    _refuse_long_lines,
 )
-from ffplan.interop.asbuilt.ibnetdiscover import read_listing, read_node_list, read_report
-from ffplan.interop.asbuilt.linkinfo import read_linkinfo
-from ffplan.interop.asbuilt.lldp import is_lldp, parsed, read_lldp
-from ffplan.interop.asbuilt.lldp_tables import read_lldp_table
-from ffplan.interop.asbuilt.model import MOST_BYTES, fault
-from ffplan.interop.asbuilt.tables import read_db_csv, read_lst, read_ndt, read_topo
-from ffplan.interop.pasted import cleaned, unfenced, unprefixed
-from ffplan.interop.recognised import recognised
-from ffplan.interop.xml_tree import parse
+from ffplan.interop.asbuilt.ibnetdiscover import _read_listing, _read_node_list, _read_report
+from ffplan.interop.asbuilt.linkinfo import _read_linkinfo
+from ffplan.interop.asbuilt.lldp import _is_lldp, _parsed, _read_lldp
+from ffplan.interop.asbuilt.lldp_tables import _read_lldp_table
+from ffplan.interop.asbuilt.model import MOST_BYTES, _fault
+from ffplan.interop.asbuilt.tables import _read_db_csv, _read_lst, _read_ndt, _read_topo
+from ffplan.interop.pasted import _cleaned, _unfenced, _unprefixed
+from ffplan.interop.recognised import _recognised
+from ffplan.interop.xml_tree import _parse
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -51,17 +51,17 @@ if TYPE_CHECKING:
     from ffplan.interop.asbuilt.model import AsBuilt
 
 _BY_LINE: dict[str, Callable[[str | Iterable[str], str], AsBuilt]] = {
-    REPORT.name: read_report,
-    LST.name: read_lst,
-    TOPO.name: read_topo,
-    LISTING.name: read_listing,
-    NODE_LIST.name: read_node_list,
+    REPORT.name: _read_report,
+    LST.name: _read_lst,
+    TOPO.name: _read_topo,
+    LISTING.name: _read_listing,
+    NODE_LIST.name: _read_node_list,
 }
 """Readers that take a text line by line."""
 _WHOLE: dict[str, Callable[[str, str], AsBuilt]] = {
-    DB_CSV.name: read_db_csv,
-    LINKINFO.name: read_linkinfo,
-    NDT.name: read_ndt,
+    DB_CSV.name: _read_db_csv,
+    LINKINFO.name: _read_linkinfo,
+    NDT.name: _read_ndt,
     **_BY_LINE,
 }
 """Readers of forms that tell of a whole fabric in one file."""
@@ -86,10 +86,10 @@ def read_as_built(files: Sequence[tuple[str, str | LargeText]], *, partial: bool
     built = _read_large(*large[0][::-1], partial=partial) if large else _read(texts, partial=partial)
     if not len(built.ends) and built.form != NODE_LIST.name:
         message = f"{plural(len(built.devices), 'device')} of {built.form} and no link between them"
-        raise fault(files[0][0], 1, message, "give the output of a fabric that is wired and up")
+        raise _fault(files[0][0], 1, message, "give the output of a fabric that is wired and up")
     if built.undescribed and not partial:
         key, line = built.undescribed[0]
-        raise fault(files[0][0], line, f"`{key}` is a neighbour without an entry", "give the whole output")
+        raise _fault(files[0][0], line, f"`{key}` is a neighbour without an entry", "give the whole output")
     return built
 
 
@@ -99,15 +99,15 @@ def _read_large(text: LargeText, file: str, *, partial: bool = False) -> AsBuilt
     Raises:
         InputError: located, if the text cannot be read, or not line by line.
     """
-    start = cleaned(text.start or "")
-    form = form_of(unprefixed(start), file)
+    start = _cleaned(text.start or "")
+    form = _form_of(_unprefixed(start), file)
     if form is None or form.name not in _BY_LINE:
         form_words = "no line near its start has a known format" if form is None else f"it reads as {form.name}"
         message = f"more than {MOST_BYTES // 2**20:,} MiB, and {form_words}"
-        raise fault(file, 1, message, f"larger files are read of {listed(sorted(_BY_LINE))} alone")
+        raise _fault(file, 1, message, f"larger files are read of {listed(sorted(_BY_LINE))} alone")
     if form is NODE_LIST and not partial:
         form = LISTING
-    return _BY_LINE[form.name](lines_of(text.parts(), start, file), file)
+    return _BY_LINE[form.name](_lines_of(text.parts(), start, file), file)
 
 
 def _read(files: Sequence[tuple[str, str]], *, partial: bool = False) -> AsBuilt:
@@ -116,7 +116,7 @@ def _read(files: Sequence[tuple[str, str]], *, partial: bool = False) -> AsBuilt
     Raises:
         InputError: located, where a file cannot be read, or several are not of single devices.
     """
-    bare = [(name, *unfenced(unprefixed(cleaned(content)))) for name, content in files]
+    bare = [(name, *_unfenced(_unprefixed(_cleaned(content)))) for name, content in files]
     built = _read_bare([(name, content) for name, content, _ in bare], partial=partial)
     around = sum(count for _, _, count in bare)
     remark = f"skipped {plural(around, 'line')} around the blocks of code"
@@ -131,23 +131,23 @@ def _read_bare(files: Sequence[tuple[str, str]], *, partial: bool) -> AsBuilt:
     """
     first, text = files[0]
     if len(files) == 1:
-        form = form_of(text, first)
-        if form is None and (known := recognised(text, "fabric")) is not None:
-            raise fault(first, 1, *known)
+        form = _form_of(text, first)
+        if form is None and (known := _recognised(text, "fabric")) is not None:
+            raise _fault(first, 1, *known)
         form = form or LISTING  # whose reader says what is wrong with a text of no form
         if form.name not in _DEVICES:
-            refuse_long_lines(text, first)
+            _refuse_long_lines(text, first)
             if form is NODE_LIST and not partial:
                 form = LISTING  # which refuses a list without links where it stands
             return _WHOLE[form.name](text, first)
         files = [(first, text)]
-    links: list[EthernetLink] = []
-    devices: list[EthernetDevice] = []
+    links: list[_EthernetLink] = []
+    devices: list[_EthernetDevice] = []
     forwarding: set[str] = set()
     interfaces: dict[str, tuple[str, str]] = {}
     tables = [(name, content) for name, content in files if "device__name" in content[:1000]]
     for name, content in tables:
-        interfaces |= interfaces_of(content, name)
+        interfaces |= _interfaces_of(content, name)
     for name, content in files if len(tables) == len(files) else [file for file in files if file not in tables]:
         device_links, here, seen = _device_file(name, content, interfaces)
         links += device_links
@@ -155,18 +155,18 @@ def _read_bare(files: Sequence[tuple[str, str]], *, partial: bool) -> AsBuilt:
         forwarding |= seen
     told = {device.name: device for device in sorted(devices, key=lambda device: device.listed)}
     devices = [replace(device, switch=True) if name in forwarding else device for name, device in told.items()]
-    devices += [EthernetDevice(name, switch=True, listed=False) for name in sorted(forwarding - told.keys())]
+    devices += [_EthernetDevice(name, switch=True, listed=False) for name in sorted(forwarding - told.keys())]
     where = first if len(files) == 1 else f"{first} and {len(files) - 1} more"
-    built = built_of(where, "files of Ethernet devices", _once(links), devices)
+    built = _built_of(where, "files of Ethernet devices", _once(links), devices)
     return replace(built, remarks=(*built.remarks, *_several(links)))
 
 
-def _once(links: list[EthernetLink]) -> list[EthernetLink]:
+def _once(links: list[_EthernetLink]) -> list[_EthernetLink]:
     """Keep one link for each port: a file may repeat a neighbour."""
     return list({(link.device, link.port): link for link in links}.values())
 
 
-def _several(links: list[EthernetLink]) -> list[str]:
+def _several(links: list[_EthernetLink]) -> list[str]:
     """Return a remark on ports that see several neighbours, such as a NIC that speaks LLDP beside its host."""
     seen: dict[tuple[str, str], dict[str, None]] = {}
     for link in links:
@@ -181,7 +181,7 @@ def _several(links: list[EthernetLink]) -> list[str]:
 
 def _device_file(
     name: str, text: str, interfaces: dict[str, tuple[str, str]]
-) -> tuple[list[EthernetLink], list[EthernetDevice], set[str]]:
+) -> tuple[list[_EthernetLink], list[_EthernetDevice], set[str]]:
     """Return the links of a file, the devices whose own links they are, and devices that forward.
 
     Args:
@@ -190,32 +190,32 @@ def _device_file(
     Raises:
         InputError: located, if the form is unknown.
     """
-    form = form_of(text, name)
+    form = _form_of(text, name)
     if form is not None and form.name in _WHOLE:
         message = f"this is {form.name}, which describes a whole fabric"
-        raise fault(name, 1, message, "give it alone: of several files, each must come from one Ethernet device")
+        raise _fault(name, 1, message, "give it alone: of several files, each must come from one Ethernet device")
     if form is DOT:
-        refuse_long_lines(text, name)
-        return read_dot(text, name), [], set()
+        _refuse_long_lines(text, name)
+        return _read_dot(text, name), [], set()
     if form is CABLES:
-        return read_cable_table(text, name, interfaces), [], set()
+        return _read_cable_table(text, name, interfaces), [], set()
     if form is LAB:
-        return read_lab(text, name), [], set()
+        return _read_lab(text, name), [], set()
     if form is LLDP_TABLE:
-        refuse_long_lines(text, name)
-        return read_lldp_table(text, name)
+        _refuse_long_lines(text, name)
+        return _read_lldp_table(text, name)
     if form is XML:
-        root = parse(text.encode(), name, rule="file-as-built", what="the minigraph of one switch")
-        links, devices = read_minigraph(root, name)
+        root = _parse(text.encode(), name, rule="file-as-built", what="the minigraph of one switch")
+        links, devices = _read_minigraph(root, name)
         return links, devices, set()
-    data = parsed(text, name)
-    if is_cable_json(data):
-        return read_cable_json(data, name), [], set()
-    if is_lldp(data):
-        links, device, forwarding = read_lldp(data, name)
+    data = _parsed(text, name)
+    if _is_cable_json(data):
+        return _read_cable_json(data, name), [], set()
+    if _is_lldp(data):
+        links, device, forwarding = _read_lldp(data, name)
         return links, [device], forwarding
-    if is_config_db(data):
-        links, device = read_config_db(data, name)
+    if _is_config_db(data):
+        links, device = _read_config_db(data, name)
         return links, [device], set()
     message = "this is neither output of ibnetdiscover nor of LLDP, SONiC or PTM"
-    raise fault(name, 1, message, "docs/interop.md lists what is read")
+    raise _fault(name, 1, message, "docs/interop.md lists what is read")

@@ -7,9 +7,9 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from ffplan.base.integers import integer
-from ffplan.interop.asbuilt.builder import Builder
-from ffplan.interop.asbuilt.infiniband import active_rate, db_csv_tables, link_rate, signalled
-from ffplan.interop.asbuilt.model import UNSAID, fault, numbered, rows_of
+from ffplan.interop.asbuilt.builder import _Builder
+from ffplan.interop.asbuilt.infiniband import _active_rate, _db_csv_tables, _link_rate, _signalled
+from ffplan.interop.asbuilt.model import UNSAID, _fault, _numbered, _rows_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -26,17 +26,17 @@ _KINDS = {"SW": "switch", "RT": "router"}
 _NODE_KINDS = {"1": "host", "2": "switch", "3": "router"}
 
 
-def is_lst_line(line: str) -> bool:
+def _is_lst_line(line: str) -> bool:
     """Return whether a line is one of an .lst file."""
     return len(_END.findall(line)) == 2
 
 
-def is_db_csv_line(line: str) -> bool:
+def _is_db_csv_line(line: str) -> bool:
     """Return whether a line starts or ends a table of a db_csv file."""
     return _TABLE.match(line) is not None
 
 
-def read_lst(text: str | Iterable[str], file: str) -> AsBuilt:
+def _read_lst(text: str | Iterable[str], file: str) -> AsBuilt:
     """Return the fabric of an .lst file; its port numbers are hexadecimal.
 
     Args:
@@ -45,19 +45,19 @@ def read_lst(text: str | Iterable[str], file: str) -> AsBuilt:
     Raises:
         InputError: located, where a line cannot be read or two ends disagree.
     """
-    builder = Builder(file, "ibdiagnet's .lst")
-    for number, line in numbered(text):
+    builder = _Builder(file, "ibdiagnet's .lst")
+    for number, line in _numbered(text):
         if not line.strip() or line.lstrip().startswith("#"):
             continue
         ends = _END.findall(line)
         if len(ends) != 2:
             message = f"`{line.strip()[:50]}` is not a link with two ends in braces"
-            raise fault(file, number, message, "give ibdiagnet2.lst as it was written")
+            raise _fault(file, number, message, "give ibdiagnet2.lst as it was written")
         devices = []
         for kind, ports, inside, port in ends:
             guid, name = _GUID.search(inside), _NAME.search(inside)
             if guid is None:
-                raise fault(file, number, "an end without `NodeGUID:`", "give ibdiagnet2.lst as it was written")
+                raise _fault(file, number, "an end without `NodeGUID:`", "give ibdiagnet2.lst as it was written")
             title = (name[1].strip() if name else "") or guid[1]
             device = builder.ids.get(guid[1], -1)
             if device not in builder.described:
@@ -66,7 +66,7 @@ def read_lst(text: str | Iterable[str], file: str) -> AsBuilt:
             devices.append((device, int(port, 16)))
         width, speed = _PHY.search(line), _SPEED.search(line)
         lanes = int(width[1]) if width else 0
-        lane = signalled(float(speed[1])) if speed and speed[1].count(".") < 2 and speed[1] != "." else 0.0
+        lane = _signalled(float(speed[1])) if speed and speed[1].count(".") < 2 and speed[1] != "." else 0.0
         (near, port), (far, peer) = devices
         builder.end(near, port, far, peer, number, (lanes, lanes * lane))
     return builder.built()
@@ -76,14 +76,14 @@ def _whole(row: dict[str, str], name: str) -> int:
     return integer(row.get(name, "").strip()) or 0
 
 
-def read_db_csv(text: str, file: str) -> AsBuilt:
+def _read_db_csv(text: str, file: str) -> AsBuilt:
     """Return the fabric of a db_csv file; tables and columns are found by name.
 
     Raises:
         InputError: located, where a row cannot be read, or a link names no node.
     """
-    builder = Builder(file, "ibdiagnet's db_csv")
-    nodes, ports, links = db_csv_tables(text, partial(fault, file), "NODES", "PORTS", "LINKS")
+    builder = _Builder(file, "ibdiagnet's db_csv")
+    nodes, ports, links = _db_csv_tables(text, partial(_fault, file), "NODES", "PORTS", "LINKS")
     for line, row in nodes:
         guid, title = row.get("NodeGUID", ""), row.get("NodeDesc", "").strip()
         kind = _NODE_KINDS.get(row.get("NodeType", ""), "host")
@@ -91,13 +91,13 @@ def read_db_csv(text: str, file: str) -> AsBuilt:
         builder.device(guid.lower(), title or guid, kind, _whole(row, "NumPorts"), line, chassis=system)
     rates: dict[tuple[str, int], tuple[int, float]] = {}
     for _, row in ports:
-        lanes, lane = active_rate(row)
+        lanes, lane = _active_rate(row)
         rates[row.get("NodeGuid", "").lower(), _whole(row, "PortNum")] = (lanes, lanes * lane)
     for line, row in links:
         ends = [(row.get(f"NodeGuid{n}", "").lower(), _whole(row, f"PortNum{n}")) for n in (1, 2)]
         for guid, _ in ends:
             if guid not in builder.ids:
-                raise fault(file, line, f"`{guid}` is missing from NODES", "give the whole file")
+                raise _fault(file, line, f"`{guid}` is missing from NODES", "give the whole file")
         (near, port), (far, peer) = ends
         builder.end(builder.ids[near], port, builder.ids[far], peer, line, rates.get(ends[0], UNSAID))
         builder.end(builder.ids[far], peer, builder.ids[near], port, line, rates.get(ends[1], UNSAID))
@@ -113,12 +113,12 @@ _HCA = re.compile(r"HCA|MT[0-9]{4,5}|^CX|ConnectX|BF[0-9]", re.IGNORECASE)
 _SWITCH = re.compile(r"switch|quantum|^M[TQSC][A-Z]?[0-9]|MTS|MQM|MSB|MIS|SX[0-9]|SN[0-9]", re.IGNORECASE)
 
 
-def is_topo_line(line: str) -> bool:
+def _is_topo_line(line: str) -> bool:
     """Return whether a line is an indented link, as .topo files have them."""
     return _TOPO_LINK.match(line) is not None
 
 
-def is_ndt_line(line: str) -> bool:
+def _is_ndt_line(line: str) -> bool:
     """Return whether a line is the heading of UFM's topology comparison."""
     return _START_DEVICE.search(line) is not None and _END_PORT.search(line) is not None
 
@@ -131,7 +131,7 @@ def _port_number(text: str, file: str, line: int) -> int:
     """
     match = _LAST.search(text.strip())
     if match is None:
-        raise fault(file, line, f"`{text[:30]}` is not a port", "write a name that ends in its number, such as P1")
+        raise _fault(file, line, f"`{text[:30]}` is not a port", "write a name that ends in its number, such as P1")
     return int(match[1])
 
 
@@ -139,7 +139,7 @@ def _kind(description: str) -> str:
     return "host" if _HCA.search(description) else "switch" if _SWITCH.search(description) else "host"
 
 
-def read_topo(text: str | Iterable[str], file: str) -> AsBuilt:
+def _read_topo(text: str | Iterable[str], file: str) -> AsBuilt:
     """Return the fabric of an ibdm .topo file: `TYPE NAME`, then indented `P1 -> TYPE NAME P1`.
 
     Args:
@@ -148,38 +148,38 @@ def read_topo(text: str | Iterable[str], file: str) -> AsBuilt:
     Raises:
         InputError: located, where a line is neither, or a port is listed twice.
     """
-    builder = Builder(file, "an ibdm .topo file")
+    builder = _Builder(file, "an ibdm .topo file")
     current = -1
-    for number, line in numbered(text):
+    for number, line in _numbered(text):
         line = line.rstrip("\r\n")
         if not line.strip() or line.lstrip().startswith("#"):
             continue
         if match := _TOPO_LINK.match(line):
             if current < 0:
-                raise fault(file, number, "a link before any system", "start with a line such as `MQM9700 leaf-01`")
+                raise _fault(file, number, "a link before any system", "start with a line such as `MQM9700 leaf-01`")
             port, way, kind, name, peer, more = match.groups()
             neighbour = builder.device_of(name, name, _kind(kind), number, seen=False)
             here, there = _port_number(port, file, number), _port_number(peer, file, number)
-            builder.end(current, here, neighbour, there, number, link_rate(f"{way} {more}"))
+            builder.end(current, here, neighbour, there, number, _link_rate(f"{way} {more}"))
         elif match := _TOPO_SYSTEM.match(line):
             current = builder.device_of(match[2], match[2], _kind(match[1]), number, seen=False)
         else:
-            raise fault(file, number, f"`{line.strip()[:50]}` is neither a system nor a link", "give the .topo file")
+            raise _fault(file, number, f"`{line.strip()[:50]}` is neither a system nor a link", "give the .topo file")
     return builder.built()
 
 
-def read_ndt(text: str, file: str) -> AsBuilt:
+def _read_ndt(text: str, file: str) -> AsBuilt:
     """Return the fabric of a table with StartDevice, StartPort, EndDevice and EndPort.
 
     Raises:
         InputError: located, where a column is missing or a port has no number.
     """
-    builder = Builder(file, "UFM's topology table")
-    rows = rows_of(text, file)
+    builder = _Builder(file, "UFM's topology table")
+    rows = _rows_of(text, file)
     heads = [head.strip().removeprefix("#Fields:") for head in next(rows)[1]]
     names = ("StartDevice", "StartPort", "EndDevice", "EndPort")
     if missing := [name for name in names if name not in heads]:
-        raise fault(file, 1, f"the column {missing[0]} is missing", "give the table as UFM writes it")
+        raise _fault(file, 1, f"the column {missing[0]} is missing", "give the table as UFM writes it")
     column = {name: heads.index(name) for name in (*names, "Speed") if name in heads}
     switches: set[str] = set()
     links = []
@@ -187,7 +187,7 @@ def read_ndt(text: str, file: str) -> AsBuilt:
         if not row or not any(row):
             continue
         if len(row) <= max(column[name] for name in names):
-            raise fault(file, line, "a row with too few columns", "give the table as UFM writes it")
+            raise _fault(file, line, "a row with too few columns", "give the table as UFM writes it")
         start, port, end, peer = (row[column[name]].strip() for name in names)
         switches.add(start)
         speed = row[column["Speed"]] if "Speed" in column and column["Speed"] < len(row) else ""
@@ -196,5 +196,5 @@ def read_ndt(text: str, file: str) -> AsBuilt:
         near = builder.device_of(start, start, "switch", line, seen=False)
         far = builder.device_of(end, end, "switch" if end in switches else "host", line, seen=False)
         here, there = _port_number(port, file, line), _port_number(peer, file, line)
-        builder.end(near, here, far, there, line, link_rate(speed))
+        builder.end(near, here, far, there, line, _link_rate(speed))
     return builder.built()

@@ -8,9 +8,9 @@ import numpy as np
 
 from ffplan.base.formatting import first_few, plural
 from ffplan.interop.asbuilt.model import PORTS
-from ffplan.interop.audit.cables import parts_not_found
-from ffplan.interop.audit.effects import of_losses
-from ffplan.interop.audit.sides import host_of
+from ffplan.interop.audit.cables import _parts_not_found
+from ffplan.interop.audit.effects import _of_losses
+from ffplan.interop.audit.sides import _host_of
 from ffplan.results.as_built import AuditCause
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ _SILENT = 0.5
 """Part of the endpoints at a switch from which their absence has one cause [1]."""
 
 
-def links_of(fabrics: Sides, devices: set[int]) -> list[tuple[int, int]]:
+def _links_of(fabrics: Sides, devices: set[int]) -> list[tuple[int, int]]:
     """Return the links of the design at some devices."""
     selected = np.zeros(len(fabrics.names), bool)
     selected[list(devices)] = True
@@ -39,17 +39,17 @@ def absent(fabrics: Sides, have: Capacity) -> Iterator[AuditCause]:
     if not gone:
         return
     explained: set[int] = set()
-    for part in parts_not_found(fabrics, gone):
+    for part in _parts_not_found(fabrics, gone):
         explained |= part
         yield _absent_part(fabrics, have, part)
     switches = sorted(device for device in gone - explained if fabrics.roles[device])
     for switch in switches:
-        near = links_of(fabrics, {switch})
+        near = _links_of(fabrics, {switch})
         below = {end // PORTS for pair in near for end in pair} & gone - {switch}
         endpoints = {device for device in below if not fabrics.roles[device]}
         explained |= endpoints
         name = fabrics.names[switch]
-        nodes = {host_of(fabrics.names[device]) for device in endpoints}
+        nodes = {_host_of(fabrics.names[device]) for device in endpoints}
         with_it = (
             f", with {plural(len(endpoints), 'endpoint')} of {plural(len(nodes), 'node')} below it" if endpoints else ""
         )
@@ -58,7 +58,7 @@ def absent(fabrics: Sides, have: Capacity) -> Iterator[AuditCause]:
             what=f"switch {name} was not found{with_it}",
             where=(name,),
             do=(f"check power, boot and the cables of {name}; then its place in the files",),
-            effect=of_losses(have, [(pair, 1.0) for pair in near if fabrics.lower(pair) != switch]),
+            effect=_of_losses(have, [(pair, 1.0) for pair in near if fabrics.lower(pair) != switch]),
             links=len(near),
             severity="error",
         )
@@ -68,7 +68,7 @@ def absent(fabrics: Sides, have: Capacity) -> Iterator[AuditCause]:
         yield _silent_hosts(fabrics, have, leaves, silent)
     hosts: dict[str, list[int]] = {}
     for device in sorted(left - set(silent)):
-        hosts.setdefault(host_of(fabrics.names[device]), []).append(device)
+        hosts.setdefault(_host_of(fabrics.names[device]), []).append(device)
     for host, ends in hosts.items():
         yield _absent_host(fabrics, have, host, ends)
 
@@ -81,7 +81,7 @@ def _silent(fabrics: Sides, gone: set[int]) -> tuple[list[int], list[int]]:
     below = (fabrics.roles[lower] == 0) & (fabrics.roles[upper] != 0)
     lacks = below & np.isin(lower, sorted(gone))
     count, lost = (np.bincount(upper[rows], minlength=len(fabrics.names)) for rows in (below, lacks))
-    hosts = {(switch, host_of(fabrics.names[end])) for switch, end in zip(upper[lacks], lower[lacks], strict=True)}
+    hosts = {(switch, _host_of(fabrics.names[end])) for switch, end in zip(upper[lacks], lower[lacks], strict=True)}
     nodes = np.bincount(np.array([switch for switch, _ in hosts], np.int64), minlength=len(fabrics.names))
     leaves = (nodes >= SHARED) & (lost >= _SILENT * count)
     leaves[: len(fabrics.present)] &= fabrics.present
@@ -92,8 +92,8 @@ def _silent(fabrics: Sides, gone: set[int]) -> tuple[list[int], list[int]]:
 def _silent_hosts(fabrics: Sides, have: Capacity, leaves: list[int], endpoints: list[int]) -> AuditCause:
     """Return the finding of endpoints that none of their switches saw, all in one."""
     switches, hosts = ([fabrics.names[device] for device in group] for group in (leaves, endpoints))
-    nodes = len({host_of(name) for name in hosts})
-    near = links_of(fabrics, set(endpoints))
+    nodes = len({_host_of(name) for name in hosts})
+    near = _links_of(fabrics, set(endpoints))
     return AuditCause(
         kind="silent-hosts",
         severity="error",
@@ -105,7 +105,7 @@ def _silent_hosts(fabrics: Sides, have: Capacity, leaves: list[int], endpoints: 
             "see whether these hosts speak LLDP, or whether the files list their links at all",
             f"check that the ports of {first_few(switches)} to them are up, and the nodes' power and drivers",
         ),
-        effect=of_losses(have, [(pair, 1.0) for pair in near]),
+        effect=_of_losses(have, [(pair, 1.0) for pair in near]),
         links=len(near),
     )
 
@@ -113,7 +113,7 @@ def _silent_hosts(fabrics: Sides, have: Capacity, leaves: list[int], endpoints: 
 def _absent_part(fabrics: Sides, have: Capacity, part: set[int]) -> AuditCause:
     """Return the finding of a part of the fabric that is not in the files at all."""
     names = [fabrics.names[device] for device in sorted(part) if fabrics.roles[device]]
-    near = links_of(fabrics, part)
+    near = _links_of(fabrics, part)
     return AuditCause(
         kind="absent-part",
         severity="error",
@@ -121,14 +121,16 @@ def _absent_part(fabrics: Sides, have: Capacity, part: set[int]) -> AuditCause:
         f"({first_few(names)}), with {plural(len(part) - len(names), 'endpoint')}: a plane, a zone, or a pod",
         where=tuple(names),
         do=("give the files of every plane and zone, or compare one (--plane, --zone)",),
-        effect=of_losses(have, [(p, 1.0) for p in near if (d := fabrics.lower(p)) not in part or not fabrics.roles[d]]),
+        effect=_of_losses(
+            have, [(p, 1.0) for p in near if (d := fabrics.lower(p)) not in part or not fabrics.roles[d]]
+        ),
         links=len(near),
     )
 
 
 def _absent_host(fabrics: Sides, have: Capacity, host: str, adapters: list[int]) -> AuditCause:
     """Return the finding of a node without some or all of its NICs."""
-    near = links_of(fabrics, set(adapters))
+    near = _links_of(fabrics, set(adapters))
     every = have.ends[host]
     down = not fabrics.present[every].any() and bool(np.isin(every, fabrics.ours // PORTS).all())
     names = tuple(fabrics.names[device] for device in adapters)
@@ -138,7 +140,7 @@ def _absent_host(fabrics: Sides, have: Capacity, host: str, adapters: list[int])
         what=f"node {host} was not found" if down else f"{first_few(names)} of node {host} was not found",
         where=(host,) if down else names,
         do=(f"check power and drivers of {host}, and its cables at {ports}",),
-        effect=f"{host} is off the fabric" if down else of_losses(have, [(pair, 1.0) for pair in near]),
+        effect=f"{host} is off the fabric" if down else _of_losses(have, [(pair, 1.0) for pair in near]),
         links=len(near),
         severity="error",
     )

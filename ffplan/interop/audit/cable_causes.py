@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING
 from ffplan.base.formatting import first_few, listed, plural
 from ffplan.base.record import record
 from ffplan.fabric.wiring.network import ROLES
-from ffplan.interop.asbuilt.infiniband import rate_words
+from ffplan.interop.asbuilt.infiniband import _rate_words
 from ffplan.interop.asbuilt.model import PORTS
 from ffplan.interop.audit.cables import (
-    CableGroup,
-    exchangeable,
+    _CableGroup,
+    _exchangeable,
+    _kind_of,
+    _sharing,
+    _shift_of,
+    _swapped_alike,
     groups,
-    kind_of,
-    sharing,
-    shift_of,
-    swapped_alike,
 )
-from ffplan.interop.audit.effects import of_losses, of_miswiring
-from ffplan.interop.audit.sides import LANES, Differences, Sides, SlowCable, slow_links, title_of
+from ffplan.interop.audit.effects import _of_losses, _of_miswiring
+from ffplan.interop.audit.sides import LANES, Differences, Sides, _links_below_rate, _SlowCable, _title_of
 from ffplan.results.as_built import AuditCause
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ _LISTED = 4
 class _Alike:
     """Slow links that run alike and are one finding."""
 
-    links: list[SlowCable]
+    links: list[_SlowCable]
     device: int = -1
     """The device that they share; -1 if none."""
     tiers: tuple[int, int] | None = None
@@ -53,14 +53,14 @@ def _between(fabrics: Sides, pair: tuple[int, int]) -> str:
     return f"{fabrics.port(pair[0])} to {fabrics.port(pair[1])}"
 
 
-def slow_cables(fabrics: Sides, differences: Differences, have: Capacity) -> Iterator[AuditCause]:
+def _slow_cables(fabrics: Sides, differences: Differences, have: Capacity) -> Iterator[AuditCause]:
     """Yield a finding for links below their designed width or speed.
 
     Links that run alike share a finding if they are at one device, whatever the design has there, or are most of the
     fabric, or most of the links between two tiers.
     """
-    alike: dict[tuple[int, float], list[SlowCable]] = {}
-    for link in slow_links(fabrics, differences):
+    alike: dict[tuple[int, float], list[_SlowCable]] = {}
+    for link in _links_below_rate(fabrics, differences):
         alike.setdefault((link.lanes, link.gbit_s), []).append(link)
     right = Counter(_tiers(fabrics, pair) for pair in fabrics.ours[differences.same].tolist()) if alike else Counter()
     for links in alike.values():
@@ -74,14 +74,14 @@ def _tiers(fabrics: Sides, pair: tuple[int, int]) -> tuple[int, int]:
     return lower, upper
 
 
-def _slow_groups(fabrics: Sides, right: Counter[tuple[int, int]], links: list[SlowCable]) -> Iterator[_Alike]:
+def _slow_groups(fabrics: Sides, right: Counter[tuple[int, int]], links: list[_SlowCable]) -> Iterator[_Alike]:
     """Yield slow links that run alike, in the groups that are one finding each.
 
     Args:
         right: correctly placed links between every two tiers.
         links: slow links of one width and speed.
     """
-    joined: dict[tuple[int, int], list[SlowCable]] = {}
+    joined: dict[tuple[int, int], list[_SlowCable]] = {}
     for link in links:
         joined.setdefault(_tiers(fabrics, link.ends), []).append(link)
     most = {tiers for tiers, held in joined.items() if len(held) > _WHOLE * right[tiers] and _spread(held)}
@@ -99,11 +99,11 @@ def _slow_groups(fabrics: Sides, right: Counter[tuple[int, int]], links: list[Sl
         else:
             left += held
     by_ends = {link.ends: link for link in left}
-    for device, pairs in sharing(by_ends, _SHARED):
+    for device, pairs in _sharing(by_ends, _SHARED):
         yield _Alike([by_ends[pair] for pair in pairs], device=device)
 
 
-def _spread(links: list[SlowCable]) -> bool:
+def _spread(links: list[_SlowCable]) -> bool:
     """Return whether links have several devices at either end: no one device slows them all."""
     return min(len({link.ends[side] // PORTS for link in links}) for side in (0, 1)) >= _SHARED
 
@@ -134,14 +134,14 @@ def _slow_cause(fabrics: Sides, have: Capacity, part: _Alike) -> AuditCause:
         where = f"between {' and '.join('node' if tier == 0 else ROLES[tier - 1] for tier in part.tiers)} "
     shown = first_few((_between(fabrics, link.ends) for link in links), _LISTED)
     meant = listed([f"{rate:g}" for rate in sorted({link.wanted_gbit_s for link in links})])
-    runs = rate_words(links[0].lanes, links[0].gbit_s)
+    runs = _rate_words(links[0].lanes, links[0].gbit_s)
     return AuditCause(
         kind="slow-link",
         severity="error",
         what=f"{plural(len(links), 'link')} {where}at {runs} in place of {meant} Gb/s: {shown}",
         where=tuple(fabrics.full(end) for link in links for end in link.ends),
         do=_slow_steps(fabrics, part),
-        effect=of_losses(have, [(link.ends, link.lost) for link in links]),
+        effect=_of_losses(have, [(link.ends, link.lost) for link in links]),
         links=len(links),
     )
 
@@ -150,26 +150,28 @@ _NAMED = 12
 """Most steps that a finding lists."""
 
 
-def cable_faults(fabrics: Sides, differences: Differences, have: Capacity, explained: set[int]) -> Iterator[AuditCause]:
+def _cable_faults(
+    fabrics: Sides, differences: Differences, have: Capacity, explained: set[int]
+) -> Iterator[AuditCause]:
     """Yield a finding for every mistake in cables: missing, extra, moved, swapped, shifted or permuted."""
     alone: dict[str, list[tuple[int, int]]] = {"missing": [], "extra": []}
-    swapped: list[CableGroup] = []
+    swapped: list[_CableGroup] = []
     for group in groups(fabrics, differences, explained):
-        kind = kind_of(group)
+        kind = _kind_of(group)
         if kind in alone:
             alone[kind] += group.lost or group.stray
         elif kind == "swapped":
             swapped.append(group)
         else:
             yield _rewired(fabrics, have, group, kind)
-    for switches, alike in swapped_alike(fabrics, swapped, _SHARED):
+    for switches, alike in _swapped_alike(fabrics, swapped, _SHARED):
         if switches:
             yield _swapped_rows(fabrics, have, switches, alike)
         else:
             yield from (_rewired(fabrics, have, group, "swapped") for group in alike)
-    for device, pairs in sharing(alone["missing"], _SHARED):
+    for device, pairs in _sharing(alone["missing"], _SHARED):
         yield _missing(fabrics, have, device, pairs)
-    for device, pairs in sharing(alone["extra"], _SHARED):
+    for device, pairs in _sharing(alone["extra"], _SHARED):
         site = f" at {fabrics.names[device]}" if device >= 0 else ""
         shown = first_few((_between(fabrics, pair) for pair in pairs), _LISTED)
         yield AuditCause(
@@ -199,20 +201,20 @@ def _missing(fabrics: Sides, have: Capacity, device: int, pairs: list[tuple[int,
         do=(f"check {fabrics.names[device]} itself: no link of it is up",)
         if every
         else _steps([f"lay, reseat or replace the cable from {_between(fabrics, pair)}" for pair in pairs]),
-        effect=of_losses(have, [(pair, 1.0) for pair in pairs]),
+        effect=_of_losses(have, [(pair, 1.0) for pair in pairs]),
         links=len(pairs),
         severity="error",
     )
 
 
-def _rewired(fabrics: Sides, have: Capacity, group: CableGroup, kind: str) -> AuditCause:
+def _rewired(fabrics: Sides, have: Capacity, group: _CableGroup, kind: str) -> AuditCause:
     """Return the finding of cables that lead elsewhere."""
-    there, bare, do = group.there, without_cable(fabrics, group), list[str]()
+    there, bare, do = group.there, _without_cable(fabrics, group), list[str]()
     ends = sorted({end for pair in group.lost for end in pair if end in there})
     if kind == "swapped":
         first, second = _swapped(group)
         what = f"the cables in {fabrics.port(first)} and {fabrics.port(second)} are exchanged"
-        nodes = {title_of(fabrics, end // PORTS) for end in (first, second) if not fabrics.roles_of(end)}
+        nodes = {_title_of(fabrics, end // PORTS) for end in (first, second) if not fabrics.roles_of(end)}
         more = ", or the names of the two nodes" if len(nodes) == 2 else ""
         do = [f"exchange the cables in {fabrics.port(first)} and {fabrics.port(second)}{more}"]
     elif kind == "moved":
@@ -221,7 +223,7 @@ def _rewired(fabrics: Sides, have: Capacity, group: CableGroup, kind: str) -> Au
             f"the cable from {fabrics.port(kept)} ends in {fabrics.port(wrong)}, and belongs in {fabrics.port(right)}"
         )
         do = [f"move its end from {fabrics.port(wrong)} to {fabrics.port(right)}"]
-    elif kind == "shifted" and (shift := shift_of(group)) is not None:
+    elif kind == "shifted" and (shift := _shift_of(group)) is not None:
         device, step = shift
         subject = f"{plural(len(group.lost) - len(bare), 'cable')} at {fabrics.names[device]}"
         what = f"{subject} sit {plural(abs(step), 'port')} too {'high' if step > 0 else 'low'}"
@@ -247,13 +249,13 @@ def _rewired(fabrics: Sides, have: Capacity, group: CableGroup, kind: str) -> Au
         what=f"{what}{more}",
         where=tuple(fabrics.full(end) for end in sorted(group.ports)),
         do=_steps(do),
-        effect=of_losses(have, [(pair, 1.0) for pair in bare]) or of_miswiring(have, group.lost, group.stray),
+        effect=_of_losses(have, [(pair, 1.0) for pair in bare]) or _of_miswiring(have, group.lost, group.stray),
         links=len(group.lost),
         severity="error",
     )
 
 
-def _swapped_rows(fabrics: Sides, have: Capacity, switches: tuple[int, ...], alike: list[CableGroup]) -> AuditCause:
+def _swapped_rows(fabrics: Sides, have: Capacity, switches: tuple[int, ...], alike: list[_CableGroup]) -> AuditCause:
     """Return the finding of many pairs of cables that are exchanged at one switch, or between the same two."""
     names = [fabrics.names[switch] for switch in switches]
     where = f"between {names[0]} and {names[1]}" if len(names) == 2 else f"at {names[0]}"
@@ -270,12 +272,12 @@ def _swapped_rows(fabrics: Sides, have: Capacity, switches: tuple[int, ...], ali
         what=f"{len(alike)} pairs of cables are exchanged {where}",
         where=tuple(fabrics.full(end) for end in sorted({end for pair in lost for end in pair})),
         do=_steps(steps),
-        effect=of_miswiring(have, lost, stray),
+        effect=_of_miswiring(have, lost, stray),
         links=len(lost),
     )
 
 
-def without_cable(fabrics: Sides, group: CableGroup) -> list[tuple[int, int]]:
+def _without_cable(fabrics: Sides, group: _CableGroup) -> list[tuple[int, int]]:
     """Pick the links of a group that have no cable left: for each lower device, as many as it lacks cables.
 
     A cable at another port of the right device is taken for its link before a cable that leads elsewhere.
@@ -297,7 +299,7 @@ def without_cable(fabrics: Sides, group: CableGroup) -> list[tuple[int, int]]:
     return uncabled
 
 
-def _moved(group: CableGroup) -> tuple[int, int, int]:
+def _moved(group: _CableGroup) -> tuple[int, int, int]:
     """Return the end of a moved cable that is right, where its other end is, and where that belongs.
 
     Of two readings, prefer a move between ports of one device.
@@ -313,14 +315,14 @@ def _moved(group: CableGroup) -> tuple[int, int, int]:
     return kept, wrong, right
 
 
-def _swapped(group: CableGroup, switches: tuple[int, ...] = ()) -> tuple[int, int]:
+def _swapped(group: _CableGroup, switches: tuple[int, ...] = ()) -> tuple[int, int]:
     """Choose the two ports to exchange: at the given switches or at one device if possible, else the first pair.
 
     Args:
         group: two links that are exchanged.
         switches: switches that should own both ports.
     """
-    pairs = exchangeable(group)
+    pairs = _exchangeable(group)
     across = [pair for pair in pairs if {end // PORTS for end in pair} == set(switches)]
     same_device = [(first, second) for first, second in pairs if first // PORTS == second // PORTS]
     return (across or same_device or pairs)[0]

@@ -25,7 +25,7 @@ _OUTSIDE = 0.2
 
 
 @record
-class CableGroup:
+class _CableGroup:
     """Ports that one mistake joins: links of the design that are lost, and others in their place."""
 
     lost: list[tuple[int, int]]
@@ -44,24 +44,24 @@ class CableGroup:
         return {near: far for pair in self.stray for near, far in (pair, pair[::-1])}
 
 
-def groups(fabrics: Sides, differences: Differences, explained: set[int]) -> list[CableGroup]:
+def groups(fabrics: Sides, differences: Differences, explained: set[int]) -> list[_CableGroup]:
     """Return differing links in groups that share ports.
 
     Args:
         explained: devices whose links differ for a known reason; they are left out.
     """
-    lost = pairs_apart_from(explained, fabrics.ours[differences.lost])
-    stray = pairs_apart_from(explained, fabrics.theirs[differences.stray])
+    lost = _pairs_apart_from(explained, fabrics.ours[differences.lost])
+    stray = _pairs_apart_from(explained, fabrics.theirs[differences.stray])
     roots = union_find((*lost, *stray))
-    parts: dict[int, CableGroup] = {}
+    parts: dict[int, _CableGroup] = {}
     for kind, pairs in (("lost", lost), ("stray", stray)):
         for pair in pairs:
-            part = parts.setdefault(roots[pair[0]], CableGroup([], []))
+            part = parts.setdefault(roots[pair[0]], _CableGroup([], []))
             (part.lost if kind == "lost" else part.stray).append(pair)
     return list(parts.values())
 
 
-def pairs_apart_from(left_out: set[int], rows: Ints) -> list[tuple[int, int]]:
+def _pairs_apart_from(left_out: set[int], rows: Ints) -> list[tuple[int, int]]:
     """Return links without the links of some devices.
 
     Args:
@@ -73,7 +73,7 @@ def pairs_apart_from(left_out: set[int], rows: Ints) -> list[tuple[int, int]]:
     ]
 
 
-def kind_of(group: CableGroup) -> str:
+def _kind_of(group: _CableGroup) -> str:
     """Classify a group: missing, extra, moved, swapped, shifted or permuted."""
     lost, stray = len(group.lost), len(group.stray)
     if not stray:
@@ -84,10 +84,10 @@ def kind_of(group: CableGroup) -> str:
         return "moved"
     if (lost, stray, len(group.ports)) == (2, 2, 4):
         return "swapped"
-    return "shifted" if shift_of(group) is not None else "permuted"
+    return "shifted" if _shift_of(group) is not None else "permuted"
 
 
-def shift_of(group: CableGroup) -> tuple[int, int] | None:
+def _shift_of(group: _CableGroup) -> tuple[int, int] | None:
     """Find a device at which cables are shifted by some ports; return (device, ports), or None.
 
     As many cables as ports of the step may have come round to the other end of the row.
@@ -105,7 +105,7 @@ def shift_of(group: CableGroup) -> tuple[int, int] | None:
     return None
 
 
-def exchangeable(group: CableGroup) -> list[tuple[int, int]]:
+def _exchangeable(group: _CableGroup) -> list[tuple[int, int]]:
     """Return the pairs of ports, one of each link, whose exchange makes two swapped links right again.
 
     Args:
@@ -116,9 +116,9 @@ def exchangeable(group: CableGroup) -> list[tuple[int, int]]:
     return [(near, far) for near in first for far in second if frozenset((near, far)) not in crossed]
 
 
-def swapped_alike(
-    fabrics: Sides, swapped: list[CableGroup], least: int
-) -> list[tuple[tuple[int, ...], list[CableGroup]]]:
+def _swapped_alike(
+    fabrics: Sides, swapped: list[_CableGroup], least: int
+) -> list[tuple[tuple[int, ...], list[_CableGroup]]]:
     """Group pairs of swapped cables by the one or two switches that many of them share; the ungrouped come last.
 
     Uplinks of two leaves to the same spines are exchanged between the leaves, whichever spines these are.
@@ -126,11 +126,11 @@ def swapped_alike(
     Args:
         least: fewest pairs of cables that go together.
     """
-    left, runs = list(swapped), list[tuple[tuple[int, ...], list[CableGroup]]]()
+    left, runs = list(swapped), list[tuple[tuple[int, ...], list[_CableGroup]]]()
     while left:
-        sharing_switches: dict[tuple[int, ...], list[CableGroup]] = {}
+        sharing_switches: dict[tuple[int, ...], list[_CableGroup]] = {}
         for group in left:
-            for near, far in exchangeable(group):
+            for near, far in _exchangeable(group):
                 if fabrics.roles_of(near) == fabrics.roles_of(far) > 0:
                     sharing_switches.setdefault(tuple(sorted({near // PORTS, far // PORTS})), []).append(group)
         switches, alike = max(
@@ -144,7 +144,7 @@ def swapped_alike(
     return runs
 
 
-def sharing(pairs: Iterable[tuple[int, int]], least: int) -> list[tuple[int, list[tuple[int, int]]]]:
+def _sharing(pairs: Iterable[tuple[int, int]], least: int) -> list[tuple[int, list[tuple[int, int]]]]:
     """Group links by the device that most of them share; -1 marks links that share none.
 
     Args:
@@ -175,7 +175,7 @@ def sharing(pairs: Iterable[tuple[int, int]], least: int) -> list[tuple[int, lis
     return [*shares, *((-1, [every[index]]) for index in left)]
 
 
-def parts_not_found(fabrics: Sides, gone: set[int]) -> list[set[int]]:
+def _parts_not_found(fabrics: Sides, gone: set[int]) -> list[set[int]]:
     """Return parts of the fabric that are missing as a whole: absent switches that are joined, and hardly to others.
 
     Args:

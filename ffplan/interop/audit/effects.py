@@ -13,7 +13,7 @@ from ffplan.base.formatting import first_few, percent, plural
 from ffplan.base.record import record
 from ffplan.fabric.wiring.network import INTERZONE, ROUTER
 from ffplan.interop.asbuilt.model import PORTS
-from ffplan.interop.audit.sides import Sides, host_of
+from ffplan.interop.audit.sides import Sides, _host_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -53,7 +53,7 @@ def capacity(fabrics: Sides) -> Capacity:
     up = Counter({divmod(key, tops): count for key, count in zip(keys.tolist(), counts.tolist(), strict=True)})
     ends: dict[str, list[int]] = {}
     for device in np.flatnonzero(fabrics.roles == 0).tolist():
-        ends.setdefault(host_of(fabrics.names[device]), []).append(device)
+        ends.setdefault(_host_of(fabrics.names[device]), []).append(device)
     return Capacity(fabrics=fabrics, up=up, ends=ends, degree=degree)
 
 
@@ -66,7 +66,7 @@ def _charged(fabrics: Sides, pair: tuple[int, int]) -> list[tuple[int, int]]:
     return [(near, second)] if first < second else [(far, first)]
 
 
-def of_losses(have: Capacity, lost: Iterable[tuple[tuple[int, int], float]]) -> str:
+def _of_losses(have: Capacity, lost: Iterable[tuple[tuple[int, int], float]]) -> str:
     """Describe what slow or lost links cost.
 
     A node is held back by its slowest NIC where all carry alike, so it keeps what its NIC keeps; a switch keeps
@@ -83,7 +83,7 @@ def of_losses(have: Capacity, lost: Iterable[tuple[tuple[int, int], float]]) -> 
                 parts = switches.setdefault(tier, {})
                 parts[device] = parts.get(device, 0.0) + part
             else:
-                hosts.setdefault(host_of(have.fabrics.names[device]), []).append(part)
+                hosts.setdefault(_host_of(have.fabrics.names[device]), []).append(part)
     phrases = _hosts_words(have, hosts)
     for tier in sorted(switches):
         phrases += _switch_words(have, tier, switches[tier])
@@ -126,7 +126,7 @@ def _switch_words(have: Capacity, tier: int, switches: dict[int, float]) -> list
     ]
 
 
-def of_miswiring(have: Capacity, lost: Iterable[tuple[int, int]], stray: Iterable[tuple[int, int]]) -> str:
+def _of_miswiring(have: Capacity, lost: Iterable[tuple[int, int]], stray: Iterable[tuple[int, int]]) -> str:
     """Describe what cables at wrong ports cost: nothing if the same devices are joined by as many links.
 
     There are as many cables as designed; `of_losses` describes permanent losses.
@@ -145,7 +145,7 @@ def of_miswiring(have: Capacity, lost: Iterable[tuple[int, int]], stray: Iterabl
         return "the same devices are joined at other ports: no bandwidth is lost, but tables and labels are wrong"
     moved = sorted({device for pair in before - after for device in pair if have.fabrics.roles[device] == 0})
     if moved:
-        hosts = first_few(host_of(names[device]) for device in moved)
+        hosts = first_few(_host_of(names[device]) for device in moved)
         return f"other switches sit above {hosts}: traffic meant to stay below one switch crosses the tier above"
     pair, more = max((after - before).items())
     ends = f"{names[pair[0]]} and {names[pair[1]]}"

@@ -9,10 +9,10 @@ import numpy as np
 
 from ffplan.base.formatting import first_few, plural
 from ffplan.base.union_find import union_find
-from ffplan.interop.asbuilt.model import PORTS, both_ways, peer_of
-from ffplan.interop.audit.absent import SHARED, links_of
-from ffplan.interop.audit.effects import of_losses
-from ffplan.interop.audit.sides import compare, host_of, title_of
+from ffplan.interop.asbuilt.model import PORTS, _peer_of, both_ways
+from ffplan.interop.audit.absent import SHARED, _links_of
+from ffplan.interop.audit.effects import _of_losses
+from ffplan.interop.audit.sides import _host_of, _title_of, compare
 from ffplan.results.as_built import AuditCause
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from ffplan.base.array_math import Ints
     from ffplan.interop.audit.effects import Capacity
-    from ffplan.interop.audit.sides import Sides, SlowCable
+    from ffplan.interop.audit.sides import Sides, _SlowCable
 
 _MOST_LINKS = 0.5
 """Part of its links beyond which a device stands where another should [1]."""
@@ -33,7 +33,7 @@ def _places(fabrics: Sides) -> Ints:
     """Return (device, place, links that say so, links of the device) of all devices, most links first."""
     theirs = both_ways(fabrics.theirs)
     devices, peer = theirs[:, 0] // PORTS, theirs[:, 1]
-    meant = peer_of(both_ways(fabrics.ours), peer)
+    meant = _peer_of(both_ways(fabrics.ours), peer)
     told = meant >= 0
     key = devices[told] * len(fabrics.names) + meant[told] // PORTS
     keys, votes = np.unique(key, return_counts=True)
@@ -44,7 +44,7 @@ def _places(fabrics: Sides) -> Ints:
     return ranked
 
 
-def exchanged(fabrics: Sides) -> dict[int, int]:
+def _exchanged(fabrics: Sides) -> dict[int, int]:
     """Find switches and hosts that are in the place of another, by their wiring.
 
     A device is in another's place if more than half of its links end at ports that the design gives to the other.
@@ -85,17 +85,17 @@ def _hosts(fabrics: Sides, moved: dict[int, int]) -> dict[int, int]:
     """
     ends: dict[str, list[int]] = {}
     for device in [*np.flatnonzero(fabrics.roles == 0).tolist(), *range(fabrics.devices, len(fabrics.names))]:
-        ends.setdefault(title_of(fabrics, device), []).append(device)
+        ends.setdefault(_title_of(fabrics, device), []).append(device)
     kept: dict[int, int] = {}
     for host, adapters in ends.items():
-        going = Counter(host_of(fabrics.names[moved[device]]) for device in adapters if device in moved)
+        going = Counter(_host_of(fabrics.names[moved[device]]) for device in adapters if device in moved)
         place, count = going.most_common(1)[0] if going else ("", 0)
         if len(adapters) < 2 or place in ("", host) or count <= len(adapters) / 2:
             continue
         parts = {
             device: moved[device]
             for device in adapters
-            if device in moved and host_of(fabrics.names[moved[device]]) == place
+            if device in moved and _host_of(fabrics.names[moved[device]]) == place
         }
         free = [device for device in ends[place] if device not in parts.values()]
         rest = [device for device in adapters if device not in parts]
@@ -109,7 +109,7 @@ def _cycles(moved: dict[int, int], by_host: Sides | None = None) -> list[dict[in
     """Return moves in groups that belong together: devices that take each other's places, in a ring or a row."""
 
     def key(device: int) -> int | str:
-        return title_of(by_host, device) if by_host else device
+        return _title_of(by_host, device) if by_host else device
 
     roots = union_find((key(device), key(place)) for device, place in moved.items())
     parts: dict[object, dict[int, int]] = {}
@@ -123,7 +123,7 @@ def _closed(part: dict[int, int], fabrics: Sides) -> bool:
     return all(place in part or not fabrics.present[place] for place in part.values())
 
 
-def ports_used(fabrics: Sides) -> Ints:
+def _ports_used(fabrics: Sides) -> Ints:
     """Return every device's highest port in the design; 0 for a device outside it."""
     used = np.zeros(len(fabrics.names), np.int64)
     ends = fabrics.ours.ravel()
@@ -131,18 +131,20 @@ def ports_used(fabrics: Sides) -> Ints:
     return used
 
 
-def other_models(fabrics: Sides, have: Capacity, small: dict[int, int], slow: list[SlowCable]) -> Iterator[AuditCause]:
+def _other_models(
+    fabrics: Sides, have: Capacity, small: dict[int, int], slow: list[_SlowCable]
+) -> Iterator[AuditCause]:
     """Yield a finding for every switch that has fewer ports than the design uses of it.
 
     Args:
         small: ports of such switches [1].
         slow: links that run below their design.
     """
-    used = ports_used(fabrics)
+    used = _ports_used(fabrics)
     for device, count in small.items():
         beyond = [
             pair
-            for pair in links_of(fabrics, {device})
+            for pair in _links_of(fabrics, {device})
             if any(end > device * PORTS + count for end in pair if end // PORTS == device)
         ]
         slower = [link for link in slow if device in (link.ends[0] // PORTS, link.ends[1] // PORTS)]
@@ -153,7 +155,7 @@ def other_models(fabrics: Sides, have: Capacity, small: dict[int, int], slow: li
             what=f"switch {name} has {count} ports, and the design uses {used[device]}{rate}",
             where=(name,),
             do=(f"put the model of the design in the place of {name}, or split its ports as the design has them",),
-            effect=of_losses(have, [*((pair, 1.0) for pair in beyond), *((link.ends, link.lost) for link in slower)]),
+            effect=_of_losses(have, [*((pair, 1.0) for pair in beyond), *((link.ends, link.lost) for link in slower)]),
             links=len(beyond) + len(slower),
             severity="error",
         )
@@ -168,7 +170,7 @@ def unknown(fabrics: Sides, placed: set[int]) -> Iterator[AuditCause]:
     ends = fabrics.theirs // PORTS
     hosts: dict[str, list[int]] = {}
     for device in sorted(set(range(fabrics.devices, len(fabrics.names))) - placed):
-        hosts.setdefault(title_of(fabrics, device), []).append(device)
+        hosts.setdefault(_title_of(fabrics, device), []).append(device)
     for titles, devices in _at_the_same_switches(fabrics, hosts):
         links = int(np.isin(ends, devices).any(axis=1).sum())
         name = fabrics.names[devices[0]]
@@ -207,9 +209,9 @@ def _far_ends(fabrics: Sides, devices: list[int]) -> list[str]:
     return [fabrics.port(far if near // PORTS in devices else near) for near, far in rows]
 
 
-def exchanges(fabrics: Sides, moved: dict[int, int], have: Capacity) -> Iterator[AuditCause]:
+def _exchanges(fabrics: Sides, moved: dict[int, int], have: Capacity) -> Iterator[AuditCause]:
     """Yield a finding for every group of devices in each other's places, in a ring or a row."""
-    titles = {title_of(fabrics, device): title_of(fabrics, place) for device, place in moved.items()}
+    titles = {_title_of(fabrics, device): _title_of(fabrics, place) for device, place in moved.items()}
     seen: set[str] = set()
     for title in sorted(titles, key=lambda name: (name in titles.values(), name)):  # rows from their start
         if title in seen:
@@ -219,7 +221,7 @@ def exchanges(fabrics: Sides, moved: dict[int, int], have: Capacity) -> Iterator
             row.append(titles[row[-1]])
         whole = row[-1] in titles
         seen |= set(row)
-        devices = [device for device in moved if title_of(fabrics, device) in row]
+        devices = [device for device in moved if _title_of(fabrics, device) in row]
         links = int(np.isin(fabrics.theirs // PORTS, devices).any(axis=1).sum())
         yield _ring(row, links) if whole else _row(fabrics, have, row, (links, devices, moved))
 
@@ -242,7 +244,7 @@ def _row(fabrics: Sides, have: Capacity, row: list[str], moves: tuple[int, list[
     """Report a row of devices, each in the place of the next; the first one's place stays empty."""
     links, devices, moved = moves
     left = [device for device in devices if device < fabrics.devices and device not in moved.values()]
-    lost = [(pair, 1.0) for pair in links_of(fabrics, set(left))] if left else []
+    lost = [(pair, 1.0) for pair in _links_of(fabrics, set(left))] if left else []
     single = len(row) == 2
     what = f"{row[0]} is in the place of {row[1]}"
     if not single:
@@ -256,12 +258,13 @@ def _row(fabrics: Sides, have: Capacity, row: list[str], moves: tuple[int, list[
         what=f"{what}{empty}",
         where=tuple(row),
         do=(f"name {'it' if single else 'them'} as the design does, or by a map (--map), or move the cables",),
-        effect=of_losses(have, lost) or "no bandwidth is lost; tables, labels and the order of ranks by name are wrong",
+        effect=_of_losses(have, lost)
+        or "no bandwidth is lost; tables, labels and the order of ranks by name are wrong",
         links=links,
     )
 
 
-def shared_names(shared: tuple[str, ...]) -> Iterator[AuditCause]:
+def _shared_names(shared: tuple[str, ...]) -> Iterator[AuditCause]:
     """Yield a finding for the descriptions that several devices have, all in one."""
     if not shared:
         return

@@ -9,27 +9,27 @@ import numpy as np
 
 from ffplan.base.formatting import plural
 from ffplan.base.record import record
-from ffplan.interop.asbuilt.matching import matched
-from ffplan.interop.asbuilt.model import PORTS, both_ways, peer_of
+from ffplan.interop.asbuilt.matching import _matched
+from ffplan.interop.asbuilt.model import PORTS, _peer_of, both_ways
 from ffplan.interop.asbuilt.names import named, together
 from ffplan.interop.audit.absent import absent
-from ffplan.interop.audit.cable_causes import cable_faults, slow_cables, without_cable
+from ffplan.interop.audit.cable_causes import _cable_faults, _slow_cables, _without_cable
 from ffplan.interop.audit.cables import (
-    CableGroup,
-    pairs_apart_from,
+    _CableGroup,
+    _pairs_apart_from,
 )
-from ffplan.interop.audit.effects import capacity, of_losses
-from ffplan.interop.audit.places import exchanged, exchanges, other_models, ports_used, shared_names, unknown
-from ffplan.interop.audit.sides import Differences, Sides, compare, sides, simulated, slow_links
+from ffplan.interop.audit.effects import _of_losses, capacity
+from ffplan.interop.audit.places import _exchanged, _exchanges, _other_models, _ports_used, _shared_names, unknown
+from ffplan.interop.audit.sides import Differences, Sides, _links_below_rate, compare, sides, simulated
 from ffplan.results.as_built import AuditCause, DiffReport, Miswired, Renamed, SlowLink
 from ffplan.results.design import SCHEMA_VERSION
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from ffplan.interop.asbuilt.matching import Matched
+    from ffplan.interop.asbuilt.matching import _Matched
     from ffplan.interop.asbuilt.model import AsBuilt
-    from ffplan.interop.asbuilt.names import NameRule
+    from ffplan.interop.asbuilt.names import _NameRule
     from ffplan.interop.audit.sides import Designed
 
 
@@ -55,7 +55,7 @@ def causes(fabrics: Sides, shared: tuple[str, ...] = (), ports: Mapping[int, int
         ports: ports of the devices as built [1], where the files state them.
     """
     have = capacity(fabrics)
-    moved = exchanged(fabrics)
+    moved = _exchanged(fabrics)
     placed = fabrics.moved(moved)
     differences = compare(placed)
     held = _held(fabrics, moved)
@@ -66,19 +66,19 @@ def causes(fabrics: Sides, shared: tuple[str, ...] = (), ports: Mapping[int, int
     small = _too_small(placed, {moved.get(device, device): count for device, count in (ports or {}).items()})
     others = _apart_from(placed, differences, small)
     all_causes = [
-        *exchanges(fabrics, moved, have),
+        *_exchanges(fabrics, moved, have),
         *absent(held, have),
-        *other_models(placed, have, small, slow_links(placed, differences)),
-        *cable_faults(placed, others, have, explained),
-        *slow_cables(placed, others, have),
+        *_other_models(placed, have, small, _links_below_rate(placed, differences)),
+        *_cable_faults(placed, others, have, explained),
+        *_slow_cables(placed, others, have),
         *unknown(placed, set(moved)),
-        *shared_names(shared),
+        *_shared_names(shared),
     ]
     rows = (placed.ours[differences.lost], placed.theirs[differences.stray])
-    whole = CableGroup(*(pairs_apart_from(strangers, part) for part in rows))
-    lost = [(pair, 1.0) for pair in without_cable(placed, whole)]
-    slower = [(link.ends, link.lost) for link in slow_links(placed, differences)]
-    effect = of_losses(have, [*lost, *slower]) if len(all_causes) > 1 else ""
+    whole = _CableGroup(*(_pairs_apart_from(strangers, part) for part in rows))
+    lost = [(pair, 1.0) for pair in _without_cable(placed, whole)]
+    slower = [(link.ends, link.lost) for link in _links_below_rate(placed, differences)]
+    effect = _of_losses(have, [*lost, *slower]) if len(all_causes) > 1 else ""
     rank = {"error": 0, "warning": 1, "info": 2}
     return _Audited(
         sorted(all_causes, key=lambda cause: (rank[cause.severity], -cause.links)), placed, differences, effect
@@ -87,7 +87,7 @@ def causes(fabrics: Sides, shared: tuple[str, ...] = (), ports: Mapping[int, int
 
 def _too_small(fabrics: Sides, ports: Mapping[int, int]) -> dict[int, int]:
     """Return the switches that have fewer ports than the design uses of them, with how many they have."""
-    used = ports_used(fabrics)
+    used = _ports_used(fabrics)
     return {
         device: count
         for device, count in sorted(ports.items())
@@ -114,7 +114,7 @@ def _held(fabrics: Sides, moved: dict[int, int]) -> Sides:
     return replace(fabrics, present=present)
 
 
-def placed(designed: Designed, built: AsBuilt, rules: Sequence[NameRule] = (), file: str = "") -> Matched:
+def placed(designed: Designed, built: AsBuilt, rules: Sequence[_NameRule] = (), file: str = "") -> _Matched:
     """Match every device as built to one of the design: by name, else by its wiring.
 
     Args:
@@ -126,10 +126,10 @@ def placed(designed: Designed, built: AsBuilt, rules: Sequence[NameRule] = (), f
     """
     known = named(built.devices, designed.names, rules, file)
     kinds = [device.kind for device in built.devices]
-    return together(matched(known, built.ends, designed.ends, kinds, designed.kinds), built.devices, designed.names)
+    return together(_matched(known, built.ends, designed.ends, kinds, designed.kinds), built.devices, designed.names)
 
 
-def audit(designed: Designed, built: AsBuilt, where: Matched, design: str) -> DiffReport:
+def audit(designed: Designed, built: AsBuilt, where: _Matched, design: str) -> DiffReport:
     """Compare a fabric as built with its design.
 
     A link is miswired where one of its ends is right and the other is not; missing where neither of its ports is in use
@@ -161,7 +161,7 @@ def audit(designed: Designed, built: AsBuilt, where: Matched, design: str) -> Di
     )
 
 
-def _ports(designed: Designed, built: AsBuilt, where: Matched) -> dict[int, int]:
+def _ports(designed: Designed, built: AsBuilt, where: _Matched) -> dict[int, int]:
     """Return the ports of the matched devices as built, where the file states them.
 
     A chassis that is taken as one switch has the ports of the cards that are in it, which may be fewer than it takes.
@@ -191,7 +191,7 @@ def _open(built: AsBuilt) -> list[str]:
     return [f"the rate of {plural(unsaid, 'link')} is not in the file: slow links would go unnoticed"]
 
 
-def _renamed(names: list[str], built: AsBuilt, where: Matched) -> tuple[Renamed, ...]:
+def _renamed(names: list[str], built: AsBuilt, where: _Matched) -> tuple[Renamed, ...]:
     """Return the devices that were told by what they are wired to."""
     renamed = []
     known = where.known
@@ -206,9 +206,9 @@ def _rows(
 ) -> tuple[tuple[tuple[str, str], ...], tuple[tuple[str, str], ...], tuple[Miswired, ...]]:
     """Return missing, extra and miswired links by their ports."""
     ours, theirs = fabrics.ours[differences.lost], fabrics.theirs[differences.stray]
-    peers = peer_of(both_ways(fabrics.theirs), ours)
+    peers = _peer_of(both_ways(fabrics.theirs), ours)
     free = (peers < 0).all(axis=1)
-    stray = (peer_of(both_ways(fabrics.ours), theirs) < 0).all(axis=1)
+    stray = (_peer_of(both_ways(fabrics.ours), theirs) < 0).all(axis=1)
     miswired = []
     for (near, far), (near_peer, far_peer) in zip(ours[~free].tolist(), peers[~free].tolist(), strict=True):
         for end, designed_end, there in ((near, far, near_peer), (far, near, far_peer)):
@@ -233,5 +233,5 @@ def _slow_links(fabrics: Sides, differences: Differences) -> tuple[SlowLink, ...
             found_gbit_s=link.gbit_s or None,
             lanes=link.lanes or None,
         )
-        for link in slow_links(fabrics, differences)
+        for link in _links_below_rate(fabrics, differences)
     )

@@ -9,12 +9,12 @@ import numpy as np
 
 from ffplan.base.array_math import Bools, Floats, Ints
 from ffplan.base.record import record
-from ffplan.interop.asbuilt.model import PORTS, both_ways, peer_of, port_name, renumbered
+from ffplan.interop.asbuilt.model import PORTS, _peer_of, _port_name, _renumbered, both_ways
 
 if TYPE_CHECKING:
     from ffplan.fabric.wiring.names import Names
     from ffplan.fabric.wiring.network import Network
-    from ffplan.interop.asbuilt.matching import Matched
+    from ffplan.interop.asbuilt.matching import _Matched
     from ffplan.interop.asbuilt.model import AsBuilt
 
 
@@ -93,14 +93,14 @@ class Sides:
 
     def full(self, end: int) -> str:
         """Return the name of a port, such as `leaf-07/p3` and `compute-0001/nic0/p1`."""
-        return port_name(self.names, end)
+        return _port_name(self.names, end)
 
     def port(self, end: int) -> str:
         """Return the name of a port for people: an endpoint has one, and goes by its own name."""
         device = end // PORTS
         if device < self.devices and not self.roles[device]:
             return self.names[device]
-        return port_name(self.names, end)
+        return _port_name(self.names, end)
 
     def roles_of(self, end: int) -> int:
         """Return the tier of a port's device; -1 for a device outside the design."""
@@ -115,23 +115,23 @@ class Sides:
         """Return the fabrics with devices as built taken for others."""
         place = np.arange(len(self.names))
         place[list(to)] = list(to.values())
-        return replace(self, theirs=renumbered(self.theirs, place))
+        return replace(self, theirs=_renumbered(self.theirs, place))
 
 
-def host_of(name: str) -> str:
+def _host_of(name: str) -> str:
     """Return the host of an endpoint."""
     return name.partition("/")[0]
 
 
-def title_of(fabrics: Sides, device: int) -> str:
+def _title_of(fabrics: Sides, device: int) -> str:
     """Return a switch's name, or the host of an endpoint."""
     name = fabrics.names[device]
     if device < fabrics.devices:
-        return name if fabrics.roles[device] else host_of(name)
+        return name if fabrics.roles[device] else _host_of(name)
     return name.partition(" ")[0]
 
 
-def sides(designed: Designed, built: AsBuilt, matched: Matched) -> Sides:
+def sides(designed: Designed, built: AsBuilt, matched: _Matched) -> Sides:
     """Return a design and a fabric as built in one numbering.
 
     If the files list the links of some devices alone, only the design's links at these devices count.
@@ -155,7 +155,7 @@ def sides(designed: Designed, built: AsBuilt, matched: Matched) -> Sides:
         present=present,
         ours=designed.ends[kept],
         ours_gbit_s=designed.gbit_s[kept],
-        theirs=renumbered(built.ends, place),
+        theirs=_renumbered(built.ends, place),
         theirs_gbit_s=np.zeros_like(built.gbit_s) if plain else built.gbit_s,
         theirs_lanes=np.zeros_like(built.lanes) if plain else built.lanes,
     )
@@ -166,7 +166,7 @@ def simulated(built: AsBuilt) -> bool:
     return len(built.gbit_s) > 1 and bool((built.gbit_s == _IBSIM_GBIT_S).all())
 
 
-def _visible(designed: Designed, built: AsBuilt, matched: Matched) -> Bools:
+def _visible(designed: Designed, built: AsBuilt, matched: _Matched) -> Bools:
     """Return the links of the design that the files could show, shape (links,)."""
     listed = np.array([device.seen for device in built.devices], bool)
     everything = np.ones(len(designed.ends), bool)
@@ -197,7 +197,7 @@ def compare(fabrics: Sides) -> Differences:
     """Return the links that differ."""
     ours, theirs = np.sort(fabrics.ours, axis=1), np.sort(fabrics.theirs, axis=1)
     order = np.argsort(theirs[:, 0], kind="stable")
-    peers = peer_of(both_ways(theirs), ours[:, 0])
+    peers = _peer_of(both_ways(theirs), ours[:, 0])
     same = peers == ours[:, 1]
     rows = np.full(len(ours), -1, np.int64)
     if len(theirs):
@@ -209,7 +209,7 @@ def compare(fabrics: Sides) -> Differences:
 
 
 @record
-class SlowCable:
+class _SlowCable:
     """A link that is as designed, and runs below its rate or on one lane."""
 
     ends: tuple[int, int]
@@ -227,7 +227,7 @@ class SlowCable:
         return 1 - (self.gbit_s / self.wanted_gbit_s if self.gbit_s else 1 / LANES)
 
 
-def slow_links(fabrics: Sides, differences: Differences) -> list[SlowCable]:
+def _links_below_rate(fabrics: Sides, differences: Differences) -> list[_SlowCable]:
     """Return the links that run below their designed rate, or on one lane where the rate is unknown."""
     rows = np.flatnonzero(differences.same)
     built_rows = differences.built_rows[rows]
@@ -239,4 +239,4 @@ def slow_links(fabrics: Sides, differences: Differences) -> list[SlowCable]:
     below = ((rate > 0) & (rate < _SLOWER * designed)) | ((rate == 0) & (lanes == 1))
     columns = (fabrics.ours[rows], lanes, rate, designed)
     links = zip(*(column[below].tolist() for column in columns), strict=True)
-    return [SlowCable((near, far), width, seen, meant) for (near, far), width, seen, meant in links]
+    return [_SlowCable((near, far), width, seen, meant) for (near, far), width, seen, meant in links]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from ffplan.interop.logs.measured import number_of, refuse, stem
+from ffplan.interop.logs.measured import _number_of, _refuse, _stem
 from ffplan.results.acceptance import Measured
 
 _COPIES = {
@@ -24,12 +24,12 @@ _GPU = re.compile(r"^[ \t]*Implementation:[ \t]*(CUDA|HIP|SYCL\w*)", re.MULTILIN
 _STREAM = re.compile(r"^[ \t]*Function[ \t]+(Best Rate MB/s|MBytes/sec)", re.MULTILINE)
 
 
-def is_nvbandwidth(loaded: Any) -> bool:
+def _is_nvbandwidth(loaded: Any) -> bool:
     """Return whether a JSON document is of nvbandwidth."""
     return isinstance(loaded, dict) and isinstance(loaded.get("nvbandwidth"), dict)
 
 
-def read_nvbandwidth(loaded: dict[str, Any], file: str) -> list[Measured]:
+def _read_nvbandwidth(loaded: dict[str, Any], file: str) -> list[Measured]:
     """Return the copies of nvbandwidth's JSON [GB/s], one for each pair; between GPUs the least of each row.
 
     Raises:
@@ -42,10 +42,10 @@ def read_nvbandwidth(loaded: dict[str, Any], file: str) -> list[Measured]:
             continue
         status = str(case.get("status", "Passed"))
         if status not in ("Passed", "Waived"):
-            refuse(file, 1, f"the test `{name}` ended with `{status}`", "give the file of a run that passed")
+            _refuse(file, 1, f"the test `{name}` ended with `{status}`", "give the file of a run that passed")
         rows = case.get("bandwidth_matrix") or []
         if not all(isinstance(row, list) for row in rows):
-            refuse(file, 1, f"`bandwidth_matrix` of `{name}` is not a matrix", "give the file as it was written")
+            _refuse(file, 1, f"`bandwidth_matrix` of `{name}` is not a matrix", "give the file as it was written")
         for number, row in enumerate(rows):
             measured += _copies(name, number, [str(cell) for cell in row], file, 1)
     return _some_copies(measured, file)
@@ -53,8 +53,8 @@ def read_nvbandwidth(loaded: dict[str, Any], file: str) -> list[Measured]:
 
 def _copies(name: str, number: int, cells: list[str], file: str, line: int) -> list[Measured]:
     """Return the copies of a row of a matrix [GB/s]."""
-    check, host = _COPIES[name], stem(file)
-    rates = [(gpu, number_of(cell, file, line, "bandwidth")) for gpu, cell in enumerate(cells) if cell not in _ABSENT]
+    check, host = _COPIES[name], _stem(file)
+    rates = [(gpu, _number_of(cell, file, line, "bandwidth")) for gpu, cell in enumerate(cells) if cell not in _ABSENT]
     if check == "nvlink-copy":
         rates = [(number, min(rate for _, rate in rates))] if rates else []
     return [
@@ -69,7 +69,7 @@ def _some_copies(measured: list[Measured], file: str) -> list[Measured]:
         InputError: if there is none.
     """
     if not measured:
-        refuse(file, 1, "no copy test of the acceptance sheet", f"run {', '.join(sorted(_COPIES))}")
+        _refuse(file, 1, "no copy test of the acceptance sheet", f"run {', '.join(sorted(_COPIES))}")
     return measured
 
 
@@ -77,12 +77,12 @@ _RUNNING = re.compile(r"Running (\w+)\.")
 _MATRIX_ROW = re.compile(r"([0-9]{1,4})((?:[ \t]+(?:N/A|[0-9]{1,9}[.,][0-9]{1,6}))+)")
 
 
-def is_nvbandwidth_text(text: str) -> bool:
+def _is_nvbandwidth_text(text: str) -> bool:
     """Return whether a text is what nvbandwidth prints without `-j`."""
     return "nvbandwidth Version" in text or any(f"Running {name}." in text for name in _COPIES)
 
 
-def read_nvbandwidth_text(text: str, file: str) -> list[Measured]:
+def _read_nvbandwidth_text(text: str, file: str) -> list[Measured]:
     """Return the copies that nvbandwidth prints [GB/s], as of its JSON.
 
     Raises:
@@ -98,12 +98,12 @@ def read_nvbandwidth_text(text: str, file: str) -> list[Measured]:
     return _some_copies(measured, file)
 
 
-def is_stream(text: str) -> bool:
+def _is_stream(text: str) -> bool:
     """Return whether a text is output of STREAM or BabelStream."""
     return _STREAM.search(text) is not None and "Triad" in text
 
 
-def read_stream(text: str, file: str) -> list[Measured]:
+def _read_stream(text: str, file: str) -> list[Measured]:
     """Return the triad of STREAM [GB/s], as the program counts its bytes.
 
     Raises:
@@ -111,33 +111,33 @@ def read_stream(text: str, file: str) -> list[Measured]:
     """
     if (kind := _GPU.search(text)) is not None:
         line = text.count("\n", 0, kind.start(1)) + 1
-        refuse(file, line, f"BabelStream with {kind[1]} measures the memory of a GPU", "give STREAM on the host")
+        _refuse(file, line, f"BabelStream with {kind[1]} measures the memory of a GPU", "give STREAM on the host")
     measured = []
     for match in _TRIAD.finditer(text):
         line = text.count("\n", 0, match.start(1)) + 1
-        rate = number_of(match[1], file, line, "rate") / 1e3
-        measured.append(Measured(check="memory", value=rate, host=stem(file), part="", file=file, line=line))
+        rate = _number_of(match[1], file, line, "rate") / 1e3
+        measured.append(Measured(check="memory", value=rate, host=_stem(file), part="", file=file, line=line))
     if not measured:
-        refuse(file, 1, "no row `Triad`", "give the whole output of STREAM")
+        _refuse(file, 1, "no row `Triad`", "give the whole output of STREAM")
     return measured
 
 
 _MLC = re.compile(r"^[ \t]*Stream-triad like[ \t]*:[ \t]*([0-9]{1,9}(?:[.,][0-9]{1,6})?)[ \t]*$", re.MULTILINE)
 
 
-def is_mlc(text: str) -> bool:
+def _is_mlc(text: str) -> bool:
     """Return whether a text is output of Intel's Memory Latency Checker."""
     return "Intel(R) Memory Latency Checker" in text or _MLC.search(text) is not None
 
 
-def read_mlc(text: str, file: str) -> list[Measured]:
+def _read_mlc(text: str, file: str) -> list[Measured]:
     """Return the triad of mlc [GB/s], which it prints in MB/s of a million bytes.
 
     Raises:
         InputError: if the output has no such row.
     """
     if (match := _MLC.search(text)) is None:
-        refuse(file, 1, "no row `Stream-triad like`", "run `mlc --max_bandwidth` or `mlc --peak_injection_bandwidth`")
+        _refuse(file, 1, "no row `Stream-triad like`", "run `mlc --max_bandwidth` or `mlc --peak_injection_bandwidth`")
     line = text.count("\n", 0, match.start(1)) + 1
-    rate = number_of(match[1].replace(",", "."), file, line, "rate") / 1000
-    return [Measured(check="memory", value=rate, host=stem(file), part="", file=file, line=line)]
+    rate = _number_of(match[1].replace(",", "."), file, line, "rate") / 1000
+    return [Measured(check="memory", value=rate, host=_stem(file), part="", file=file, line=line)]

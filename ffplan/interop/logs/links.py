@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from xml.parsers import expat
 
 from ffplan.base.integers import integer
-from ffplan.interop.asbuilt.infiniband import active_rate, db_csv_tables, signalled
-from ffplan.interop.logs.measured import fault, number_of, refuse, stem
+from ffplan.interop.asbuilt.infiniband import _active_rate, _db_csv_tables, _signalled
+from ffplan.interop.logs.measured import _fault, _number_of, _refuse, _stem
 from ffplan.results.acceptance import Measured
 
 if TYPE_CHECKING:
@@ -27,12 +27,12 @@ _GBYTE = 8.0
 _MOST_DEPTH = 40
 
 
-def is_smi(text: str) -> bool:
+def _is_smi(text: str) -> bool:
     """Return whether a text is output of `nvidia-smi -q -x`."""
     return "<nvidia_smi_log" in text
 
 
-def read_smi(text: str, file: str) -> list[Measured]:
+def _read_smi(text: str, file: str) -> list[Measured]:
     """Return width and largest generation of each GPU's PCIe link.
 
     The current generation falls to 1 on an idle GPU and says nothing; the current width does not.
@@ -49,7 +49,7 @@ def read_smi(text: str, file: str) -> list[Measured]:
     def start(tag: str, attributes: dict[str, str]) -> None:
         path.append(tag)
         if len(path) > _MOST_DEPTH:
-            refuse(file, parser.CurrentLineNumber, "elements nest too deeply", "give the file as written")
+            _refuse(file, parser.CurrentLineNumber, "elements nest too deeply", "give the file as written")
         if tag == "gpu":
             values.clear()
             state.update(gpu=attributes.get("id", ""), line=parser.CurrentLineNumber)
@@ -64,7 +64,7 @@ def read_smi(text: str, file: str) -> list[Measured]:
             measured.extend(_gpu(values, str(state["gpu"]), int(str(state["line"])), file))
 
     def entity(*_: object) -> None:
-        refuse(file, parser.CurrentLineNumber, "the file declares an entity", "give the file as nvidia-smi wrote it")
+        _refuse(file, parser.CurrentLineNumber, "the file declares an entity", "give the file as nvidia-smi wrote it")
 
     parser.StartElementHandler, parser.EndElementHandler = start, end
     parser.CharacterDataHandler, parser.EntityDeclHandler = data, entity
@@ -72,15 +72,15 @@ def read_smi(text: str, file: str) -> list[Measured]:
         parser.Parse(text, True)
     except expat.ExpatError as error:
         message = f"not valid XML: {expat.ErrorString(error.code)}"
-        refuse(file, error.lineno, message, "give the file as nvidia-smi wrote it", error.offset + 1)
+        _refuse(file, error.lineno, message, "give the file as nvidia-smi wrote it", error.offset + 1)
     if not measured:
-        refuse(file, 1, "no GPU with a PCIe link", "run `nvidia-smi -q -x`")
+        _refuse(file, 1, "no GPU with a PCIe link", "run `nvidia-smi -q -x`")
     return measured
 
 
 def _gpu(values: dict[str, str], name: str, line: int, file: str) -> list[Measured]:
     rows = []
-    host, part = stem(file), f"GPU {name.removeprefix('00000000:')}"
+    host, part = _stem(file), f"GPU {name.removeprefix('00000000:')}"
     lanes = integer(values.get("current_link_width", "").removesuffix("x"))
     if lanes is not None:
         rows.append(Measured(check="pcie-width", value=float(lanes), host=host, part=part, file=file, line=line))
@@ -97,12 +97,12 @@ _DEVICE = re.compile(r"^(?:CA '([\w.-]{1,64})'|Infiniband device '([\w.-]{1,64})
 _FIELD = re.compile(r"^\s*(State|Rate|Link layer|Port [0-9]{1,3}|state|rate|link_layer)\s*:\s*(.{0,80}?)\s*$")
 
 
-def is_ibstat(text: str) -> bool:
+def _is_ibstat(text: str) -> bool:
     """Return whether a text is output of ibstat or ibstatus."""
     return any(_DEVICE.match(line) for line in text.splitlines())
 
 
-def read_ibstat(text: str, file: str) -> list[Measured]:
+def _read_ibstat(text: str, file: str) -> list[Measured]:
     """Return the rates of the active ports that ibstat or ibstatus prints [GB/s]: of InfiniBand where a node has any.
 
     Raises:
@@ -121,25 +121,25 @@ def read_ibstat(text: str, file: str) -> list[Measured]:
             elif name == "state":
                 active = "active" in said.lower()
             elif name == "rate" and active:
-                value, line = number_of(said.partition(" ")[0], file, number, "rate") / _GBYTE, number
+                value, line = _number_of(said.partition(" ")[0], file, number, "rate") / _GBYTE, number
             elif name == "link layer" and active and line:
                 part = f"{device} port {port}"
-                row = Measured(check="nic-link", value=value, host=stem(file), part=part, file=file, line=line)
+                row = Measured(check="nic-link", value=value, host=_stem(file), part=part, file=file, line=line)
                 rows.append((said.lower(), row))
                 active = False
     kinds = {kind for kind, _ in rows}
     rows = [row for row in rows if row[0] == "infiniband" or "infiniband" not in kinds]
     if not rows:
-        refuse(file, 1, "no port is active", "run ibstat on a node whose links are up")
+        _refuse(file, 1, "no port is active", "run ibstat on a node whose links are up")
     return [row for _, row in rows]
 
 
-def is_ibdiagnet_lst(text: str) -> bool:
+def _is_ibdiagnet_lst(text: str) -> bool:
     """Return whether a text is `ibdiagnet2.lst`."""
     return _LST.search(text) is not None
 
 
-def read_ibdiagnet_lst(text: str, file: str) -> list[Measured]:
+def _read_ibdiagnet_lst(text: str, file: str) -> list[Measured]:
     """Return the rate of every active link of `ibdiagnet2.lst` [GB/s].
 
     Ports are hexadecimal: a switch of 36 shows `Ports:24`.
@@ -152,9 +152,9 @@ def read_ibdiagnet_lst(text: str, file: str) -> list[Measured]:
         match = _LST.search(content)
         if match is None or match[6].upper() not in ("ACT", "ACTIVE"):
             continue
-        rate = signalled(float(match[7])) if match[7].replace(".", "", 1).isdigit() else 0.0
+        rate = _signalled(float(match[7])) if match[7].replace(".", "", 1).isdigit() else 0.0
         if not rate:
-            refuse(file, line, f"no lane runs at `SPD={match[7]}`", "give the file as ibdiagnet wrote it")
+            _refuse(file, line, f"no lane runs at `SPD={match[7]}`", "give the file as ibdiagnet wrote it")
         side = match[4] if match[3] == "CA" else match[2]
         name, port = _NAME.search(side) or _GUID.search(side), _PORT.search(side)
         host = name[1] if name else "unknown"
@@ -173,12 +173,12 @@ _UNCOUNTED = re.compile(r"^(?:-[A-Z]-)?[ \t]*(\S[^\t]{0,79}?)(?:[ ]{2,}|\t+)(\S{
 """A row whose counts are words, such as `NA` of a stage that did not run."""
 
 
-def is_ibdiagnet_log(text: str) -> bool:
+def _is_ibdiagnet_log(text: str) -> bool:
     """Return whether a text has the summary of `ibdiagnet2.log`."""
     return _SUMMARY.search(text) is not None
 
 
-def read_ibdiagnet_log(text: str, file: str) -> list[Measured]:
+def _read_ibdiagnet_log(text: str, file: str) -> list[Measured]:
     """Return the errors of every stage in the summary of `ibdiagnet2.log` [1].
 
     Warnings put a stage in doubt, and so does a stage without counts, which did not run. The table's form is recalled:
@@ -198,7 +198,7 @@ def read_ibdiagnet_log(text: str, file: str) -> list[Measured]:
         elif rows:
             break
     if not rows:
-        refuse(file, first, "the summary has no stage", "give the log as ibdiagnet wrote it")
+        _refuse(file, first, "the summary has no stage", "give the log as ibdiagnet wrote it")
     return rows
 
 
@@ -213,17 +213,17 @@ def _stage(content: str, file: str, line: int) -> Measured | None:
     else:
         return None
     row = Measured(
-        check="ibdiagnet-errors", value=float(errors), host=stem(file), part=match[1].strip(), file=file, line=line
+        check="ibdiagnet-errors", value=float(errors), host=_stem(file), part=match[1].strip(), file=file, line=line
     )
     return replace(row, doubt=doubt)
 
 
-def is_ibdiagnet_csv(text: str) -> bool:
+def _is_ibdiagnet_csv(text: str) -> bool:
     """Return whether a text is `ibdiagnet2.db_csv`."""
     return "START_PORTS" in text and "END_PORTS" in text
 
 
-def read_ibdiagnet_csv(text: str, file: str) -> list[Measured]:
+def _read_ibdiagnet_csv(text: str, file: str) -> list[Measured]:
     """Return the rate of every active port of `ibdiagnet2.db_csv` [GB/s]: the lesser width and speed of both its ends.
 
     A link of a NIC stands once, at the NIC.
@@ -231,7 +231,7 @@ def read_ibdiagnet_csv(text: str, file: str) -> list[Measured]:
     Raises:
         InputError: at a row that cannot be.
     """
-    devices, links, states = db_csv_tables(text, partial(fault, file), "NODES", "LINKS", "PORTS")
+    devices, links, states = _db_csv_tables(text, partial(_fault, file), "NODES", "LINKS", "PORTS")
     nodes = {row["NodeGUID"]: row for _, row in devices if "NodeGUID" in row}
     switches = {guid for guid, row in nodes.items() if row.get("NodeType") == "2"}
     peers: dict[tuple[str, str], tuple[str, str]] = {}
@@ -254,7 +254,7 @@ def read_ibdiagnet_csv(text: str, file: str) -> list[Measured]:
         value = min(lanes, peer_lanes) * min(lane, slower) / _GBYTE
         measured.append(Measured(check=check, value=value, host=host, part=f"port {shown[1]}", file=file, line=line))
     if not measured:
-        refuse(file, 1, "no active port", "give the file of a fabric that is up")
+        _refuse(file, 1, "no active port", "give the file of a fabric that is up")
     return measured
 
 
@@ -268,11 +268,11 @@ def _active_ports(rows: Rows, file: str) -> dict[tuple[str, str], tuple[int, int
     for line, row in rows:
         if row.get("PortState", "4") not in ("4", "N/A") or row.get("LinkWidthActv") in (None, "N/A"):
             continue
-        lanes, lane = active_rate(row)
+        lanes, lane = _active_rate(row)
         if not lanes or not lane:
             message = (
                 f"no link has LinkWidthActv {row['LinkWidthActv']} and LinkSpeedActv {row.get('LinkSpeedActv', '')}"
             )
-            refuse(file, line, message, "give the file as ibdiagnet wrote it")
+            _refuse(file, line, message, "give the file as ibdiagnet wrote it")
         ports[(row.get("NodeGuid", "unknown"), row.get("PortNum", ""))] = (line, lanes, lane)
     return ports

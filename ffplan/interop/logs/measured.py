@@ -21,24 +21,24 @@ class CollectiveHints:
 NO_HINTS = CollectiveHints()
 
 
-def fault(file: str, line: int, message: str, remedy: str, column: int = 1) -> InputError:
+def _fault(file: str, line: int, message: str, remedy: str, column: int = 1) -> InputError:
     """Return a located fault of a log."""
     return located("measured-log", file, (line, column), message, remedy)
 
 
-def refuse(file: str, line: int, message: str, remedy: str, column: int = 1) -> NoReturn:
+def _refuse(file: str, line: int, message: str, remedy: str, column: int = 1) -> NoReturn:
     """Refuse a log at a line.
 
     Raises:
         InputError: always.
     """
-    raise fault(file, line, message, remedy, column)
+    raise _fault(file, line, message, remedy, column)
 
 
 _AS_WRITTEN = "give the log as the program wrote it"
 
 
-def number_of(text: str, file: str, line: int, what: str, remedy: str = _AS_WRITTEN) -> float:
+def _number_of(text: str, file: str, line: int, what: str, remedy: str = _AS_WRITTEN) -> float:
     """Return a number of a log.
 
     Args:
@@ -55,11 +55,11 @@ def number_of(text: str, file: str, line: int, what: str, remedy: str = _AS_WRIT
     except ValueError:
         value = -1.0
     if not 0.0 <= value < 1e18:
-        refuse(file, line, f"`{text[:40]}` is not a {what}", remedy)
+        _refuse(file, line, f"`{text[:40]}` is not a {what}", remedy)
     return value
 
 
-def stem(file: str) -> str:
+def _stem(file: str) -> str:
     """Return the name of a file without folders and ending: it names the node of a log that has no host name."""
     name = file.replace("\\", "/").rpartition("/")[2]
     return name.partition(".")[0] or name

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from ffplan.base.formatting import listed
-from ffplan.interop.logs.measured import fault, number_of, refuse
+from ffplan.interop.logs.measured import _fault, _number_of, _refuse
 from ffplan.interop.logs.nccl_rows import COMMAND, WIDTHS
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ _MOST_RANKS = 2**17
 """Most ranks that rates are searched for [1]."""
 
 
-def bus_factor(operation: str, ranks: int) -> float:
+def _bus_factor(operation: str, ranks: int) -> float:
     """Return bus bandwidth over algorithm bandwidth.
 
     Args:
@@ -66,7 +66,7 @@ def operation_named(name: str) -> str | None:
     return next((spoken[operation] for operation in known if name.endswith(f"_{operation}")), None)
 
 
-def operation_in_name(file: str) -> str | None:
+def _operation_in_name(file: str) -> str | None:
     """Return the operation in a file's name: the longest whose whole words the name holds."""
     name = file.rpartition("/")[2].lower().replace("-", "_")
     if (program := COMMAND.search(name)) is not None:
@@ -75,7 +75,7 @@ def operation_in_name(file: str) -> str | None:
     return next((OPERATIONS[known] for known in known if re.search(rf"(?<![a-z]){known}(?![a-z])", name)), None)
 
 
-def rates_of(row: Row, file: str) -> tuple[float, float, float]:
+def _rates_of(row: Row, file: str) -> tuple[float, float, float]:
     """Return time, algbw and busbw of the first half that has them.
 
     Raises:
@@ -83,8 +83,8 @@ def rates_of(row: Row, file: str) -> tuple[float, float, float]:
     """
     half = next((half for half in row.halves if half[0] != "N/A"), None)
     if half is None:
-        refuse(file, row.line, "the row has no time", "give the log as the program wrote it")
-    time, algbw, busbw = (number_of(text, file, row.line, "number") for text in half[:3])
+        _refuse(file, row.line, "the row has no time", "give the log as the program wrote it")
+    time, algbw, busbw = (_number_of(text, file, row.line, "number") for text in half[:3])
     return time, algbw, busbw
 
 
@@ -94,18 +94,18 @@ def agrees(row: Row, operation: str, ranks: int, file: str, close: float = 0.0) 
     Args:
         close: further part of the bus bandwidth by which it may differ [1].
     """
-    _, algbw, busbw = rates_of(row, file)
-    factor = bus_factor(operation, ranks)
+    _, algbw, busbw = _rates_of(row, file)
+    factor = _bus_factor(operation, ranks)
     expected = algbw * factor
     return abs(busbw - expected) <= close * max(expected, busbw) + _PRINTED * (1 + factor)
 
 
 def _depends_on_ranks(operation: str) -> bool:
     """Return whether the bus bandwidth of an operation says how many ranks took part."""
-    return bus_factor(operation, 2) != bus_factor(operation, 4)
+    return _bus_factor(operation, 2) != _bus_factor(operation, 4)
 
 
-def ranks_by_rates(rows: list[Row], operation: str, file: str) -> list[int]:
+def _ranks_by_rates(rows: list[Row], operation: str, file: str) -> list[int]:
     """Return the numbers of ranks that rows can be of; none where they do not tell.
 
     Equation:
@@ -118,7 +118,7 @@ def ranks_by_rates(rows: list[Row], operation: str, file: str) -> list[int]:
     if operation in _IN_PIECES and len(pieces) == 1 and min(pieces) > 1:
         return sorted(pieces)
     limit = 2.0 if operation == "allreduce" else 1.0
-    _, algbw, busbw = rates_of(max(rows, key=lambda row: rates_of(row, file)[1]), file)
+    _, algbw, busbw = _rates_of(max(rows, key=lambda row: _rates_of(row, file)[1]), file)
     gap, slack = limit * algbw - busbw, _PRINTED * (1 + limit)
     if gap <= slack:
         return []
@@ -135,7 +135,7 @@ def _fitting(run: Run, ranks: int, file: str) -> list[str]:
     def fits(operation: str) -> bool:
         if ranks > 1 or not _depends_on_ranks(operation):
             return all(agrees(row, operation, max(ranks, 2), file) for row in run.rows)
-        return bool(ranks_by_rates(run.rows, operation, file))
+        return bool(_ranks_by_rates(run.rows, operation, file))
 
     return [
         operation
@@ -155,7 +155,7 @@ def _by_checks(run: Run, fits: list[str]) -> list[str]:
     return [operation for operation in fits if operation != ("all-to-all" if checked else "all-gather")]
 
 
-def operation_of(run: Run, named: list[str], ranks: int, file: str, said: CollectiveHints) -> str:
+def _operation_of(run: Run, named: list[str], ranks: int, file: str, said: CollectiveHints) -> str:
     """Return the operation of a run: by its command line, by what the user says, its columns, or the file's name.
 
     Args:
@@ -177,16 +177,16 @@ def operation_of(run: Run, named: list[str], ranks: int, file: str, said: Collec
     fits = _by_checks(run, could)
     if len(fits) == 1:
         return fits[0]
-    beside = operation_in_name(file)
+    beside = _operation_in_name(file)
     hint = said.operation or (beside if beside in fits or not fits else None)
     if hint is not None:
         return hint
     told = f"the columns fit {listed(could)}" if could else "no operation that is modelled has such columns"
     message, could = f"nothing says which operation was measured: {told}", could or list(OPERATIONS.values())
-    raise fault(file, run.rows[0].line, message, f"say which: --op {could[0]}")
+    raise _fault(file, run.rows[0].line, message, f"say which: --op {could[0]}")
 
 
-def count_of(run: Run, listed_ranks: int, operation: str, file: str, said: CollectiveHints) -> int:
+def _count_of(run: Run, listed_ranks: int, operation: str, file: str, said: CollectiveHints) -> int:
     """Return the number of ranks of a run: as listed, as the user says, or as the rates have it.
 
     Args:
@@ -197,9 +197,9 @@ def count_of(run: Run, listed_ranks: int, operation: str, file: str, said: Colle
     """
     if (count := listed_ranks or said.ranks) > 1:
         return count
-    by_rates = [] if listed_ranks else ranks_by_rates(run.rows, operation, file)
+    by_rates = [] if listed_ranks else _ranks_by_rates(run.rows, operation, file)
     if len(by_rates) == 1:
         return by_rates[0]
     told = f"; its rates fit {by_rates[0]:,} to {by_rates[-1]:,}" if by_rates else ""
     remedy = "keep its lines `#  Rank ...`, which count the ranks, or say how many with --ranks"
-    raise fault(file, run.rows[0].line, f"the log lists fewer than two ranks{told}", remedy)
+    raise _fault(file, run.rows[0].line, f"the log lists fewer than two ranks{told}", remedy)

@@ -86,7 +86,7 @@ class Run:
         return bool(self.head or self.ranks or self.rows)
 
 
-class CutRowError(Exception):
+class _CutRowError(Exception):
     """A row inside the log that lacks numbers."""
 
     def __init__(self, line: int, columns: int) -> None:
@@ -94,7 +94,7 @@ class CutRowError(Exception):
         self.line, self.columns = line, columns
 
 
-def has_row(text: str) -> bool:
+def _has_row(text: str) -> bool:
     """Return whether a text has a row, or what stands around rows."""
     marks = ("Avg bus bandwidth", "busbw")
     return any(mark in text for mark in marks) or any(
@@ -154,7 +154,7 @@ def _completed(row: Row) -> Row:
     (numbers,) = row.halves
     if not (halves := _halves(numbers)):
         columns = 3 + bool(row.redop) + (row.root is not None) + len(numbers)
-        raise CutRowError(row.line, columns)
+        raise _CutRowError(row.line, columns)
     return replace(row, halves=halves)
 
 
@@ -182,7 +182,7 @@ class _Reader:
             return
         try:
             self.run.rows.append(_completed(row))
-        except CutRowError:
+        except _CutRowError:
             if not last:
                 raise
 
@@ -224,7 +224,7 @@ class _Reader:
             self.run.out_of_bounds = int(out[1])
 
 
-def runs_of(text: str) -> Iterator[Run]:
+def _runs_of(text: str) -> Iterator[Run]:
     """Yield the runs of a log that have rows.
 
     Raises:

@@ -13,18 +13,18 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from ffplan.base.record import record
-from ffplan.interop.logs.measured import NO_HINTS, number_of, refuse, stem
+from ffplan.interop.logs.measured import NO_HINTS, _number_of, _refuse, _stem
 from ffplan.interop.logs.nccl_operations import (
     CLOSE,
     OPERATIONS,
+    _bus_factor,
+    _count_of,
+    _operation_of,
+    _rates_of,
     agrees,
-    bus_factor,
-    count_of,
     operation_named,
-    operation_of,
-    rates_of,
 )
-from ffplan.interop.logs.nccl_rows import COMMAND, WIDTHS, CutRowError, Rank, Row, Run, has_row, runs_of
+from ffplan.interop.logs.nccl_rows import COMMAND, WIDTHS, Rank, Row, Run, _CutRowError, _has_row, _runs_of
 from ffplan.results.acceptance import Measured
 
 if TYPE_CHECKING:
@@ -71,9 +71,9 @@ def _ranks_of(ranks: dict[int, Rank]) -> _Ranks:
     )
 
 
-def is_nccl_tests(text: str) -> bool:
+def _is_nccl_tests(text: str) -> bool:
     """Return whether a text is output of nccl-tests or rccl-tests."""
-    return has_row(text)
+    return _has_row(text)
 
 
 def _other(text: str) -> str:
@@ -101,12 +101,12 @@ def _measured(row: Row, run: Run, ranks: _Ranks, operation: str, file: str) -> M
         InputError: where the row is not of the operation and its ranks.
     """
     count, hosts = ranks.count, ranks.hosts
-    time, algbw, busbw = rates_of(row, file)
-    factor = bus_factor(operation, count)
+    time, algbw, busbw = _rates_of(row, file)
+    factor = _bus_factor(operation, count)
     modelled = operation in OPERATIONS.values()
     if modelled and not agrees(row, operation, count, file, CLOSE):
         message = f"busbw {busbw:g} is not algbw {algbw:g} x {factor:.4g}, as {operation} on {count} ranks has it"
-        refuse(file, row.line, message, "the operation or the number of ranks differs")
+        _refuse(file, row.line, message, "the operation or the number of ranks differs")
     width = WIDTHS.get(row.kind)
     if (
         width
@@ -114,14 +114,14 @@ def _measured(row: Row, run: Run, ranks: _Ranks, operation: str, file: str) -> M
         and not any(abs(row.size - row.count * width * part) <= width * count for part in (1, count))
     ):
         message = f"{row.size:.0f} bytes are not {row.count:.0f} elements of {row.kind}, nor of {count} ranks"
-        refuse(file, row.line, message, "give the log as the program wrote it")
+        _refuse(file, row.line, message, "give the log as the program wrote it")
     doubt = "wrong results" if _wrong(row, run) else _other(run.head)
     return Measured(
         check=operation,
         value=busbw
         if busbw or not time
         else row.size / time / 1e3 * factor,  # byte/us to GB/s; 0.00 is printed below 5 MB/s
-        host=stem(file) if not hosts else hosts[0] if len(hosts) == 1 else f"{len(hosts)} nodes from {hosts[0]}",
+        host=_stem(file) if not hosts else hosts[0] if len(hosts) == 1 else f"{len(hosts)} nodes from {hosts[0]}",
         part="",
         file=file,
         line=row.line,
@@ -146,18 +146,18 @@ def _of_runs(runs: list[Run], file: str, said: CollectiveHints) -> list[Measured
     for run in runs:
         ranks = _ranks_of(run.ranks)
         named = run.named or named  # a script may name the programs of all runs ahead of the first
-        operation = operation_of(run, named, ranks.count or said.ranks, file, said)
+        operation = _operation_of(run, named, ranks.count or said.ranks, file, said)
         named = [name for name in named if operation_named(name) != operation] or named
-        ranks = replace(ranks, count=count_of(run, ranks.count, operation, file, said))
+        ranks = replace(ranks, count=_count_of(run, ranks.count, operation, file, said))
         measured += [_measured(row, run, ranks, operation, file) for row in run.rows]
     if measured and not any(row.check in OPERATIONS.values() for row in measured):
         known = ", ".join(f"{operation}_perf" for operation in OPERATIONS)
         message = f"`{measured[0].check}` measures an operation that is not modelled"
-        refuse(file, measured[0].line, message, f"known are {known}")
+        _refuse(file, measured[0].line, message, f"known are {known}")
     return _merged(measured)
 
 
-def read_nccl_tests(text: str, file: str, said: CollectiveHints = NO_HINTS) -> list[Measured]:
+def _read_nccl_tests(text: str, file: str, said: CollectiveHints = NO_HINTS) -> list[Measured]:
     """Return the rows of nccl-tests or rccl-tests; of a size that repeats, the mean.
 
     Args:
@@ -167,16 +167,16 @@ def read_nccl_tests(text: str, file: str, said: CollectiveHints = NO_HINTS) -> l
         InputError: at a line that cannot be.
     """
     try:
-        runs = list(runs_of(text))
-    except CutRowError as cut:
+        runs = list(_runs_of(text))
+    except _CutRowError as cut:
         message = f"a row of {cut.columns} columns; 9 or more are expected"
-        refuse(file, cut.line, message, "give the log as the program wrote it")
+        _refuse(file, cut.line, message, "give the log as the program wrote it")
     if not runs:
         average = "# Avg bus bandwidth" in text
         message = (
             "the mean over all sizes alone, which compares with nothing" if average else "the log has no result rows"
         )
-        refuse(file, 1, message, "give the rows of the table, one for each size")
+        _refuse(file, 1, message, "give the rows of the table, one for each size")
     return _of_runs(runs, file, said)
 
 
@@ -201,7 +201,7 @@ def _nwrong(half: dict[str, Any]) -> str:
     return "N/A" if half.get("nwrong") is None else str(half["nwrong"])
 
 
-def read_nccl_tests_json(loaded: dict[str, Any], file: str, said: CollectiveHints = NO_HINTS) -> list[Measured]:
+def _read_nccl_tests_json(loaded: dict[str, Any], file: str, said: CollectiveHints = NO_HINTS) -> list[Measured]:
     """Return the rows of nccl-tests' JSON (`-J`); its environment and arguments are not kept.
 
     Args:
@@ -212,10 +212,10 @@ def read_nccl_tests_json(loaded: dict[str, Any], file: str, said: CollectiveHint
     """
     run = Run()
     devices = [device for device in loaded.get("devices") or [] if isinstance(device, dict)]
-    run.ranks = {n: Rank(str(device.get("hostname", stem(file))), -1, "") for n, device in enumerate(devices)}
+    run.ranks = {n: Rank(str(device.get("hostname", _stem(file))), -1, "") for n, device in enumerate(devices)}
     run.named = COMMAND.findall(" ".join(map(str, loaded.get("args") or [])))
     if len(devices) < 2 and not said.ranks:
-        refuse(file, 1, "the file lists fewer than two devices", "keep its `devices`: they count the ranks")
+        _refuse(file, 1, "the file lists fewer than two devices", "keep its `devices`: they count the ranks")
     for result in loaded.get("results") or []:
         try:
             halves = [
@@ -228,21 +228,21 @@ def read_nccl_tests_json(loaded: dict[str, Any], file: str, said: CollectiveHint
                 raise KeyError("in_place")
             row = Row(
                 line=1,
-                size=number_of(str(result["size"]), file, 1, "size"),
-                count=number_of(str(result["count"]), file, 1, "count"),
+                size=_number_of(str(result["size"]), file, 1, "size"),
+                count=_number_of(str(result["count"]), file, 1, "count"),
                 kind=str(result["type"]),
                 redop=str(result.get("redop") or ""),
                 root=None if root is None else int(root),
                 halves=halves,
             )
         except (KeyError, TypeError, AttributeError):
-            refuse(file, 1, "a result lacks size, count, type or its times", "give the file as the program wrote it")
+            _refuse(file, 1, "a result lacks size, count, type or its times", "give the file as the program wrote it")
         run.rows.append(row)
     if not run.rows:
-        refuse(file, 1, "the file has no `results`", "give the file of a finished run")
+        _refuse(file, 1, "the file has no `results`", "give the file of a finished run")
     return _of_runs([run], file, said)
 
 
-def is_nccl_tests_json(loaded: Any) -> bool:
+def _is_nccl_tests_json(loaded: Any) -> bool:
     """Return whether a JSON document is of nccl-tests."""
     return isinstance(loaded, dict) and "results" in loaded and "devices" in loaded

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from ffplan.inputs.emit import scalar
 from ffplan.interop.logs import benchmarks, links, nccl_tests, storage
-from ffplan.interop.logs.measured import NO_HINTS, number_of, refuse
-from ffplan.interop.pasted import as_pasted
-from ffplan.interop.recognised import recognised
+from ffplan.interop.logs.measured import NO_HINTS, _number_of, _refuse
+from ffplan.interop.pasted import _as_pasted
+from ffplan.interop.recognised import _recognised
 from ffplan.results.acceptance import Measured
 
 if TYPE_CHECKING:
@@ -84,15 +84,15 @@ def _json(text: str, file: str, said: CollectiveHints) -> list[Measured] | None:
                 line = getattr(error, "lineno", text.count("\n", 0, start) + 1)
                 if text.lstrip().startswith("{"):
                     message = f"not valid JSON: {getattr(error, 'msg', error)}"
-                    refuse(file, line, message, "give the file as it was written")
+                    _refuse(file, line, message, "give the file as it was written")
                 return None
             break
         position = text.find("{", end)
-    if nccl_tests.is_nccl_tests_json(loaded):
-        return nccl_tests.read_nccl_tests_json(loaded, file, said)
-    if benchmarks.is_nvbandwidth(loaded):
-        return benchmarks.read_nvbandwidth(loaded, file)
-    return storage.read_fio(loaded, file) if storage.is_fio(loaded) else None
+    if nccl_tests._is_nccl_tests_json(loaded):
+        return nccl_tests._read_nccl_tests_json(loaded, file, said)
+    if benchmarks._is_nvbandwidth(loaded):
+        return benchmarks._read_nvbandwidth(loaded, file)
+    return storage._read_fio(loaded, file) if storage._is_fio(loaded) else None
 
 
 def _sheet(text: str, file: str) -> list[Measured]:
@@ -104,23 +104,23 @@ def _sheet(text: str, file: str) -> list[Measured]:
         if not value:
             continue
         if line > _MOST_ROWS:
-            refuse(file, line, f"more than {_MOST_ROWS:,} rows", "give fewer")
+            _refuse(file, line, f"more than {_MOST_ROWS:,} rows", "give fewer")
         size, gpus = (row.get("size_bytes") or "0").strip() or "0", (row.get("gpus") or "0").strip() or "0"
         measured.append(
             Measured(
                 check=(row.get("check") or "").strip(),
-                value=number_of(value, file, line, "number", _REMEDY),
+                value=_number_of(value, file, line, "number", _REMEDY),
                 host=(row.get("host") or "").strip() or "unnamed",
                 part=(row.get("part") or "").strip(),
                 file=file,
                 line=line,
-                gpus=int(number_of(gpus, file, line, "number of accelerators")),
+                gpus=int(_number_of(gpus, file, line, "number of accelerators")),
                 nodes=1,
-                size_bytes=number_of(size, file, line, "size"),
+                size_bytes=_number_of(size, file, line, "size"),
             )
         )
     if not measured:
-        refuse(file, 1, "no row has a `measured` value", "fill in the column `measured`")
+        _refuse(file, 1, "no row has a `measured` value", "fill in the column `measured`")
     return measured
 
 
@@ -136,10 +136,10 @@ def read_log(text: str, file: str, said: CollectiveHints = NO_HINTS) -> list[Mea
         InputError: where no known program wrote it, or a line cannot be.
     """
     try:
-        return _read_one(as_pasted(text), file, said)
+        return _read_one(_as_pasted(text), file, said)
     except (TypeError, AttributeError, ValueError, KeyError, IndexError, OverflowError, csv.Error) as error:
         message = f"the log does not follow its program's format: {str(error)[:100]}"
-        refuse(file, 1, message, "give the log as the program wrote it")
+        _refuse(file, 1, message, "give the log as the program wrote it")
 
 
 def _is_sheet(text: str) -> bool:
@@ -150,17 +150,17 @@ def _is_sheet(text: str) -> bool:
 
 _COLLECTIVES = "nccl-tests"
 _TEXTS: dict[str, tuple[Callable[[str], bool], Callable[[str, str], list[Measured]]]] = {
-    _COLLECTIVES: (lambda text: nccl_tests.is_nccl_tests(text) and not _is_sheet(text), nccl_tests.read_nccl_tests),
-    "nvidia-smi": (links.is_smi, links.read_smi),
-    "ibdiagnet's .db_csv": (links.is_ibdiagnet_csv, links.read_ibdiagnet_csv),
-    "ibdiagnet's .log": (links.is_ibdiagnet_log, links.read_ibdiagnet_log),
-    "ibdiagnet's .lst": (links.is_ibdiagnet_lst, links.read_ibdiagnet_lst),
-    "ibstat": (links.is_ibstat, links.read_ibstat),
-    "IOR": (storage.is_ior, storage.read_ior),
-    "fio": (storage.is_fio_text, storage.read_fio_text),
-    "nvbandwidth": (benchmarks.is_nvbandwidth_text, benchmarks.read_nvbandwidth_text),
-    "mlc": (benchmarks.is_mlc, benchmarks.read_mlc),
-    "STREAM": (benchmarks.is_stream, benchmarks.read_stream),
+    _COLLECTIVES: (lambda text: nccl_tests._is_nccl_tests(text) and not _is_sheet(text), nccl_tests._read_nccl_tests),
+    "nvidia-smi": (links._is_smi, links._read_smi),
+    "ibdiagnet's .db_csv": (links._is_ibdiagnet_csv, links._read_ibdiagnet_csv),
+    "ibdiagnet's .log": (links._is_ibdiagnet_log, links._read_ibdiagnet_log),
+    "ibdiagnet's .lst": (links._is_ibdiagnet_lst, links._read_ibdiagnet_lst),
+    "ibstat": (links._is_ibstat, links._read_ibstat),
+    "IOR": (storage._is_ior, storage._read_ior),
+    "fio": (storage._is_fio_text, storage._read_fio_text),
+    "nvbandwidth": (benchmarks._is_nvbandwidth_text, benchmarks._read_nvbandwidth_text),
+    "mlc": (benchmarks._is_mlc, benchmarks._read_mlc),
+    "STREAM": (benchmarks._is_stream, benchmarks._read_stream),
     "the acceptance sheet": (_is_sheet, _sheet),
 }
 """Programs that write text or XML: what tells their output, and its reader."""
@@ -174,13 +174,13 @@ def _read_one(text: str, file: str, said: CollectiveHints) -> list[Measured]:
     """
     wrote = [name for name, (tells, _) in _TEXTS.items() if tells(text)]
     if len(wrote) > 1:
-        refuse(file, 1, f"the log mixes output of {' and '.join(wrote)}", "give one file for each program")
+        _refuse(file, 1, f"the log mixes output of {' and '.join(wrote)}", "give one file for each program")
     if wrote == [_COLLECTIVES]:
-        return nccl_tests.read_nccl_tests(text, file, said)
+        return nccl_tests._read_nccl_tests(text, file, said)
     if wrote:
         return _TEXTS[wrote[0]][1](text, file)
     measured = _json(text, file, said)
     if measured is None:
-        known = recognised(text, "log") or ("not output of a supported program", f"supported: {_PROGRAMS}")
-        refuse(file, 1, *known)
+        known = _recognised(text, "log") or ("not output of a supported program", f"supported: {_PROGRAMS}")
+        _refuse(file, 1, *known)
     return measured

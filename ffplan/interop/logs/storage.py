@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from ffplan.interop.logs.measured import number_of, refuse, stem
+from ffplan.interop.logs.measured import _number_of, _refuse, _stem
 from ffplan.results.acceptance import Measured
 
 _MIB, _KIB = 2.0**20, 2.0**10
@@ -15,12 +15,12 @@ _NODES = re.compile(r"^[ \t]*nodes[ \t]*:[ \t]*([0-9]{1,9})", re.MULTILINE)
 _HEAD = re.compile(r"^[ \t]*access[ \t]+bw\(MiB/s\)", re.MULTILINE)
 
 
-def is_fio(loaded: Any) -> bool:
+def _is_fio(loaded: Any) -> bool:
     """Return whether a JSON document is of fio."""
     return isinstance(loaded, dict) and "fio version" in loaded
 
 
-def read_fio(loaded: dict[str, Any], file: str) -> list[Measured]:
+def _read_fio(loaded: dict[str, Any], file: str) -> list[Measured]:
     """Return reads and writes of fio [GB/s], the jobs of a group on each host together.
 
     Args:
@@ -36,24 +36,24 @@ def read_fio(loaded: dict[str, Any], file: str) -> list[Measured]:
     common = loaded.get("global options") or {}
     for job in jobs:
         if not isinstance(job, dict):
-            refuse(file, 1, "`jobs` is not a list of jobs", "give the file as fio wrote it")
+            _refuse(file, 1, "`jobs` is not a list of jobs", "give the file as fio wrote it")
         if job.get("error"):
-            refuse(file, 1, f"the job `{job.get('jobname')}` failed with error {job['error']}", "run it again")
+            _refuse(file, 1, f"the job `{job.get('jobname')}` failed with error {job['error']}", "run it again")
         options = {**common, **(job.get("job options") or {})}
-        host = str(job.get("hostname") or stem(file))
+        host = str(job.get("hostname") or _stem(file))
         for side, check in (("read", "storage-read"), ("write", "storage-write")):
             part = job.get(side) or {}
             if not part.get("io_bytes") and not part.get("bw"):
                 continue
             key = (host, check, str(job.get("groupid", 0)))
             rate = part["bw_bytes"] if part.get("bw_bytes") else float(part.get("bw", 0)) * _KIB
-            sums[key] = sums.get(key, 0.0) + number_of(str(rate), file, 1, "rate") / 1e9
+            sums[key] = sums.get(key, 0.0) + _number_of(str(rate), file, 1, "rate") / 1e9
             if str(options.get("direct", "0")) != "1":
                 doubts[key] = "without direct=1: the page cache may have answered"
             elif float(part.get("runtime") or 0) < _SHORT_MS:
                 doubts[key] = "shorter than 30 s"
     if not sums:
-        refuse(file, 1, "no job read or wrote anything", "give the file of a finished run")
+        _refuse(file, 1, "no job read or wrote anything", "give the file of a finished run")
     return [
         Measured(
             check=check,
@@ -80,12 +80,12 @@ _DECIMAL = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
 _BINARY = {"": 1.0, "K": 2.0**10, "M": 2.0**20, "G": 2.0**30}
 
 
-def is_fio_text(text: str) -> bool:
+def _is_fio_text(text: str) -> bool:
     """Return whether a text is what fio prints for people."""
     return _GROUP.search(text) is not None or "Run status group" in text
 
 
-def read_fio_text(text: str, file: str) -> list[Measured]:
+def _read_fio_text(text: str, file: str) -> list[Measured]:
     """Return reads and writes of the groups that fio prints [GB/s].
 
     Raises:
@@ -102,8 +102,8 @@ def read_fio_text(text: str, file: str) -> list[Measured]:
         measured.append(
             Measured(
                 check=f"storage-{group[1].lower()}",
-                value=number_of(number, file, line, "rate") * unit / 1e9,
-                host=stem(file),
+                value=_number_of(number, file, line, "rate") * unit / 1e9,
+                host=_stem(file),
                 part="",
                 file=file,
                 line=line,
@@ -112,16 +112,16 @@ def read_fio_text(text: str, file: str) -> list[Measured]:
             )
         )
     if not measured:
-        refuse(file, 1, "no group read or wrote anything", "give the output of a finished run")
+        _refuse(file, 1, "no group read or wrote anything", "give the output of a finished run")
     return measured
 
 
-def is_ior(text: str) -> bool:
+def _is_ior(text: str) -> bool:
     """Return whether a text is output of IOR."""
     return _HEAD.search(text) is not None
 
 
-def read_ior(text: str, file: str) -> list[Measured]:
+def _read_ior(text: str, file: str) -> list[Measured]:
     """Return reads and writes of IOR [GB/s], of all nodes together, each repetition a row.
 
     Raises:
@@ -135,13 +135,13 @@ def read_ior(text: str, file: str) -> list[Measured]:
         cells = row.split()
         if len(cells) < 8 or cells[0] not in ("read", "write") or cells[1] == "-":
             continue
-        rate = number_of(cells[1], file, line, "rate") * _MIB / 1e9
+        rate = _number_of(cells[1], file, line, "rate") * _MIB / 1e9
         doubt = "" if nodes else "the log does not say how many nodes took part"
         check = f"storage-{cells[0]}"
-        host = f"{nodes} nodes" if nodes > 1 else stem(file)
+        host = f"{nodes} nodes" if nodes > 1 else _stem(file)
         rows.append(
             Measured(check=check, value=rate, host=host, part="", file=file, line=line, nodes=nodes, doubt=doubt)
         )
     if not rows:
-        refuse(file, 1, "no row of reads or writes", "give the whole output of IOR")
+        _refuse(file, 1, "no row of reads or writes", "give the whole output of IOR")
     return rows

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal
 
-from ffplan.interop.served.fields import shortest_of
+from ffplan.interop.served.fields import _shortest_of
 from ffplan.results.serving_runs import BenchmarkRun
 
 if TYPE_CHECKING:
-    from ffplan.interop.served.fields import Result
+    from ffplan.interop.served.fields import _Result
 
 AIPERF = "AIPerf or genai-perf"
 MARKS = (
@@ -34,7 +34,7 @@ _MODELS = (
 )
 
 
-def _time(result: Result, metric: str) -> float | None:
+def _time(result: _Result, metric: str) -> float | None:
     """Return the mean of a metric of time [ms]; None if the export has none.
 
     Raises:
@@ -49,7 +49,7 @@ def _time(result: Result, metric: str) -> float | None:
     return value * _MILLIS[unit]
 
 
-def _phase(result: Result, field: str) -> float | None:
+def _phase(result: _Result, field: str) -> float | None:
     """Return a number of the phase that was measured, where the settings list phases; None without one."""
     phases: Any = result.get("input_config.phases")
     if isinstance(phases, dict):
@@ -60,7 +60,7 @@ def _phase(result: Result, field: str) -> float | None:
     return numbers[-1] if numbers else None
 
 
-def _model(result: Result) -> str | None:
+def _model(result: _Result) -> str | None:
     name = result.text_of(*_MODELS)
     if name is None:
         items: Any = result.get("input_config.models.items") or result.get("input_config.models")
@@ -69,15 +69,15 @@ def _model(result: Result) -> str | None:
     return name
 
 
-def _shortest(result: Result) -> float | None:
+def _shortest(result: _Result) -> float | None:
     """Return the least answer as a fraction of the largest [1]; None if the export has no spread."""
     mean, spread = result.number("output_sequence_length.avg"), result.get("output_sequence_length.std")
     if mean is None or not isinstance(spread, int | float) or not 0 <= spread < 1e9:
         return None
-    return shortest_of(spread / mean)
+    return _shortest_of(spread / mean)
 
 
-def _refused(result: Result) -> str:
+def _refused(result: _Result) -> str:
     failed = result.number("error_request_count.avg")
     if failed is not None:
         return f"{failed:,.0f} requests failed"
@@ -89,7 +89,7 @@ def _refused(result: Result) -> str:
     return f"requests failed for {len(listed)} reasons" if isinstance(listed, list) and listed else ""
 
 
-def read_aiperf(result: Result, program: str) -> BenchmarkRun:
+def _read_aiperf(result: _Result, program: str) -> BenchmarkRun:
     """Return an export.
 
     Args:

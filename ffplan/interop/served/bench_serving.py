@@ -5,11 +5,11 @@ from __future__ import annotations
 from statistics import pstdev
 from typing import TYPE_CHECKING, Any, Literal
 
-from ffplan.interop.served.fields import shortest_of
+from ffplan.interop.served.fields import _shortest_of
 from ffplan.results.serving_runs import BenchmarkRun
 
 if TYPE_CHECKING:
-    from ffplan.interop.served.fields import Result
+    from ffplan.interop.served.fields import _Result
 
 VLLM = "vllm bench serve"
 SGLANG = "SGLang bench_serving"
@@ -37,7 +37,7 @@ def _unlimited(value: Any) -> bool:
     return value is None or str(value).lower() in ("inf", "infinity")
 
 
-def _load(result: Result) -> tuple[Literal["closed", "open", "queued"], float | None, float | None]:
+def _load(result: _Result) -> tuple[Literal["closed", "open", "queued"], float | None, float | None]:
     """Return the kind of load, requests under way and rate [1/s]."""
     most = result.number("max_concurrency")
     rate = None if _unlimited(result.get("request_rate")) else result.number("request_rate")
@@ -46,7 +46,7 @@ def _load(result: Result) -> tuple[Literal["closed", "open", "queued"], float | 
     return ("queued", None, None) if most is None else ("closed", most, None)
 
 
-def _refused(result: Result, completed: float | None) -> str:
+def _refused(result: _Result, completed: float | None) -> str:
     """Return the reason in a result not to fit it; empty without one."""
     prompts, failed = result.number("num_prompts"), result.number("failed")
     if failed is None and prompts is not None and completed is not None and completed < prompts:
@@ -69,18 +69,18 @@ def _refused(result: Result, completed: float | None) -> str:
     return f"{hit:.0f} % of the prompt tokens came from a prefix cache" if (hit or 0) > _HIT else ""
 
 
-def _shortest(result: Result) -> float | None:
+def _shortest(result: _Result) -> float | None:
     """Return the least answer as a fraction of the largest [1]; None if neither lengths nor their range is there."""
     lengths = result.get("output_lens")
     if isinstance(lengths, list) and lengths and all(isinstance(length, int) and length >= 0 for length in lengths):
         mean = sum(lengths) / len(lengths)
-        return shortest_of(pstdev(lengths) / mean) if mean else None
+        return _shortest_of(pstdev(lengths) / mean) if mean else None
     ratio = result.get("random_range_ratio")
     drawn = isinstance(ratio, int | float) and 0 <= ratio <= 1 and str(result.get("dataset_name")).startswith("random")
     return max(float(ratio), 0.01) if drawn else None
 
 
-def _deployment(result: Result) -> dict[str, Any]:
+def _deployment(result: _Result) -> dict[str, Any]:
     """Return the plan as metadata or the server's settings state it."""
     server = "server_info."
     plan = {
@@ -96,7 +96,7 @@ def _deployment(result: Result) -> dict[str, Any]:
     return plan
 
 
-def read_bench_serving(result: Result, program: str) -> BenchmarkRun:
+def _read_bench_serving(result: _Result, program: str) -> BenchmarkRun:
     """Return a result of one of the two programs.
 
     Args:

@@ -16,7 +16,7 @@ _DAY = re.compile(r"(20\d\d)-?(\d\d)-?(\d\d)")
 
 
 @record
-class Result:
+class _Result:
     """A result: its fields by name, and the text that holds them."""
 
     data: Mapping[str, Any]
@@ -109,7 +109,7 @@ class Result:
         return None
 
 
-def shortest_of(variation: float) -> float:
+def _shortest_of(variation: float) -> float:
     """Return the least length as a fraction of the largest, of lengths that are drawn evenly between the two [1].
 
     Args:

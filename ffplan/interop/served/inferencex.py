@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 from ffplan.results.serving_runs import BenchmarkRun
 
 if TYPE_CHECKING:
-    from ffplan.interop.served.fields import Result
+    from ffplan.interop.served.fields import _Result
 
 INFERENCEX = "InferenceX"
 MARKS = (
@@ -22,7 +22,7 @@ _ENGINES = {"vllm": "vllm", "sglang": "sglang", "trt": "trtllm", "trtllm": "trtl
 _VERSION = re.compile(r":v?([0-9]+\.[0-9]+[0-9a-z.]*)")
 
 
-def _refused(result: Result) -> str:
+def _refused(result: _Result) -> str:
     if result.flag("disagg") or result.flag("is_multinode"):
         return "prompts and answers ran on separate accelerators, or on several nodes"
     if result.count("conc") is None:
@@ -31,7 +31,7 @@ def _refused(result: Result) -> str:
     return "" if drafted == "none" else f"the engine speculated ({drafted}), and no step says how much was accepted"
 
 
-def read_inferencex(result: Result, program: str) -> BenchmarkRun:
+def _read_inferencex(result: _Result, program: str) -> BenchmarkRun:
     """Return a result; its times are in seconds.
 
     Args:

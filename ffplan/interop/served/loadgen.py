@@ -6,7 +6,7 @@ import json
 import re
 from typing import TYPE_CHECKING, Any
 
-from ffplan.interop.served.fields import Result
+from ffplan.interop.served.fields import _Result
 from ffplan.results.serving_runs import BenchmarkRun
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def _entries(text: str) -> Iterator[tuple[str, Any]]:
         yield match[1], match[2]
 
 
-def loadgen_result(text: str, file: str) -> Result | None:
+def _loadgen_result(text: str, file: str) -> _Result | None:
     """Return the figures of a log by our names; None if LoadGen did not write it."""
     if "MLPerf Results Summary" not in text and ":::MLLOG" not in text:
         return None
@@ -69,10 +69,10 @@ def loadgen_result(text: str, file: str) -> Result | None:
         label = next((label for label in ((known,) if isinstance(known, str) else known) if label in said), None)
         if label is not None:
             figures[name] = said[label]
-    return Result(data=figures, file=file, text=text, start=0, end=len(text)) if "scenario" in figures else None
+    return _Result(data=figures, file=file, text=text, start=0, end=len(text)) if "scenario" in figures else None
 
 
-def read_loadgen(result: Result, program: str) -> BenchmarkRun:
+def _read_loadgen(result: _Result, program: str) -> BenchmarkRun:
     """Return a log.
 
     Args:

@@ -8,9 +8,9 @@ from typing import Any
 
 from ffplan.base.errors import located
 from ffplan.base.record import record
-from ffplan.interop.pasted import read_pasted
+from ffplan.interop.pasted import _read_pasted
 from ffplan.interop.served import aiperf, bench_serving, inferencex, loadgen
-from ffplan.interop.served.fields import RULE, Result
+from ffplan.interop.served.fields import RULE, _Result
 from ffplan.results.serving_runs import BenchmarkRun
 
 _LEAST = 3
@@ -24,24 +24,26 @@ class _Reader:
 
     program: str
     marks: tuple[str, ...]
-    read: Callable[[Result, str], BenchmarkRun]
+    read: Callable[[_Result, str], BenchmarkRun]
     shared: tuple[str, ...] = ()
     """Marks that a relative of the program has as well; they tell its family, and not which of the two."""
 
-    def marked(self, result: Result) -> tuple[int, int]:
+    def marked(self, result: _Result) -> tuple[int, int]:
         """Return how many marks a result has, and how many of them are the program's alone."""
         marked = sum(name in result.data for name in self.marks)
         return marked + sum(name in result.data for name in self.shared), marked
 
 
 _READERS = (
-    _Reader(bench_serving.VLLM, bench_serving.VLLM_MARKS, bench_serving.read_bench_serving, bench_serving.SHARED_MARKS),
     _Reader(
-        bench_serving.SGLANG, bench_serving.SGLANG_MARKS, bench_serving.read_bench_serving, bench_serving.SHARED_MARKS
+        bench_serving.VLLM, bench_serving.VLLM_MARKS, bench_serving._read_bench_serving, bench_serving.SHARED_MARKS
     ),
-    _Reader(aiperf.AIPERF, aiperf.MARKS, aiperf.read_aiperf),
-    _Reader(inferencex.INFERENCEX, inferencex.MARKS, inferencex.read_inferencex),
-    _Reader(loadgen.LOADGEN, loadgen.MARKS, loadgen.read_loadgen),
+    _Reader(
+        bench_serving.SGLANG, bench_serving.SGLANG_MARKS, bench_serving._read_bench_serving, bench_serving.SHARED_MARKS
+    ),
+    _Reader(aiperf.AIPERF, aiperf.MARKS, aiperf._read_aiperf),
+    _Reader(inferencex.INFERENCEX, inferencex.MARKS, inferencex._read_inferencex),
+    _Reader(loadgen.LOADGEN, loadgen.MARKS, loadgen._read_loadgen),
 )
 _KNOWN = (
     "the JSON of vllm bench serve --save-result, SGLang bench_serving, AIPerf, genai-perf or InferenceX, or "
@@ -49,7 +51,7 @@ _KNOWN = (
 )
 
 
-def _documents(text: str, file: str) -> list[Result]:
+def _documents(text: str, file: str) -> list[_Result]:
     """Return the objects of a JSON file: one, a list of them, or one after another.
 
     Raises:
@@ -70,20 +72,20 @@ def _documents(text: str, file: str) -> list[Result]:
         if not isinstance(loaded, dict):
             place = (text.count("\n", 0, position) + 1, position - text.rfind("\n", 0, position))
             raise located(RULE, file, place, "a result is an object `{...}`, and this is none", f"give {_KNOWN}")
-        results.append(Result(data=loaded, file=file, text=text, start=position, end=end))
+        results.append(_Result(data=loaded, file=file, text=text, start=position, end=end))
         position = end
         if len(results) > _MOST_RESULTS:
             raise located(RULE, file, (1, 1), f"more than {_MOST_RESULTS:,} results", "give fewer")
     return results
 
 
-def _reader(result: Result) -> _Reader | None:
+def _reader(result: _Result) -> _Reader | None:
     """Return the reader whose marks a result has most of; None if it has too few of any."""
     best = max(_READERS, key=lambda reader: reader.marked(result))
     return best if best.marked(result)[0] >= _LEAST else None
 
 
-def _read(result: Result) -> BenchmarkRun:
+def _read(result: _Result) -> BenchmarkRun:
     reader = _reader(result)
     if reader is None:
         raise located(
@@ -101,12 +103,12 @@ def read_results(text: str, file: str) -> list[BenchmarkRun]:
     Raises:
         InputError: where no known program wrote it, or a value cannot be.
     """
-    runs, _ = read_pasted(lambda plain: _runs(plain, file), text)
+    runs, _ = _read_pasted(lambda plain: _runs(plain, file), text)
     return runs
 
 
 def _runs(text: str, file: str) -> list[BenchmarkRun]:
-    log = loadgen.loadgen_result(text, file)
+    log = loadgen._loadgen_result(text, file)
     if log is not None:
         return [_read(log)]
     results: list[Any] = _documents(text, file) if text.lstrip()[:1] in ("{", "[") else []

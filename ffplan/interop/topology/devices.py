@@ -11,7 +11,7 @@ from ffplan.base.record import record
 from ffplan.inputs.quantities import printable
 
 if TYPE_CHECKING:
-    from ffplan.interop.xml_tree import Element
+    from ffplan.interop.xml_tree import _Element
 
 _GPUS = ("0302", "0380", "1200")
 """Classes of GPUs: 3D and display controllers, accelerators; pci.ids 2026.08.22."""
@@ -30,7 +30,7 @@ _SHORT = 4
 """Digits of a class without its programming interface."""
 
 
-class Unreadable:
+class _Unreadable:
     """Values of attributes that mean nothing; they are taken as unknown."""
 
     def __init__(self) -> None:
@@ -38,7 +38,7 @@ class Unreadable:
         """Line of the first element by attribute and value."""
         self.counts: Counter[tuple[str, str]] = Counter()
 
-    def note(self, element: Element, name: str) -> None:
+    def note(self, element: _Element, name: str) -> None:
         """Note an attribute of an element."""
         key = (name, printable(element.attributes.get(name, "")[:20]))
         self.first.setdefault(key, element.line)
@@ -59,7 +59,7 @@ def _hex(text: str) -> str:
     return digits if _HEX.fullmatch(digits) else ""
 
 
-def pci_class(element: Element, name: str = "class") -> str:
+def _pci_class(element: _Element, name: str = "class") -> str:
     """Return class, subclass and interface in six digits; empty where the file does not say.
 
     Args:
@@ -69,7 +69,7 @@ def pci_class(element: Element, name: str = "class") -> str:
     return digits.ljust(6, "0") if len(digits) == _SHORT else digits.rjust(6, "0") if digits else ""
 
 
-def pci_id(element: Element, unreadable: Unreadable) -> str:
+def pci_id(element: _Element, unreadable: _Unreadable) -> str:
     """Return vendor:device; empty where either is missing, unreadable, or a placeholder, as clouds write.
 
     Args:
@@ -88,27 +88,27 @@ def pci_id(element: Element, unreadable: Unreadable) -> str:
     return "" if parts[0] in ("0000", "ffff") else ":".join(parts)
 
 
-def place_of(element: Element) -> str:
+def _place_of(element: _Element) -> str:
     """Return the bus id of an element in small letters; empty where the file does not say."""
     return element.attributes.get("busid", "").lower()
 
 
-def _vendor_of(element: Element) -> str:
+def _vendor_of(element: _Element) -> str:
     return _hex(element.attributes.get("vendor", ""))
 
 
-def has_graphics(root: Element) -> bool:
+def _has_graphics(root: _Element) -> bool:
     """Return whether VGA controllers of a file without GPU elements are its GPUs: no other class of GPU is there."""
-    return not any(pci_class(element)[:_SHORT] in _GPUS for element in root.below() if element.tag == "pci")
+    return not any(_pci_class(element)[:_SHORT] in _GPUS for element in root.below() if element.tag == "pci")
 
 
-def is_gpu(element: Element, *, graphics: bool) -> bool:
+def _is_gpu(element: _Element, *, graphics: bool) -> bool:
     """Return whether a PCI element without a GPU element is a GPU: by its class, or without one by its vendor.
 
     Args:
         graphics: whether VGA controllers of makers of GPUs count.
     """
-    category = pci_class(element)[:_SHORT]
+    category = _pci_class(element)[:_SHORT]
     if not category:
         pci_id = f"{_vendor_of(element)}:{_hex(element.attributes.get('device', ''))}"
         return not element.named("pci") and pci_id[:_SHORT] in _GPU_VENDORS and pci_id not in _SWITCHES
@@ -117,9 +117,9 @@ def is_gpu(element: Element, *, graphics: bool) -> bool:
     )
 
 
-def is_nic(element: Element) -> bool:
+def _is_nic(element: _Element) -> bool:
     """Return whether a PCI element without a NIC element is a NIC: by its class, or without one by its vendor."""
-    category = pci_class(element)[:_SHORT]
+    category = _pci_class(element)[:_SHORT]
     if not category:
         return not element.named("pci") and _vendor_of(element) in _NIC_VENDORS
     return category in _NICS
@@ -139,7 +139,7 @@ _UNKNOWN = re.compile("|0|0?[.]0|<?unknown.*", re.IGNORECASE)
 
 
 @record
-class PcieRate:
+class _PcieRate:
     """A PCIe link."""
 
     generation: int
@@ -162,7 +162,7 @@ def _generation(text: str) -> int | None:
     return _GENERATIONS.get(float(match[1])) if match else None
 
 
-def link_of(element: Element, unreadable: Unreadable) -> PcieRate | None:
+def _link_of(element: _Element, unreadable: _Unreadable) -> _PcieRate | None:
     """Return the PCIe link of an element; None if unstated, as in virtual machines.
 
     Args:
@@ -177,4 +177,4 @@ def link_of(element: Element, unreadable: Unreadable) -> PcieRate | None:
         unreadable.note(element, "link_width")
     if generation is None or lanes is None or int(lanes[1]) not in _LANES:
         return None
-    return PcieRate(generation=generation, lanes=int(lanes[1]))
+    return _PcieRate(generation=generation, lanes=int(lanes[1]))

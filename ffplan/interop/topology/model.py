@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING
 from ffplan.base.formatting import first_few, plural
 from ffplan.base.record import record
 from ffplan.catalog.parts import Accelerator, Cpu, Nic
-from ffplan.interop.topology.devices import PcieRate
-from ffplan.interop.topology.scale_up import ScaleUpFound
+from ffplan.interop.topology.devices import _PcieRate
+from ffplan.interop.topology.scale_up import _ScaleUpFound
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from ffplan.catalog.store import Catalog
-    from ffplan.interop.xml_tree import Element
+    from ffplan.interop.xml_tree import _Element
 
 
 @record
-class PciDevice:
+class _PciDevice:
     """A GPU or NIC of the XML."""
 
     bus: str
@@ -30,7 +30,7 @@ class PciDevice:
     """Name of its first interface; empty of GPUs, and where the file does not say."""
     number: int | None
     """`dev` of a GPU or an interface."""
-    link: PcieRate | None
+    link: _PcieRate | None
     """Its own PCIe link, to the switch or the CPU; None where the file does not say."""
     gbyte_s: float | None = None
     """Rate of a NIC's fastest port [GB/s]; None of GPUs, and where the file does not say."""
@@ -47,11 +47,11 @@ class PciDevice:
 
 
 @record
-class RootPortFound:
+class _RootPortFound:
     """A root port with what lies behind it."""
 
-    gpus: tuple[PciDevice, ...]
-    nics: tuple[PciDevice, ...]
+    gpus: tuple[_PciDevice, ...]
+    nics: tuple[_PciDevice, ...]
 
     @property
     def switched(self) -> bool:
@@ -60,7 +60,7 @@ class RootPortFound:
 
 
 @record
-class SocketFound:
+class _SocketFound:
     """A CPU socket."""
 
     cpu: str
@@ -69,18 +69,18 @@ class SocketFound:
     """vendor:family:model, as catalogued CPUs list them; empty where the file does not say."""
     numa: tuple[int, ...]
     """Its NUMA nodes."""
-    ports: tuple[RootPortFound, ...]
+    ports: tuple[_RootPortFound, ...]
 
 
 @record
-class ServerTopology:
+class _ServerTopology:
     """The inside of a server as a topology file describes it."""
 
-    sockets: tuple[SocketFound, ...]
-    scale_up: ScaleUpFound
+    sockets: tuple[_SocketFound, ...]
+    scale_up: _ScaleUpFound
     coherent: bool
     """True where GPUs have a coherent link to the CPU: C2C, or NVLink of POWER9."""
-    management: tuple[PciDevice, ...]
+    management: tuple[_PciDevice, ...]
     """NICs that are left out: up to 10 Gb/s, or without a card."""
     warnings: tuple[str, ...]
     """What the file says oddly, in words."""
@@ -88,12 +88,12 @@ class ServerTopology:
     """Servers that share its scale-up network, this one first [1]."""
 
     @property
-    def gpus(self) -> tuple[PciDevice, ...]:
+    def gpus(self) -> tuple[_PciDevice, ...]:
         """All GPUs, in the order of the file."""
         return tuple(gpu for socket in self.sockets for port in socket.ports for gpu in port.gpus)
 
     @property
-    def nics(self) -> tuple[PciDevice, ...]:
+    def nics(self) -> tuple[_PciDevice, ...]:
         """All NICs of fabrics, in the order of the file."""
         return tuple(nic for socket in self.sockets for port in socket.ports for nic in port.nics)
 
@@ -112,16 +112,16 @@ _X86 = ("AMD", "Genuine", "x86")
 
 
 @record
-class NumaNode:
+class _NumaNode:
     """A NUMA node of the file."""
 
     number: int
     cpu: str
     cpuid: str
-    ports: tuple[RootPortFound, ...]
+    ports: tuple[_RootPortFound, ...]
 
 
-def _nodes_per_socket(nodes: list[NumaNode]) -> int:
+def _nodes_per_socket(nodes: list[_NumaNode]) -> int:
     """Return the NUMA nodes of a socket: servers with x86 CPUs have two sockets, of several nodes each."""
     most = max(node.number for node in nodes) + 1
     if not _is_x86(nodes) or most <= _MOST_SOCKETS:
@@ -130,11 +130,11 @@ def _nodes_per_socket(nodes: list[NumaNode]) -> int:
     return max(even, _MOST_SOCKET_NODES) if "AMD" in nodes[0].cpu and most > _MOST_SOCKETS * 2 else even
 
 
-def _is_x86(nodes: list[NumaNode]) -> bool:
+def _is_x86(nodes: list[_NumaNode]) -> bool:
     return any(name in nodes[0].cpu for name in _X86) and nodes[0].cpuid not in _APU
 
 
-def group_sockets(nodes: list[NumaNode]) -> tuple[tuple[SocketFound, ...], list[str]]:
+def _group_sockets(nodes: list[_NumaNode]) -> tuple[tuple[_SocketFound, ...], list[str]]:
     """Return the sockets of NUMA nodes, and what was assumed.
 
     A file has a `cpu` for every NUMA node with devices, and numbers them through the sockets.
@@ -148,7 +148,7 @@ def group_sockets(nodes: list[NumaNode]) -> tuple[tuple[SocketFound, ...], list[
     numbers = range(highest // size + 1) if x86 or highest <= 1 else sorted({node.number for node in nodes})
     held = [[node for node in nodes if node.number // size == place] for place in numbers]
     sockets = tuple(
-        SocketFound(
+        _SocketFound(
             cpu=nodes[0].cpu if not inside else inside[0].cpu,
             cpuid=nodes[0].cpuid if not inside else inside[0].cpuid,
             numa=tuple(sorted({node.number for node in inside})),
@@ -168,7 +168,7 @@ def group_sockets(nodes: list[NumaNode]) -> tuple[tuple[SocketFound, ...], list[
     return sockets, [warning]
 
 
-def slow_links(gpus: Iterable[PciDevice]) -> list[str]:
+def _slow_links(gpus: Iterable[_PciDevice]) -> list[str]:
     """Return a warning for every GPU whose PCIe link is slower than other GPUs'."""
     known = [(gpu, gpu.link) for gpu in gpus if gpu.link is not None]
     best = max((link.gbyte_s for _, link in known), default=0.0)
@@ -182,9 +182,9 @@ def slow_links(gpus: Iterable[PciDevice]) -> list[str]:
     ]
 
 
-def slow_ports(nics: Iterable[PciDevice]) -> list[str]:
+def _slow_ports(nics: Iterable[_PciDevice]) -> list[str]:
     """Return a warning for NICs whose PCIe link is slower than their port, one for each pair of rates."""
-    slow: dict[tuple[float, str, float], list[PciDevice]] = {}
+    slow: dict[tuple[float, str, float], list[_PciDevice]] = {}
     for nic in nics:
         if nic.link and nic.gbyte_s and nic.link.generation > 1 and nic.link.gbyte_s < 0.99 * nic.gbyte_s:
             slow.setdefault((nic.gbyte_s, str(nic.link), nic.link.gbyte_s), []).append(nic)
@@ -195,14 +195,14 @@ def slow_ports(nics: Iterable[PciDevice]) -> list[str]:
     ]
 
 
-def repeated(gpus: Iterable[PciDevice]) -> list[str]:
+def _repeated(gpus: Iterable[_PciDevice]) -> list[str]:
     """Return a warning where GPUs share a bus id."""
     buses = [gpu.bus for gpu in gpus if gpu.bus]
     twice = sorted({bus for bus in buses if buses.count(bus) > 1})
     return [f"several GPUs have the bus id {', '.join(twice)}: their links cannot be distinguished"] if twice else []
 
 
-def partitions(gpus: Iterable[PciDevice]) -> list[str]:
+def _partitions(gpus: Iterable[_PciDevice]) -> list[str]:
     """Return a warning where GPUs are functions of fewer devices, as partitions of a GPU are (CPX, MIG)."""
     buses = [gpu.bus for gpu in gpus if "." in gpu.bus]
     whole = {bus.rpartition(".")[0] for bus in buses}
@@ -214,7 +214,7 @@ def partitions(gpus: Iterable[PciDevice]) -> list[str]:
     ]
 
 
-def unused(elements: Mapping[str, Sequence[Element]]) -> list[str]:
+def _unused(elements: Mapping[str, Sequence[_Element]]) -> list[str]:
     """Return a warning for the PCI devices that a file lists without saying that NCCL uses them.
 
     Args:
@@ -231,7 +231,7 @@ def unused(elements: Mapping[str, Sequence[Element]]) -> list[str]:
 
 
 @record
-class KnownParts:
+class _KnownParts:
     """Parts by the ids that a topology file has; an id may belong to several."""
 
     accelerators: dict[str, list[Accelerator]]
@@ -244,13 +244,13 @@ class KnownParts:
     """Instruction sets of all CPUs, by their catalogue ids."""
 
 
-def known_parts(catalog: Catalog) -> KnownParts:
+def known_parts(catalog: Catalog) -> _KnownParts:
     """Return the parts of a catalogue by their ids.
 
     Raises:
         InputError: where a part's file is wrong.
     """
-    parts = KnownParts(accelerators={}, nics={}, cpus={}, arches={})
+    parts = _KnownParts(accelerators={}, nics={}, cpus={}, arches={})
     for name in catalog.ids_of("accelerator"):
         part = catalog.entry(name).part
         assert isinstance(part, Accelerator)
@@ -270,12 +270,12 @@ def known_parts(catalog: Catalog) -> KnownParts:
     return parts
 
 
-def of_gpu(parts: KnownParts, gpu: PciDevice) -> list[Accelerator]:
+def _of_gpu(parts: _KnownParts, gpu: _PciDevice) -> list[Accelerator]:
     """Return the accelerators that a GPU may be."""
     return parts.accelerators.get(gpu.pci_id, [])
 
 
-def of_nic(parts: KnownParts, nic: PciDevice) -> list[Nic]:
+def _of_nic(parts: _KnownParts, nic: _PciDevice) -> list[Nic]:
     """Return the NICs that a card may be: by PCI id, narrowed down by the rate of its ports if one fits.
 
     A card with two ports of 200 Gb/s counts as 400 Gb/s, if the catalogue has such a part.
@@ -289,12 +289,7 @@ def of_nic(parts: KnownParts, nic: PciDevice) -> list[Nic]:
     return candidates
 
 
-def of_socket(parts: KnownParts, socket: SocketFound) -> list[Cpu]:
-    """Return the CPUs with a socket's family and model."""
-    return parts.cpus.get(socket.cpuid, [])
-
-
-def arch_of(socket: SocketFound) -> str:
+def _arch_of(socket: _SocketFound) -> str:
     """Return the instruction set of a socket's CPU as catalogued CPUs write it; empty where the file does not say."""
     if any(name in socket.cpu for name in ("AMD", "Genuine", "x86")):
         return "x86_64"

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 from ffplan.base.formatting import first_few
 from ffplan.base.integers import integer
 from ffplan.base.record import record
-from ffplan.interop.topology.devices import pci_class
+from ffplan.interop.topology.devices import _pci_class
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from ffplan.interop.xml_tree import Element
+    from ffplan.interop.xml_tree import _Element
 
 _SWITCH = "068000"
 """Class of an NVSwitch: other bridge; 0x068001 is a POWER9 CPU, whose links join no GPUs."""
@@ -27,7 +27,7 @@ _NAMES = {"nvlink": "NVLink", "xgmi": "xGMI"}
 
 
 @record
-class ScaleUpLink:
+class _ScaleUpLink:
     """Links of a GPU to one target."""
 
     gpu: str
@@ -47,7 +47,7 @@ class ScaleUpLink:
 
 
 @record
-class ScaleUpFound:
+class _ScaleUpFound:
     """The scale-up network of a server."""
 
     kind: str
@@ -64,18 +64,18 @@ class ScaleUpFound:
     """What the file says wrongly, in words."""
 
 
-def links_of(gpu: Element, bus: str) -> list[ScaleUpLink]:
+def _links_of(gpu: _Element, bus: str) -> list[_ScaleUpLink]:
     """Return the scale-up links of a GPU."""
     return [
-        ScaleUpLink(
+        _ScaleUpLink(
             gpu=bus,
             target=child.attributes.get("target", "").lower(),
             count=1 if (count := integer(child.attributes.get("count", "1"), 3)) is None else count,
             kind=child.tag,
-            switch=pci_class(child, "tclass") == _SWITCH,
+            switch=_pci_class(child, "tclass") == _SWITCH,
             line=child.line,
-            cpu=pci_class(child, "tclass") == _CPU,
-            unsaid=not pci_class(child, "tclass"),
+            cpu=_pci_class(child, "tclass") == _CPU,
+            unsaid=not _pci_class(child, "tclass"),
         )
         for child in gpu.children
         if child.tag in _NAMES
@@ -88,7 +88,7 @@ def place(bus: str) -> tuple[int, ...] | str:
     return tuple(int(part or "0", 16) for part in match.groups()) if match else bus
 
 
-def _resolved(links: Iterable[ScaleUpLink], gpus: list[str]) -> list[ScaleUpLink]:
+def _resolved(links: Iterable[_ScaleUpLink], gpus: list[str]) -> list[_ScaleUpLink]:
     """Resolve the targets of links: GPUs by their own bus id, and switches without a class.
 
     A target without a class is a switch if it is no GPU and several GPUs lead to it.
@@ -105,7 +105,7 @@ def _resolved(links: Iterable[ScaleUpLink], gpus: list[str]) -> list[ScaleUpLink
     ]
 
 
-def structure(links: Iterable[ScaleUpLink], gpus: Iterable[str]) -> ScaleUpFound:
+def _structure(links: Iterable[_ScaleUpLink], gpus: Iterable[str]) -> _ScaleUpFound:
     """Return the structure of a scale-up network.
 
     A switch joins all GPUs if links lead to one; a mesh joins every two by a direct link; pairs join every
@@ -153,7 +153,7 @@ def structure(links: Iterable[ScaleUpLink], gpus: Iterable[str]) -> ScaleUpFound
     counts = tuple(min(count for end in (pair, pair[::-1]) if (count := ends.get(end))) for pair in pairs)
     if kind == "mesh" and len(set(counts)) > 1:
         faults.append(f"{min(counts)} to {max(counts)} links join two GPUs of the mesh; they are taken as equal")
-    return ScaleUpFound(
+    return _ScaleUpFound(
         kind=kind,
         name=name,
         pairs=pairs,

@@ -10,12 +10,12 @@ from ffplan.base.formatting import first_few, plural
 from ffplan.base.record import record
 from ffplan.catalog.parts import Server
 from ffplan.inputs.emit import comment, flow, quoted, scalar
-from ffplan.interop.topology.devices import PcieRate
-from ffplan.interop.topology.model import arch_of, of_gpu, of_nic
+from ffplan.interop.topology.devices import _PcieRate
+from ffplan.interop.topology.model import _arch_of, _of_gpu, _of_nic
 
 if TYPE_CHECKING:
     from ffplan.catalog.parts import Accelerator
-    from ffplan.interop.topology.model import KnownParts, PciDevice, ServerTopology, SocketFound
+    from ffplan.interop.topology.model import _KnownParts, _PciDevice, _ServerTopology, _SocketFound
 
 _TODO = "TODO"
 """Marks a value that the topology file does not have, to be filled in by hand."""
@@ -42,7 +42,7 @@ class Basis:
 
 
 @record
-class ServerFile:
+class _ServerFile:
     """A server file, with what is still to fill in and what is odd."""
 
     text: str
@@ -53,13 +53,13 @@ class ServerFile:
 class _Writer:
     """Lines of the file so far."""
 
-    def __init__(self, topology: ServerTopology, parts: KnownParts, basis: Basis | None, cpu: str | None) -> None:
+    def __init__(self, topology: _ServerTopology, parts: _KnownParts, basis: Basis | None, cpu: str | None) -> None:
         self.topology, self.parts, self.basis, self.cpu = topology, parts, basis, cpu
         self.todo: list[str] = []
         self.warnings = list(topology.warnings)
         self.gpus = _numbered(list(topology.gpus), "gpu")
         self.nics = _numbered(list(topology.nics), "nic")
-        self.other_rates: dict[tuple[str, str], list[PciDevice]] = {}
+        self.other_rates: dict[tuple[str, str], list[_PciDevice]] = {}
         """NICs whose ports run at another rate than their part, by both rates in words."""
         self.sources: set[str] = set()
         """Sources of the basis that its figures name."""
@@ -75,12 +75,12 @@ class _Writer:
         self.sources |= _sources(value)
         return flow(value)
 
-    def cpu_of(self, socket: SocketFound) -> tuple[str, str]:
+    def cpu_of(self, socket: _SocketFound) -> tuple[str, str]:
         """Return the CPU of a socket, and a comment."""
         description = socket.cpu or "the file does not say which"
         if self.cpu is not None:
             return self.cpu, description
-        may, arch = [part.id for part in self.parts.cpus.get(socket.cpuid, [])], arch_of(socket)
+        may, arch = [part.id for part in self.parts.cpus.get(socket.cpuid, [])], _arch_of(socket)
         if self.basis is not None:
             cpu = self.basis.server.sockets[0].cpu
             if not (may and cpu not in may) and arch in ("", self.parts.arches.get(cpu, arch)):
@@ -129,7 +129,7 @@ class _Writer:
             lines.append(f"  - {{id: {name}, root_port: {port}}}  # {comment(gpu.bus) or 'no bus id'}")
         return lines
 
-    def placed(self, kind: str) -> list[tuple[str, str, PciDevice]]:
+    def placed(self, kind: str) -> list[tuple[str, str, _PciDevice]]:
         """Return name, root port and device of every GPU or NIC, in the order of their names."""
         names = self.gpus if kind == "gpu" else self.nics
         rows = []
@@ -142,9 +142,9 @@ class _Writer:
     def accelerator(self) -> str:
         """Return the catalogue id of the GPUs, with a comment."""
         ids = sorted({gpu.pci_id for gpu in self.topology.gpus})
-        may = sorted({part.id for gpu in self.topology.gpus for part in of_gpu(self.parts, gpu)})
+        may = sorted({part.id for gpu in self.topology.gpus for part in _of_gpu(self.parts, gpu)})
         pci = f"PCI id {', '.join(ids)}" if any(ids) else "the file has no PCI id"
-        if len(ids) > 1 and (len(may) > 1 or any(not of_gpu(self.parts, gpu) for gpu in self.topology.gpus)):
+        if len(ids) > 1 and (len(may) > 1 or any(not _of_gpu(self.parts, gpu) for gpu in self.topology.gpus)):
             self.warn(f"the GPUs have several PCI ids ({', '.join(ids)}); a server file has one kind")
             may = []
         if len(may) == 1:
@@ -162,7 +162,7 @@ class _Writer:
 
     def kind(self) -> Accelerator | None:
         """Return the accelerator, where its PCI id tells."""
-        may = {part.id: part for gpu in self.topology.gpus for part in of_gpu(self.parts, gpu)}
+        may = {part.id: part for gpu in self.topology.gpus for part in _of_gpu(self.parts, gpu)}
         return next(iter(may.values())) if len(may) == 1 else None
 
     def slower_link(self) -> list[str]:
@@ -176,7 +176,7 @@ class _Writer:
             return []
         usual = links.most_common(1)[0][0]
         link = next(gpu.link for gpu in self.topology.gpus if str(gpu.link) == usual)
-        rated = PcieRate(int(part.pcie.generation.value), int(part.pcie.lanes.value))
+        rated = _PcieRate(int(part.pcie.generation.value), int(part.pcie.lanes.value))
         if link is None or link.generation == 1 or link.gbyte_s > 0.99 * rated.gbyte_s:
             return []
         rate = part.pcie.bandwidth.value * link.gbyte_s / rated.gbyte_s
@@ -212,9 +212,9 @@ class _Writer:
             )
         return lines
 
-    def nic_part(self, nic: PciDevice) -> str:
+    def nic_part(self, nic: _PciDevice) -> str:
         """Return the catalogue id of a NIC."""
-        may = of_nic(self.parts, nic)
+        may = _of_nic(self.parts, nic)
         if len(may) == 1:
             part = may[0]
             rates = [nic.gbyte_s, nic.ports * nic.gbyte_s] if nic.gbyte_s else []
@@ -284,7 +284,7 @@ class _Writer:
         return ["power: {}  # training, idle, maximum, such as maximum: {value: 6500 W, source: filled}"]
 
 
-def _numbered(devices: list[PciDevice], prefix: str) -> dict[int, str]:
+def _numbered(devices: list[_PciDevice], prefix: str) -> dict[int, str]:
     """Return a name of every device: by its own number where all have one, else by its place in the file."""
     numbers = [device.number for device in devices]
     numbered = None not in numbers and len(set(numbers)) == len(numbers) and prefix == "gpu"
@@ -299,15 +299,15 @@ def _sources(value: Any) -> set[str]:
 
 
 def server_file(
-    topology: ServerTopology,
-    parts: KnownParts,
+    topology: _ServerTopology,
+    parts: _KnownParts,
     *,
     name: str,
     file: str,
     date: str,
     cpu: str | None = None,
     basis: Basis | None = None,
-) -> ServerFile:
+) -> _ServerFile:
     """Write a server file from a topology file.
 
     Args:
@@ -351,4 +351,4 @@ def server_file(
         *sources,
         *body,
     ]
-    return ServerFile("\n".join(lines) + "\n", tuple(writer.todo), tuple(writer.warnings))
+    return _ServerFile("\n".join(lines) + "\n", tuple(writer.todo), tuple(writer.warnings))

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING
 from ffplan.base.errors import InputError
 from ffplan.base.files import text_of
 from ffplan.base.formatting import first_few, plural
-from ffplan.interop.pasted import as_pasted, cleaned, unprefixed
-from ffplan.interop.recognised import recognised
-from ffplan.interop.topology.devices import place_of
+from ffplan.interop.pasted import _as_pasted, _cleaned, _unprefixed
+from ffplan.interop.recognised import _recognised
+from ffplan.interop.topology.devices import _place_of
 from ffplan.interop.topology.scale_up import place
-from ffplan.interop.xml_tree import fault, parse
+from ffplan.interop.xml_tree import _fault, _parse
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from ffplan.interop.xml_tree import Element
+    from ffplan.interop.xml_tree import _Element
 
 _OPEN = re.compile(r"<system(?=[\s>])")
 _CLOSE = "</system>"
@@ -53,7 +53,7 @@ def _cut_out(data: bytes) -> tuple[bytes, tuple[str, ...]] | None:
     except UnicodeDecodeError:
         text = data.decode("latin-1")
         remarks.append("the file is not UTF-8; it is read as Latin-1")
-    text = _without_comments(unprefixed(cleaned(text)))
+    text = _without_comments(_unprefixed(_cleaned(text)))
     match = _OPEN.search(text)
     end = text.find(_CLOSE, match.end()) if match else -1
     if match is None or end < 0:
@@ -82,7 +82,7 @@ _GIVE = "give a file that NCCL reads or writes (NCCL_TOPO_FILE, NCCL_TOPO_DUMP_F
 _TYPED = re.compile(rb"<!DOCTYPE\s+(nvidia_smi_log|topology)\b")
 
 
-def system_of(data: bytes, file: str) -> tuple[Element, tuple[str, ...]]:
+def _system_of(data: bytes, file: str) -> tuple[_Element, tuple[str, ...]]:
     """Return the `system` element of a file, and what was passed over, in words.
 
     Raises:
@@ -90,27 +90,27 @@ def system_of(data: bytes, file: str) -> tuple[Element, tuple[str, ...]]:
     """
     if (typed := _TYPED.search(data[:2000])) is not None:
         line = data[: typed.start()].count(b"\n") + 1
-        raise fault(file, (line, 1), _TYPES[typed[1].decode()], _GIVE)
+        raise _fault(file, (line, 1), _TYPES[typed[1].decode()], _GIVE)
     remarks: tuple[str, ...] = ()
     try:
-        root = parse(data, file)
+        root = _parse(data, file)
     except InputError:
         cut_out = _cut_out(data)
         if cut_out is None:
-            known = recognised(as_pasted(text_of(data) or ""), "server")
+            known = _recognised(_as_pasted(text_of(data) or ""), "server")
             if known is not None:
-                raise fault(file, (1, 1), *known) from None
+                raise _fault(file, (1, 1), *known) from None
             raise
         cut, remarks = cut_out
-        root = parse(cut, file)
+        root = _parse(cut, file)
     inside = [element for element in root.below() if element.tag == "system"]
     if not inside or root.tag in _NOT_THIS:
         what = _NOT_THIS.get(root.tag, f"the first element is `{root.tag[:40]}`, not `system`")
-        raise fault(file, root, what, _GIVE)
+        raise _fault(file, root, what, _GIVE)
     return inside[0], remarks
 
 
-def no_gpu(root: Element, file: str) -> InputError:
+def _no_gpu(root: _Element, file: str) -> InputError:
     """Make the error for a file without a GPU."""
     devices = [element for element in root.below() if element.tag == "pci"]
     bare = bool(devices) and not any("class" in child.attributes for child in devices)
@@ -121,10 +121,10 @@ def no_gpu(root: Element, file: str) -> InputError:
         remedy += (
             f", or say which are: --gpu-bus {','.join(leaves[:2])}{',...' if len(leaves) > 2 else ''}; lspci lists them"
         )
-    return fault(file, root, what, remedy)
+    return _fault(file, root, what, remedy)
 
 
-def named_devices(root: Element, bus_ids: Iterable[str], file: str) -> frozenset[str]:
+def _named_devices(root: _Element, bus_ids: Iterable[str], file: str) -> frozenset[str]:
     """Return bus ids as the file has them.
 
     Args:
@@ -133,11 +133,11 @@ def named_devices(root: Element, bus_ids: Iterable[str], file: str) -> frozenset
     Raises:
         InputError: located, where no device has one.
     """
-    names = {place(element.attributes.get("busid", "").lower()): place_of(element) for element in root.below()}
+    names = {place(element.attributes.get("busid", "").lower()): _place_of(element) for element in root.below()}
     devices = []
     for bus in bus_ids:
         if place(bus.strip().lower()) not in names or not bus.strip():
             known = first_few(f"`{name}`" for name in names.values() if name)
-            raise fault(file, root, f"no device has the bus id `{bus.strip()[:40]}`", f"it has {known}")
+            raise _fault(file, root, f"no device has the bus id `{bus.strip()[:40]}`", f"it has {known}")
         devices.append(names[place(bus.strip().lower())])
     return frozenset(devices)

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 from ffplan.base.formatting import amount, listed, number, percent, plural, ranged
 from ffplan.inputs.design_files import as_argument
-from ffplan.report.changes import moves, relative, value_words
-from ffplan.report.document import FirstScreen
-from ffplan.report.plans import plan_words
-from ffplan.report.recommended import broken_limits, left_out, limit_name, short_name
+from ffplan.report.changes import _value_words, moves, relative
+from ffplan.report.document import _FirstScreen
+from ffplan.report.plans import _plan_words
+from ffplan.report.recommended import _broken_limits, _limit_name, _short_name, left_out
 from ffplan.results.design import model_as_given
 from ffplan.results.recommendation import MOST_RECALLED
 
@@ -30,13 +30,13 @@ _METRICS = 3
 # Training
 
 
-def train_screen(report: TrainReport) -> FirstScreen:
+def _train_screen(report: TrainReport) -> _FirstScreen:
     """Return the fastest plan, or the plan at each size, with what binds it and where its step goes."""
     first = report.rows[0]
     unit = report.unit
     searched = f"The fastest of {report.feasible:,} plans that can run" if report.searched else "A step"
     within = f"±{100 * report.error_band:.0f} %"
-    return FirstScreen(
+    return _FirstScreen(
         head=f"{report.design} · {report.model} · batch {first.plan.batch:,}",
         verdict=(
             f"{searched} takes {number(first.step_s, 4)} s ({within}) on {first.plan.gpus:,} GPUs: "
@@ -70,7 +70,7 @@ def _cost_of(report: TrainReport) -> str:
 def _plan_row(row: TrainRow) -> tuple[str, ...]:
     return (
         f"{row.plan.gpus:,}",
-        plan_words(row.plan),
+        _plan_words(row.plan),
         number(row.step_s, 4),
         f"{row.tokens_s_gpu:,.0f}",
         f"{100 * row.mfu:.1f}",
@@ -97,13 +97,13 @@ def _memory(report: TrainReport, row: TrainRow) -> str:
         return ""
     if report.sure is None:
         return "at the edge"
-    return f"at the edge; {plan_words(report.sure.plan)} fits beyond doubt, {100 * report.sure.slower:.1f} % longer"
+    return f"at the edge; {_plan_words(report.sure.plan)} fits beyond doubt, {100 * report.sure.slower:.1f} % longer"
 
 
 # Recommendation
 
 
-def recommend_screen(report: RecommendReport) -> FirstScreen:
+def _recommend_screen(report: RecommendReport) -> _FirstScreen:
     """Return what to buy, how sure that is, and the alternatives."""
     target = f"{report.model} on {number(report.tokens / 1e12, 3)} T tokens in {number(report.days, 3)} days"
     if report.sustained_pflops is not None:
@@ -112,8 +112,8 @@ def recommend_screen(report: RecommendReport) -> FirstScreen:
     dearest = report.limits[0] if report.limits else None
     looser = ""
     if dearest is not None and dearest.saving:
-        looser = f"{limit_name(dearest.limit, report)} a tenth looser saves {percent(dearest.saving)}"
-    return FirstScreen(
+        looser = f"{_limit_name(dearest.limit, report)} a tenth looser saves {percent(dearest.saving)}"
+    return _FirstScreen(
         head=f"{target} · {report.effort} run · prices {report.price_book}",
         verdict=(_bought(report),),
         figures=tuple(_design_row(place, design, report) for place, design in enumerate(shown[:_ROWS], 1)),
@@ -158,7 +158,7 @@ def _nearest(report: RecommendReport) -> str:
     if not report.near:
         return ""
     nearest = report.near[0]
-    return f" The nearest, {short_name(nearest, report)}, breaks {broken_limits(nearest, report)}."
+    return f" The nearest, {_short_name(nearest, report)}, breaks {_broken_limits(nearest, report)}."
 
 
 def _paper(design: RecommendedDesign, report: RecommendReport) -> str:
@@ -173,7 +173,7 @@ def _paper(design: RecommendedDesign, report: RecommendReport) -> str:
 def _design_row(place: int, design: RecommendedDesign, report: RecommendReport) -> tuple[str, ...]:
     return (
         f"{place}",
-        short_name(design, report),
+        _short_name(design, report),
         f"{design.accelerators:,}",
         amount(design.capex, 3),
         ranged(design.days, design.days_p10, design.days_p90),
@@ -194,7 +194,7 @@ def _estimated(designs: Sequence[RecommendedDesign]) -> str:
 # Sweep
 
 
-def sweep_screen(report: SweepReport) -> FirstScreen:
+def _sweep_screen(report: SweepReport) -> _FirstScreen:
     """Return the points, and the best of them."""
     points = report.front or report.sample
     moving = [metric.path for metric in report.metrics if metric.least != metric.most]
@@ -203,7 +203,7 @@ def sweep_screen(report: SweepReport) -> FirstScreen:
     shown = points[:_ROWS]
     still = [f"{m.path} {number(m.least)}" for m in report.metrics if m.least == m.most][:_METRICS]
     kind = "on the front" if report.front else "points"
-    return FirstScreen(
+    return _FirstScreen(
         head=f"{report.design.name} · {plural(report.points, 'point')} of {listed(axes)}",
         verdict=(
             f"{report.built:,} of {plural(report.points, 'point')} can be built."
@@ -239,7 +239,7 @@ def _extremes(report: SweepReport, names: Sequence[str]) -> str:
 # Difference
 
 
-def difference_screen(report: DesignDifference) -> FirstScreen:
+def _difference_screen(report: DesignDifference) -> _FirstScreen:
     """Return which figures move, and the changes that move them."""
     moved = [row for row in report.figures if moves(row)]
     worse, better = ([row.label for row in moved if row.verdict == kind] for kind in ("worse", "better"))
@@ -249,7 +249,7 @@ def difference_screen(report: DesignDifference) -> FirstScreen:
     causes = [effect for effect in report.effects if effect.figures]
     paths = listed(change.path for effect in causes for change in effect.changes)
     silent = sum(len(effect.changes) for effect in report.effects if not effect.figures)
-    return FirstScreen(
+    return _FirstScreen(
         head=" to ".join(dict.fromkeys((report.before.name, report.after.name))),
         verdict=(f"{changes}; {said}.", *report.notes[:1]),
         figures=tuple(_moved(row) for row in moved[:_ROWS]),
@@ -260,4 +260,4 @@ def difference_screen(report: DesignDifference) -> FirstScreen:
 
 def _moved(row: FigureChange) -> tuple[str, ...]:
     label = f"{row.label} [{row.unit}]" if row.unit else row.label
-    return (label, value_words(row, row.before), value_words(row, row.after), relative(row), row.verdict)
+    return (label, _value_words(row, row.before), _value_words(row, row.after), relative(row), row.verdict)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from ffplan.base.formatting import first_few, listed, number, percent, plural
 from ffplan.base.input_values import input_value
 from ffplan.inputs.design_files import as_argument
-from ffplan.report.document import FirstScreen
-from ffplan.report.first.side_rows import SideRow, job_size, side_rows
+from ffplan.report.document import _FirstScreen
+from ffplan.report.first.side_rows import _job_size, _side_rows, _SideRow
 from ffplan.results.comparison import SURE, cheaper_of, even_steps, largest_gap, near_flips
 from ffplan.results.cost import recalled_drivers
 from ffplan.results.design import model_as_given
@@ -33,12 +33,12 @@ _WORDS = 2
 """Sentences of a comparison without a price that fit the screen [1]."""
 
 
-def compare_screen(c: Comparison) -> FirstScreen:
+def _compare_screen(c: Comparison) -> _FirstScreen:
     """Return who wins at what job, how sure that is, and the figures that decide."""
-    rows = side_rows(c)
+    rows = _side_rows(c)
     many = len(c.labels) > _COLUMNS
     header, figures = _by_rows(c, rows) if many else _side_by_side(c, rows)
-    return FirstScreen(
+    return _FirstScreen(
         head=_head(c),
         verdict=_verdict(c, rows),
         figures=figures,
@@ -53,7 +53,7 @@ _LARGE = ("purchase", "GPU-hour in use", "facility peak", "days on")
 """Beginnings of the labels that a page of two designs shows large."""
 
 
-def _tiles(c: Comparison, rows: Sequence[SideRow]) -> tuple[tuple[str, str, str], ...]:
+def _tiles(c: Comparison, rows: Sequence[_SideRow]) -> tuple[tuple[str, str, str], ...]:
     """Return the figures of the cheaper of two designs, each with the other's; none without a run in money."""
     difference = _main(c.money)
     if difference is None or len(c.labels) != _PAIR:
@@ -100,13 +100,13 @@ def _head(c: Comparison) -> str:
     return f"{len(c.labels)} designs, {'the baseline is' if len(c.labels) > _COLUMNS else 'ratios to'} {c.baseline}"
 
 
-def _side_by_side(c: Comparison, rows: Sequence[SideRow]) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
+def _side_by_side(c: Comparison, rows: Sequence[_SideRow]) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
     """Return header and rows of a table with a column for each design, and of two designs one for their ratio."""
     header = ("", *c.labels, *([""] if len(c.labels) == _PAIR else []))
     return header, tuple(_cells(c, row) for row in rows)
 
 
-def _by_rows(c: Comparison, rows: Sequence[SideRow]) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
+def _by_rows(c: Comparison, rows: Sequence[_SideRow]) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
     """Return header and rows of a table with a row for each design, the best first, and the columns that fit a line."""
     order = list(range(len(c.labels)))
     if c.money is not None:
@@ -143,7 +143,7 @@ def _main(money: MoneyComparison | None) -> MoneyDifference | None:
     return min(money.differences, key=lambda difference: difference.ratio.likely)
 
 
-def _verdict(c: Comparison, rows: Sequence[SideRow]) -> tuple[str, ...]:
+def _verdict(c: Comparison, rows: Sequence[_SideRow]) -> tuple[str, ...]:
     if c.training is None:
         return (_leads(c.labels, rows),)
     if c.money is None:
@@ -155,7 +155,7 @@ def _verdict(c: Comparison, rows: Sequence[SideRow]) -> tuple[str, ...]:
     return tuple(said) or tuple(c.verdicts[:_WORDS])
 
 
-def _leads(labels: Sequence[str], rows: Sequence[SideRow]) -> str:
+def _leads(labels: Sequence[str], rows: Sequence[_SideRow]) -> str:
     """Return which design is ahead in which figure."""
     ahead: dict[str, list[str]] = {}
     for row in rows:
@@ -196,7 +196,7 @@ def _cheapest(c: Comparison, money: MoneyComparison, model: str) -> tuple[str, .
     return (f"{verdict}.", *said)
 
 
-def _cells(c: Comparison, row: SideRow) -> tuple[str, ...]:
+def _cells(c: Comparison, row: _SideRow) -> tuple[str, ...]:
     """Return a row of the table: of two designs the ratio stands in a column of its own."""
     label, texts, values = row.label, row.texts, row.values
     place = c.labels.index(c.baseline)
@@ -222,7 +222,7 @@ def _why(c: Comparison) -> str:
     difference = _main(c.money)
     if difference is None or c.training is None or c.money is None:
         return ""
-    sides = dict(zip(c.labels, job_size(c.training).sides, strict=True))
+    sides = dict(zip(c.labels, _job_size(c.training).sides, strict=True))
     gap = largest_gap(sides[difference.label].parts, sides[difference.against].parts)
     if gap is None:
         return even_steps(c.money, difference)

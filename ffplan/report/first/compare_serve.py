@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ffplan.base.formatting import listed, number, percent
-from ffplan.report.document import FirstScreen, recalled_count
-from ffplan.report.first.serve import limits_text, plan_text
+from ffplan.report.document import _FirstScreen, _recalled_count
+from ffplan.report.first.serve import _limits_text, _plan_text
 from ffplan.results.recommendation import MOST_RECALLED
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ _LEVEL = 0.05
 HEADER = ("", "GPUs", "req/s", "tok/s/GPU", "TTFT s", "TPOT ms", "all/M out", "k tok/s/MW")
 
 
-def served_row(side: ServedSide, comparison: ServeComparison) -> tuple[str, ...]:
+def _served_row(side: ServedSide, comparison: ServeComparison) -> tuple[str, ...]:
     """Return a design as a row of the table; latencies at the statistic of the targets."""
     at = comparison.targets.at if comparison.targets is not None else "mean"
     return (
@@ -35,14 +35,14 @@ def served_row(side: ServedSide, comparison: ServeComparison) -> tuple[str, ...]
     )
 
 
-def load_of(comparison: ServeComparison) -> str:
+def _load_of(comparison: ServeComparison) -> str:
     """Return model and lengths in words."""
     return f"{comparison.model} · {comparison.prompt_tokens:,.0f} in, {comparison.output_tokens:,.0f} out"
 
 
-def winner(comparison: ServeComparison) -> str:
+def _winner(comparison: ServeComparison) -> str:
     """Return who serves cheapest, how much cheaper, and how sure that is."""
-    within = f" within {limits_text(comparison.targets)}" if comparison.targets is not None else ""
+    within = f" within {_limits_text(comparison.targets)}" if comparison.targets is not None else ""
     found = comparison.verdict
     if found is None:
         meeting = [side for side in comparison.sides if side.meets]
@@ -78,10 +78,10 @@ def _level(comparison: ServeComparison, least: float) -> str:
     return f" {listed(names)} {'is' if len(names) == 1 else 'are'} within {percent(_LEVEL)} of it." if names else ""
 
 
-def serve_comparison_screen(comparison: ServeComparison) -> FirstScreen:
+def _serve_comparison_screen(comparison: ServeComparison) -> _FirstScreen:
     """Return who serves a model cheapest, and the figures of every design."""
     sides = comparison.sides[:_ROWS]
-    plans = "; ".join(f"{side.label}: {side.copies:,} x {plan_text(side.plan)}" for side in sides)
+    plans = "; ".join(f"{side.label}: {side.copies:,} x {_plan_text(side.plan)}" for side in sides)
     users = "; ".join(f"{side.label} {side.users_rack:,.0f}" for side in sides)
     kin = ", ".join(side.label for side in sides if not side.calibrated)
     guessed = ", ".join(
@@ -90,10 +90,10 @@ def serve_comparison_screen(comparison: ServeComparison) -> FirstScreen:
         if side.recalled_share is not None and side.recalled_share > MOST_RECALLED
     )
     doubts = [f"no run of the engine on {kin}"] * bool(kin) + [guessed] * bool(guessed)
-    return FirstScreen(
-        head=load_of(comparison),
-        verdict=(winner(comparison),),
-        figures=tuple(served_row(side, comparison) for side in sides),
+    return _FirstScreen(
+        head=_load_of(comparison),
+        verdict=(_winner(comparison),),
+        figures=tuple(_served_row(side, comparison) for side in sides),
         header=HEADER,
         advice=(
             ("Plans", plans),
@@ -101,5 +101,5 @@ def serve_comparison_screen(comparison: ServeComparison) -> FirstScreen:
             ("Cannot", "; ".join(f"{side.label}: {side.reason}" for side in comparison.unserved)),
             ("Next", "ffplan serve DESIGN … --disaggregate" if sides else ""),
         ),
-        unverified="".join(f"{doubt}. " for doubt in doubts) + recalled_count(comparison.unverified),
+        unverified="".join(f"{doubt}. " for doubt in doubts) + _recalled_count(comparison.unverified),
     )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from ffplan.base.formatting import amount, kilowatts, listed, number, percent, plural
 from ffplan.base.input_values import input_value
 from ffplan.inputs.design_files import as_argument
-from ffplan.report.document import FirstScreen
+from ffplan.report.document import _FirstScreen
 from ffplan.results.cost import benchmark, cheaper_index, owning_gap, recalled_drivers
 from ffplan.results.run import band_words, median_words
 
@@ -21,13 +21,13 @@ _DRIVERS = 3
 """Inputs named as what moves the cost [1]."""
 
 
-def cost_screen(study: CostStudy) -> FirstScreen:
+def _cost_screen(study: CostStudy) -> _FirstScreen:
     """Return the answer on one cluster: own or rent, the cash to commit, an hour, and the run."""
     tco, run = study.tco, study.run
     rows = [*(_owned(tco) if tco else ()), *(_run(run) if run else ())]
     power = study.power
     rows.append(("facility peak", kilowatts(power.facility_peak_kw), f"{kilowatts(power.facility_kw)} in training"))
-    return FirstScreen(
+    return _FirstScreen(
         head=f"{study.design.name} · {plural(study.accelerators, 'accelerator')} · cost in {study.currency}",
         verdict=_verdict(study),
         figures=tuple(rows),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from ffplan.base.errors import Severity
 from ffplan.base.formatting import amount, data_size, duration, kilowatts, listed, number, plural, span
 from ffplan.inputs.design_files import as_argument
-from ffplan.report.document import FirstScreen, recalled_count
+from ffplan.report.document import _FirstScreen, _recalled_count
 from ffplan.results.design import purchase_words
 
 if TYPE_CHECKING:
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 _HOUR = 3_600.0
 
 
-def design_screen(a: Assessment) -> FirstScreen:
+def _design_screen(a: Assessment) -> _FirstScreen:
     """Return the answer on one design: whether it works, what it costs and draws, and what binds it."""
     figures = (_purchase(a), _power(a), _fabric(a), _allreduce(a), _storage(a), _failures(a))
-    return FirstScreen(
+    return _FirstScreen(
         head=f"{a.design.name} · {plural(a.nodes['compute'], 'node')} of {a.hardware.accelerator} · {a.fabric.family}",
         verdict=(_verdict(a),),
         figures=tuple(row for row in figures if row),
@@ -30,7 +30,7 @@ def design_screen(a: Assessment) -> FirstScreen:
             ("Look at", _worst(a)),
             ("Next", f"ffplan cost {as_argument(a.design.file)}"),
         ),
-        unverified=recalled_count(a.unverified),
+        unverified=_recalled_count(a.unverified),
     )
 
 

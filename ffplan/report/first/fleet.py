@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ffplan.base.formatting import amount, number, percent, plural, ranged
-from ffplan.report.document import FirstScreen
-from ffplan.report.first.serve import limits_text, plan_text
+from ffplan.report.document import _FirstScreen
+from ffplan.report.first.serve import _limits_text, _plan_text
 from ffplan.report.recommended import left_out
 from ffplan.results.recommendation import MOST_RECALLED
 
@@ -23,7 +23,7 @@ def header(report: FleetReport) -> tuple[str, ...]:
     return tuple("M req/day" if name == "a month" and report.peak_rate_s is None else name for name in _HEADER)
 
 
-def load_text(report: FleetReport) -> str:
+def _load_text(report: FleetReport) -> str:
     """Return the load in words."""
     lengths = f"{report.prompt_tokens:,.0f} in, {report.output_tokens:,.0f} out"
     if report.mean_rate_s is None:
@@ -31,7 +31,7 @@ def load_text(report: FleetReport) -> str:
     return f"{number(report.mean_rate_s * _DAY / 1e6, 3)} M requests a day of {lengths}"
 
 
-def design_row(place: int, design: FleetDesign, report: FleetReport) -> tuple[str, ...]:
+def _design_row(place: int, design: FleetDesign, report: FleetReport) -> tuple[str, ...]:
     """Return a fleet as a row of the table."""
     return (
         f"{place}",
@@ -63,11 +63,11 @@ def _bought(report: FleetReport) -> str:
         return (
             f"{best.accelerators:,} {best.accelerator} in {plural(best.nodes, 'node')}{spares} serve "
             f"{number(best.requests_day / 1e6, 3)} M requests a day, {best.concurrency:,.0f} at a time: {price}, "
-            f"{percent(best.chance)} sure to meet {limits_text(report.targets)}."
+            f"{percent(best.chance)} sure to meet {_limits_text(report.targets)}."
         )
     return (
         f"Buy {best.accelerators:,} {best.accelerator} in {plural(best.nodes, 'node')}{spares}: {price}, "
-        f"{percent(best.chance)} sure to meet {limits_text(report.targets)}."
+        f"{percent(best.chance)} sure to meet {_limits_text(report.targets)}."
     )
 
 
@@ -78,7 +78,7 @@ def _copies(report: FleetReport) -> str:
     best = shown[0]
     each, rate = plural(best.plan.gpus, "GPU"), best.output_tokens_s / report.output_tokens
     return (
-        f"{plural(best.copies, 'copy', 'copies')} of {each}, {plan_text(best.plan)} on {best.engine}: at the peak "
+        f"{plural(best.copies, 'copy', 'copies')} of {each}, {_plan_text(best.plan)} on {best.engine}: at the peak "
         f"{number(rate, 3)} requests/s, {best.output_tokens_s_gpu:,.0f} tokens/s a GPU, "
         f"{best.concurrency:,.0f} requests under way"
     )
@@ -99,7 +99,7 @@ def _next(report: FleetReport) -> str:
     return "--folder DIR writes the designs" if report.designs and not files else ""
 
 
-def fleet_screen(report: FleetReport) -> FirstScreen:
+def _fleet_screen(report: FleetReport) -> _FirstScreen:
     """Return what to buy for a load, how sure that is, and the alternatives."""
     shown = report.designs or report.near
     best = shown[0] if shown else None
@@ -108,10 +108,10 @@ def fleet_screen(report: FleetReport) -> FirstScreen:
         if best
         else ""
     )
-    return FirstScreen(
-        head=f"{report.model} · {load_text(report)}",
+    return _FirstScreen(
+        head=f"{report.model} · {_load_text(report)}",
         verdict=(_bought(report),),
-        figures=tuple(design_row(place, design, report) for place, design in enumerate(shown[:_ROWS], 1)),
+        figures=tuple(_design_row(place, design, report) for place, design in enumerate(shown[:_ROWS], 1)),
         header=header(report),
         advice=(
             ("Copies", _copies(report)),

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from ffplan.base.formatting import amount, data_size, listed, number, percent, plural, span, stored
 from ffplan.inputs.design_files import as_argument
-from ffplan.report.document import FirstScreen, recalled_count
+from ffplan.report.document import _FirstScreen, _recalled_count
 
 if TYPE_CHECKING:
     from ffplan.results.acceptance import AcceptanceReport
@@ -26,7 +26,7 @@ def _share(band: Band) -> str:
     return f"{100 * band.likely:.1f} %{ends}"
 
 
-def goodput_screen(report: GoodputReport) -> FirstScreen:
+def _goodput_screen(report: GoodputReport) -> _FirstScreen:
     """Return what failures leave of a job, where the rest goes and what would help."""
     job, saved = report.reliability, report.reliability.checkpoint
     lost = (
@@ -48,7 +48,7 @@ def goodput_screen(report: GoodputReport) -> FirstScreen:
     ]
     if job.tokens_s is not None and job.tokens_s_kept is not None:
         rows.append((f"{job.unit}/s", f"{job.tokens_s_kept:,.0f} kept", f"of {job.tokens_s:,.0f}"))
-    return FirstScreen(
+    return _FirstScreen(
         head=f"{report.design.name} · {job.model} on {plural(job.gpus, 'accelerator')} · failures of `{job.profile}`",
         verdict=(f"The job keeps {_share(job.goodput)} of its time; {listed(losses)} are lost.",),
         figures=tuple(rows),
@@ -56,7 +56,7 @@ def goodput_screen(report: GoodputReport) -> FirstScreen:
             ("Helps", "; ".join(_lever(row, job.currency) for row in job.levers[:_LEVERS] if row.tokens > 0)),
             ("Next", f"ffplan operate goodput {as_argument(report.design.file)} --section sizes"),
         ),
-        unverified=recalled_count(report.unverified),
+        unverified=_recalled_count(report.unverified),
     )
 
 
@@ -70,7 +70,7 @@ def _lever(row: LeverRow, currency: str | None) -> str:
     return f"{row.label} ({100 * row.tokens:+.1f} %{money})"
 
 
-def storage_screen(report: StorageReport) -> FirstScreen:
+def _storage_screen(report: StorageReport) -> _FirstScreen:
     """Return capacity, rates and what binds them, and whether the job is fed."""
     s = report.storage
     met = [tier.tier for tier in report.tiers if tier.met]
@@ -98,7 +98,7 @@ def storage_screen(report: StorageReport) -> FirstScreen:
         if met
         else ("It misses NVIDIA's guidance for as many accelerators.")
     )
-    return FirstScreen(
+    return _FirstScreen(
         head=f"{report.design.name} · {plural(s.servers, 'storage server')}, {report.drives:,} drives · "
         f"{listed(report.file_system)}",
         verdict=(f"{tier}{planned}",),
@@ -109,7 +109,7 @@ def storage_screen(report: StorageReport) -> FirstScreen:
                 f"ffplan operate storage {as_argument(report.design.file)} --model ID" if report.burst is None else "",
             ),
         ),
-        unverified=recalled_count(report.unverified),
+        unverified=_recalled_count(report.unverified),
     )
 
 
@@ -118,7 +118,7 @@ def _interval(value: MeanInterval) -> str:
     return f"{100 * value.mean:.1f}{ends}"
 
 
-def utilization_screen(report: UtilizationReport) -> FirstScreen:
+def _utilization_screen(report: UtilizationReport) -> _FirstScreen:
     """Return how much of the cluster jobs keep at work, by policy."""
     rows = tuple(
         (
@@ -131,7 +131,7 @@ def utilization_screen(report: UtilizationReport) -> FirstScreen:
         for row in report.utilization
     )
     offered = f"{report.jobs} at {percent(report.offered)} of capacity"
-    return FirstScreen(
+    return _FirstScreen(
         head=f"{report.design.name} · {offered} · {report.runs} x {number(report.days)} days",
         verdict=report.headline[:_LEVERS],
         figures=rows,
@@ -139,7 +139,7 @@ def utilization_screen(report: UtilizationReport) -> FirstScreen:
     )
 
 
-def acceptance_screen(report: AcceptanceReport) -> FirstScreen:
+def _acceptance_screen(report: AcceptanceReport) -> _FirstScreen:
     """Return what failed; without logs, what a delivered part should measure."""
     rows: tuple[tuple[str, ...], ...]
     if report.judged:
@@ -162,7 +162,7 @@ def acceptance_screen(report: AcceptanceReport) -> FirstScreen:
             least = f"{number(check.least, 4)} {check.unit}".rstrip()
             first[check.label] = (f"{check.label}{at}", least, check.how)  # the largest job of a collective
         rows, header = tuple(first.values())[: 2 * _ROWS], ("check", "at least", "measured by")
-    return FirstScreen(
+    return _FirstScreen(
         head=f"{report.design.name} · acceptance at {percent(1 - report.tolerance)} of the expected rates",
         verdict=report.headline,
         figures=rows,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ffplan.report.document import Block, Body, Document, FirstScreen, Grid, Lines, Remarks, View, shown
+from ffplan.report.document import Block, Document, Grid, Lines, Remarks, View, _Body, _FirstScreen, shown
 
 LINES = 24
 """Lines of 80 columns that a first screen fits [1]."""
@@ -17,7 +17,7 @@ class NoSectionError(ValueError):
         self.name, self.known = name, known
 
 
-def viewed(document: Document, view: View) -> Body:
+def _viewed(document: Document, view: View) -> _Body:
     """Return as much of a report as is asked for.
 
     Raises:
@@ -31,7 +31,7 @@ def viewed(document: Document, view: View) -> Body:
     return _first_body(shown(document.first(document.value)), body)
 
 
-def _first_body(screen: FirstScreen, full: Body) -> Body:
+def _first_body(screen: _FirstScreen, full: _Body) -> _Body:
     """Return a first screen as a report.
 
     Args:
@@ -44,10 +44,10 @@ def _first_body(screen: FirstScreen, full: Body) -> Body:
     if screen.advice:
         blocks.append(Lines("", tuple((label, text) for label, text in screen.advice if text)))
     last = (f"Not verified: {screen.unverified}", more) if screen.unverified else (more,)
-    return Body(screen.head, (*blocks, Remarks(last)), footer=full.footer)
+    return _Body(screen.head, (*blocks, Remarks(last)), footer=full.footer)
 
 
-def _sections(body: Body) -> dict[str, tuple[Block, ...]]:
+def _sections(body: _Body) -> dict[str, tuple[Block, ...]]:
     """Return the parts of a report by name, in its order.
 
     A block with a title begins a part; its name is the block's, or the first word of its title.
@@ -63,7 +63,7 @@ def _sections(body: Body) -> dict[str, tuple[Block, ...]]:
     return parts
 
 
-def _chosen(body: Body, names: tuple[str, ...]) -> Body:
+def _chosen(body: _Body, names: tuple[str, ...]) -> _Body:
     """Return a report cut down to some of its parts, in its order.
 
     Raises:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from ffplan.base.formatting import number, percent, plural, power, ranged, stored
 from ffplan.inputs.pool_plans import PoolPlan
-from ffplan.report.document import FirstScreen, recalled_count
+from ffplan.report.document import _FirstScreen, _recalled_count
 
 if TYPE_CHECKING:
     from ffplan.results.serving import Latency, ServeChoice, ServePlan, ServePool, ServeReport, ServeRow, ServeTargets
@@ -16,7 +16,7 @@ _BLOCKS = "▁▂▃▄▅▆▇█"
 _PLANS = 3
 
 
-def plan_text(plan: ServePlan) -> str:
+def _plan_text(plan: ServePlan) -> str:
     """Return a plan in words, such as TP4 fp8."""
     ways = (("TP", plan.tensor), ("PP", plan.pipeline), ("EP", plan.expert), ("DP", plan.data))
     sizes = " ".join(f"{name}{size}" for name, size in ways if size > 1)
@@ -24,23 +24,23 @@ def plan_text(plan: ServePlan) -> str:
     return f"{sizes or 'TP1'} {plan.precision}{cache}"
 
 
-def pool_text(pool: ServePool) -> str:
+def _pool_text(pool: ServePool) -> str:
     """Return copies and plan of a pool, such as 4 x TP8."""
     plan = pool.plan
     named = PoolPlan(tensor=plan.tensor, pipeline=plan.pipeline, data=plan.data, expert=plan.expert)
     return f"{pool.copies} x {named.ways(' ')}"
 
 
-def deployed_text(report: ServeReport) -> str:
+def _deployed_text(report: ServeReport) -> str:
     """Return the plan of a report, or its pools."""
     pools, plan = report.pools, report.plan
     if pools is None:
-        return plan_text(plan)
+        return _plan_text(plan)
     cache = f", {plan.kv} cache" if plan.kv != "bf16" else ""
-    return f"{pool_text(pools.prefill)} prefill, {pool_text(pools.decode)} decode, {plan.precision}{cache}"
+    return f"{_pool_text(pools.prefill)} prefill, {_pool_text(pools.decode)} decode, {plan.precision}{cache}"
 
 
-def unit_gpus(report: ServeReport) -> int:
+def _unit_gpus(report: ServeReport) -> int:
     """Return the accelerators of a copy, or of a unit of pools [1]."""
     if report.pools is None:
         return report.plan.gpus
@@ -52,14 +52,14 @@ def verdict(report: ServeReport) -> tuple[str, ...]:
     row, targets = report.rows[report.best], report.targets
     one = _one(report)
     copies = plural(report.copies, one, "copies" if one == "copy" else "units")
-    size = plural(unit_gpus(report), "GPU")
+    size = plural(_unit_gpus(report), "GPU")
     verb = "serves" if report.copies == 1 else "serve"
     served = f"{copies} of {size} {verb} {number(row.rate_s, 3)} requests a second"
     if targets is None:
         most = f"{row.output_tokens_s:,.0f} tokens/s at {number(row.concurrency, 3)} requests a {one}"
         first = f"{served}: {most}."
     else:
-        within = limits_text(targets)
+        within = _limits_text(targets)
         first = f"{served} within {within}." if row.meets else f"No load is within {within}; the nearest is below."
     binds = f"The largest part of a token's time is {row.limited_by_label}."
     if row.limited_by == "memory":
@@ -67,7 +67,7 @@ def verdict(report: ServeReport) -> tuple[str, ...]:
     return first, f"{binds} {_ends(report)}"
 
 
-def limits_text(targets: ServeTargets) -> str:
+def _limits_text(targets: ServeTargets) -> str:
     """Return latency targets in words."""
     limits = [
         f"{name} {number(limit * scale, 3)} {unit}"
@@ -132,20 +132,20 @@ def _figures(report: ServeReport, row: ServeRow) -> list[tuple[str, ...]]:
     return rows
 
 
-def serve_screen(report: ServeReport) -> FirstScreen:
+def _serve_screen(report: ServeReport) -> _FirstScreen:
     """Return what is served within the targets, its latency, cost and what binds."""
     row = report.rows[report.best]
-    where = report.design or plural(report.copies * unit_gpus(report), report.accelerator, report.accelerator)
+    where = report.design or plural(report.copies * _unit_gpus(report), report.accelerator, report.accelerator)
     lengths = f"{report.prompt_tokens:,.0f} in, {report.output_tokens:,.0f} out"
     parts = ", ".join(f"{part.label} {percent(part.share)}" for part in row.parts[:3])
     kin = "" if report.calibrated_on else f"no run of {report.engine} on {report.accelerator}. "
     quick = "" if report.searched or report.pools else "--search, --disaggregate (other plans)"
     plans = "; ".join(
-        f"{plan_text(choice.plan)}: {choice.output_tokens_s_user:,.0f} a user, {choice.output_tokens_s_gpu:,.0f} a GPU"
+        f"{_plan_text(choice.plan)}: {choice.output_tokens_s_user:,.0f} a user, {choice.output_tokens_s_gpu:,.0f} a GPU"
         for choice in _spread_choices(report)
     )
-    return FirstScreen(
-        head=f"{where} · {report.model} · {report.engine}, {deployed_text(report)} · {lengths}",
+    return _FirstScreen(
+        head=f"{where} · {report.model} · {report.engine}, {_deployed_text(report)} · {lengths}",
         verdict=verdict(report),
         figures=tuple(_figures(report, row)),
         advice=(
@@ -154,7 +154,7 @@ def serve_screen(report: ServeReport) -> FirstScreen:
             ("Price", report.price or "no price of an accelerator-hour is known"),
             ("Next", quick),
         ),
-        unverified=kin + recalled_count(report.unverified),
+        unverified=kin + _recalled_count(report.unverified),
     )
 
 

@@ -21,7 +21,7 @@ _THOUSAND = 1000
 
 
 @record
-class SideRow:
+class _SideRow:
     """A figure of every design."""
 
     label: str
@@ -32,16 +32,16 @@ class SideRow:
     """1 if more of it is better, -1 if less is."""
 
 
-def _row(label: str, figures: Sequence[tuple[str, float | None]], better: int = -1) -> SideRow:
+def _row(label: str, figures: Sequence[tuple[str, float | None]], better: int = -1) -> _SideRow:
     """Return a row: the text of each design, and its figure for ratios."""
-    return SideRow(label, tuple(text for text, _ in figures), tuple(value for _, value in figures), better)
+    return _SideRow(label, tuple(text for text, _ in figures), tuple(value for _, value in figures), better)
 
 
-def _banded(label: str, bands: Sequence[Band | None]) -> SideRow:
+def _banded(label: str, bands: Sequence[Band | None]) -> _SideRow:
     return _row(label, [("-", None) if band is None else (band_words(band), band.likely) for band in bands])
 
 
-def _money_rows(c: Comparison) -> list[SideRow]:
+def _money_rows(c: Comparison) -> list[_SideRow]:
     """Return the run in days and money."""
     if c.money is None:
         return []
@@ -54,22 +54,22 @@ def _money_rows(c: Comparison) -> list[SideRow]:
     ]
 
 
-def _job_rows(c: Comparison) -> list[SideRow]:
+def _job_rows(c: Comparison) -> list[_SideRow]:
     """Return the speed of the job."""
     if c.training is None or c.money is not None:
         return []
-    sides = job_size(c.training).sides
+    sides = _job_size(c.training).sides
     speeds = [("cannot run" if s.tokens_s is None else number(s.tokens_s), s.tokens_s) for s in sides]
     shares = [("-" if s.mfu is None else percent(s.mfu), None) for s in sides]
     return [_row(f"tokens/s on {c.training.gpus:,} GPUs", speeds, 1), _row("MFU", shares, 1)]
 
 
-def job_size(job: TrainingComparison) -> JobSize:
+def _job_size(job: TrainingComparison) -> JobSize:
     """Return the job at the batch that was asked for."""
     return next(row for row in job.sizes if row.batch == job.batch)
 
 
-def _cluster_rows(c: Comparison) -> list[SideRow]:
+def _cluster_rows(c: Comparison) -> list[_SideRow]:
     """Return what is bought; per accelerator where the designs have different numbers of them."""
     counts = [a.accelerators for a in c.designs]
     shares = counts if len(set(counts)) > 1 else [1] * len(counts)
@@ -98,7 +98,7 @@ def _number(value: float) -> tuple[str, float]:
     return number(value, 3), value
 
 
-def _purchase_row(c: Comparison, pairs: Sequence[tuple[Assessment, int]], each: str) -> SideRow:
+def _purchase_row(c: Comparison, pairs: Sequence[tuple[Assessment, int]], each: str) -> _SideRow:
     """Return the purchases; their currency stands in the label where all have the same."""
     currencies = {a.site.currency for a in c.designs if a.site is not None}
     shared = currencies.pop() if len(currencies) == 1 else ""
@@ -118,7 +118,7 @@ def _peak(a: Assessment, share: int) -> tuple[str, float | None]:
     return kilowatts(a.site.facility_peak_kw / share), a.site.facility_peak_kw / share
 
 
-def side_rows(c: Comparison) -> list[SideRow]:
+def _side_rows(c: Comparison) -> list[_SideRow]:
     """Return the figures that differ between designs: the job, the run in money, and what is bought."""
     rows = (*_job_rows(c), *_money_rows(c), *_cluster_rows(c))
     return [row for row in rows if len({split_marks(text)[0] for text in row.texts}) > 1]

@@ -11,7 +11,7 @@ from ffplan.base.formatting import number as figure
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ffplan.report.document import Grid, Matrix
+    from ffplan.report.document import Grid, _Matrix
 
 _EIGHTHS = "▏▎▍▌▋▊▉█"
 """Letters that fill one to eight eighths of their width."""
@@ -23,7 +23,7 @@ _LEAST_BAR, _MOST_BAR = 6, 30
 """Letters of the longest bar: fewer are not drawn, and more are not needed."""
 
 
-def has_blocks() -> bool:
+def _has_blocks() -> bool:
     """True where standard output can show block letters."""
     encoding = getattr(sys.stdout, "encoding", None) or "ascii"
     try:
@@ -49,7 +49,7 @@ def bar(value: float, most: float, width: int, *, blocks: bool) -> str:
     return _EIGHTHS[-1] * whole + (_EIGHTHS[rest - 1] if rest else "")
 
 
-def spark(values: Sequence[float], *, blocks: bool) -> str:
+def _spark(values: Sequence[float], *, blocks: bool) -> str:
     """Return a letter for each value, as high as it is against the largest, from zero.
 
     Args:
@@ -62,7 +62,7 @@ def spark(values: Sequence[float], *, blocks: bool) -> str:
     return "".join(letters[max(0, min(8, round(8 * value / most)) - 1)] for value in values)
 
 
-def barred(block: Grid, width: int) -> Grid:
+def _barred(block: Grid, width: int) -> Grid:
     """Return a table with a bar beside each of its last columns, as long as a line of `width` letters has room for."""
     count = len(block.bars[0])
     rows = [row for row in (block.header, *block.rows) if row]
@@ -71,7 +71,7 @@ def barred(block: Grid, width: int) -> Grid:
     most = max((value for row in block.bars for value in row if value is not None), default=0.0)
     if room < _LEAST_BAR or most <= 0:
         return block
-    blocks, first = has_blocks(), len(block.rows[0]) - count
+    blocks, first = _has_blocks(), len(block.rows[0]) - count
 
     def drawn(value: float | None) -> str:
         return "" if value is None else bar(value, most, room, blocks=blocks)
@@ -87,14 +87,14 @@ def barred(block: Grid, width: int) -> Grid:
     return replace(block, rows=barred_rows, header=header, bars=())
 
 
-def sparked(block: Matrix) -> Matrix:
+def _sparked(block: _Matrix) -> _Matrix:
     """Return columns with their small charts as rows: a letter for each value, then the first and the last."""
-    blocks = has_blocks()
+    blocks = _has_blocks()
 
     def cell(values: tuple[float, ...]) -> str:
         if len(values) < 2:
             return "-"
-        return f"{spark(values, blocks=blocks)} ({figure(values[0], 3)} to {figure(values[-1], 3)})"
+        return f"{_spark(values, blocks=blocks)} ({figure(values[0], 3)} to {figure(values[-1], 3)})"
 
     rows = list(block.rows)
     for before, label, columns in block.sparks:

@@ -50,7 +50,7 @@ def _text(rows: Iterable[Iterable[Any]]) -> str:
     return stream.getvalue()
 
 
-def csv_text(header: list[str], rows: Sequence[Sequence[Any]]) -> str:
+def _csv_text(header: list[str], rows: Sequence[Sequence[Any]]) -> str:
     """Return a header and rows as CSV."""
     return _text([header, *rows])
 
@@ -61,7 +61,7 @@ def _records_csv(rows: Sequence[Any]) -> str:
     if not flats:
         return ""
     header = list(flats[0])
-    return csv_text(header, [[row.get(name) for name in header] for row in flats])
+    return _csv_text(header, [[row.get(name) for name in header] for row in flats])
 
 
 def flat_lines(rows: Iterable[Any]) -> Iterator[str]:
@@ -72,7 +72,7 @@ def flat_lines(rows: Iterable[Any]) -> Iterator[str]:
         return
     names = [field.name for field in fields(first)]
     values = attrgetter(*names)
-    yield csv_text(names, [values(first)])
+    yield _csv_text(names, [values(first)])
     while part := list(islice(rest, _PART)):
         yield _text(map(values, part))
 
@@ -81,4 +81,4 @@ def render_csv(document: Document) -> str:
     """Return the main table of a result as CSV, or its leaves by the paths of the JSON document."""
     if document.rows is not None:
         return _records_csv(document.rows())
-    return csv_text(["path", "value"], [list(leaf) for leaf in leaves(plain(document.value))])
+    return _csv_text(["path", "value"], [list(leaf) for leaf in leaves(plain(document.value))])

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ffplan.base.formatting import plural
-from ffplan.report.document import Remarks, Table, laid_out, shown
+from ffplan.report.document import Remarks, Table, _laid_out, shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from ffplan.report.document import Block, Document, FirstScreen
+    from ffplan.report.document import Block, Document, _FirstScreen
 
 
 def escape(text: str) -> str:
@@ -34,7 +34,7 @@ def _bullets(texts: Iterable[str]) -> str:
 
 def _markdown_block(block: Block) -> str:
     """Return the content of a block, without its title."""
-    layout = laid_out(block)
+    layout = _laid_out(block)
     return table(layout.header, layout.rows) if isinstance(layout, Table) else _bullets(layout)
 
 
@@ -42,7 +42,7 @@ _ROWS = 5
 """Figures of a comment before its fold."""
 
 
-def _comment(screen: FirstScreen) -> str:
+def _comment(screen: _FirstScreen) -> str:
     """Return a first screen in at most ten lines: head, verdict, figures, and what moves them."""
     rows, more = screen.figures[:_ROWS], len(screen.figures) - _ROWS
     last = [f"{label} {text}" for label, text in screen.advice[:1] if text]

@@ -12,24 +12,24 @@ from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
-from ffplan.report.document import Grid, Lines, Matrix, Remarks
-from ffplan.report.formats.blocks import barred, sparked
+from ffplan.report.document import Grid, Lines, Remarks, _Matrix
+from ffplan.report.formats.blocks import _barred, _sparked
 from ffplan.report.formats.wrapping import (
     LABELS,
-    column_of,
-    folds,
-    grid_columns,
-    hanging,
-    longest_piece,
-    needs,
-    page_width,
-    shared_needs,
+    _column_of,
+    _folds,
+    _grid_columns,
+    _hanging,
+    _longest_piece,
+    _needs,
+    _page_width,
+    _shared_needs,
 )
 
 if TYPE_CHECKING:
     from rich.console import ConsoleOptions, RenderableType
 
-    from ffplan.report.document import Body
+    from ffplan.report.document import _Body
 
 _LEAST, _MOST = 60, 10_000
 """Least width of a terminal that is used, and more than any table needs."""
@@ -41,7 +41,7 @@ class _Cell(Text):
     def __rich_measure__(self, console: Console, options: ConsoleOptions) -> Measurement:
         """Return the least and the greatest width."""
         longest = max((len(line) for line in self.plain.splitlines()), default=0)
-        return Measurement(longest_piece(self.plain), longest)
+        return Measurement(_longest_piece(self.plain), longest)
 
     def wrap(self, console: Console, width: int, **options: Any) -> TextLines:
         """Return the lines of the cell in some width."""
@@ -49,7 +49,7 @@ class _Cell(Text):
             return super().wrap(console, width, **options)
         lines = TextLines()
         for line in self.split(allow_blank=True):
-            indent, places = hanging(line.plain, width)
+            indent, places = _hanging(line.plain, width)
             for number, part in enumerate(line.divide(places)):
                 part.rstrip()
                 part.pad_left(indent if number else 0)
@@ -92,7 +92,7 @@ def _print(renderables: list[RenderableType], *, terminal: bool, width: int) -> 
 def _lines(block: Lines, width: int) -> Table:
     """Return labelled lines; a label wraps if its text would have too little room."""
     labels = max((Text(label).cell_len for label, _ in block.lines), default=0)
-    if labels + 3 + max((longest_piece(text) for _, text in block.lines), default=0) > width:
+    if labels + 3 + max((_longest_piece(text) for _, text in block.lines), default=0) > width:
         rows = tuple((f"  {label or '-'}", text) for label, text in block.lines)
         return _grid(Grid(block.title, rows, style="plain"), width)
     grid = Table.grid(padding=(0, 1))
@@ -106,7 +106,7 @@ def _lines(block: Lines, width: int) -> Table:
 def _grid(block: Grid, width: int) -> Table:
     grid = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=bool(block.header))
     indented = block.style == "indented"
-    rows, widths, fixed = grid_columns(block, width)
+    rows, widths, fixed = _grid_columns(block, width)
     for number, most in enumerate(widths):
         dim = indented and not number and not block.header
         grid.add_column(
@@ -120,19 +120,19 @@ def _grid(block: Grid, width: int) -> Table:
     return grid
 
 
-def _matrix(block: Matrix, width: int | None) -> Table:
+def _matrix(block: _Matrix, width: int | None) -> Table:
     grid = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), width=width)
     grid.add_column(Text(block.title, style="bold cyan"), no_wrap=True, width=LABELS - 2)
-    for name, need in zip(block.names, needs(block), strict=True):
-        grid.add_column(_Cell(name), ratio=column_of(name), min_width=need)
+    for name, need in zip(block.names, _needs(block), strict=True):
+        grid.add_column(_Cell(name), ratio=_column_of(name), min_width=need)
     for label, cells in block.rows:
         grid.add_row(Text(label), *[_Cell(cell) for cell in cells])
     return grid
 
 
-def _side_by_side(blocks: list[Matrix], width: int) -> list[tuple[int, int]]:
+def _side_by_side(blocks: list[_Matrix], width: int) -> list[tuple[int, int]]:
     """Return the first and last column of each part of matrices with the same columns that fits a terminal."""
-    least = shared_needs(blocks)
+    least = _shared_needs(blocks)
     parts, first, used = [], 0, LABELS
     for place, need in enumerate(least):
         if place > first and used + need + 2 > width:
@@ -142,24 +142,24 @@ def _side_by_side(blocks: list[Matrix], width: int) -> list[tuple[int, int]]:
     return [*parts, (first, len(least))]
 
 
-def _columns(block: Matrix, first: int, last: int) -> Matrix:
+def _columns(block: _Matrix, first: int, last: int) -> _Matrix:
     rows = tuple((label, row[first:last]) for label, row in block.rows)
-    return Matrix(block.title, block.names[first:last], rows)
+    return _Matrix(block.title, block.names[first:last], rows)
 
 
 def _sentence(text: Text, width: int) -> list[Text]:
     """Return a sentence in lines of `width` letters; one with letters of other widths is left to rich."""
     if text.cell_len != len(text):
         return [text]
-    lines = list(text.divide(folds(text.plain, width)))
+    lines = list(text.divide(_folds(text.plain, width)))
     for line in lines:
         line.rstrip()
     return lines
 
 
-def _head(body: Body, width: int) -> list[RenderableType]:
+def _head(body: _Body, width: int) -> list[RenderableType]:
     """Return the title in some width; a matrix has the names over its columns, which is title enough."""
-    if not body.title or any(isinstance(block, Matrix) for block in body.blocks):
+    if not body.title or any(isinstance(block, _Matrix) for block in body.blocks):
         return []
     head = Text(body.title, style="bold")
     if body.intro:
@@ -167,7 +167,7 @@ def _head(body: Body, width: int) -> list[RenderableType]:
     return [*_sentence(head, width)]
 
 
-def render(body: Body, *, terminal: bool) -> str:
+def render(body: _Body, *, terminal: bool) -> str:
     """Return a body as text.
 
     Args:
@@ -175,16 +175,16 @@ def render(body: Body, *, terminal: bool) -> str:
         terminal: whether the text goes to a terminal, which takes its own width and colours.
     """
     if terminal:
-        body = replace(body, blocks=tuple(sparked(b) if isinstance(b, Matrix) else b for b in body.blocks))
-    matrices = [block for block in body.blocks if isinstance(block, Matrix)]
+        body = replace(body, blocks=tuple(_sparked(b) if isinstance(b, _Matrix) else b for b in body.blocks))
+    matrices = [block for block in body.blocks if isinstance(block, _Matrix)]
     names = matrices[0].names if matrices else ()
-    width = page_width(body)
+    width = _page_width(body)
     room = max(_LEAST, _real().width) if terminal else width
     items = _head(body, room)
     for block in body.blocks:
         if isinstance(block, Remarks):
             items += [part for line in block.lines for part in _sentence(Text(line), room)]
-        elif isinstance(block, Matrix):
+        elif isinstance(block, _Matrix):
             parts = _side_by_side(matrices, room) if terminal else [(0, len(names))]
             for first, last in parts:
                 items += [_matrix(_columns(block, first, last), None if terminal else width), Text("")]
@@ -194,5 +194,5 @@ def render(body: Body, *, terminal: bool) -> str:
             if isinstance(block, Lines):
                 items.append(_lines(block, room))
             else:
-                items.append(_grid(barred(block, room) if terminal and block.bars else block, room))
+                items.append(_grid(_barred(block, room) if terminal and block.bars else block, room))
     return _print(items, terminal=terminal, width=width)

@@ -7,14 +7,22 @@ from itertools import chain
 from math import ceil
 from typing import TYPE_CHECKING
 
-from ffplan.report.document import WHOLE, Grid, Lines, Matrix, Remarks
-from ffplan.report.first.screen import viewed
-from ffplan.report.formats.wrapping import LABELS, column_of, folds, grid_columns, longest_piece, page_width, pieces
+from ffplan.report.document import WHOLE, Grid, Lines, Remarks, _Matrix
+from ffplan.report.first.screen import _viewed
+from ffplan.report.formats.wrapping import (
+    LABELS,
+    _column_of,
+    _folds,
+    _grid_columns,
+    _longest_piece,
+    _page_width,
+    pieces,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from ffplan.report.document import Block, Body, Document, View
+    from ffplan.report.document import Block, Document, View, _Body
 
 
 _GAP = 2
@@ -29,18 +37,18 @@ class _WideError(Exception):
     """A text has letters that take more or fewer columns, or a table is too wide for this layout."""
 
 
-def render_plain(body: Body) -> str | None:
+def _render_plain(body: _Body) -> str | None:
     """Return a body as text; None if only `styled` can lay it out."""
     try:
-        lines = [line.rstrip() for line in _lines_of(body, page_width(body))]
+        lines = [line.rstrip() for line in _lines_of(body, _page_width(body))]
     except _WideError:
         return None
     return "\n".join(lines) + "\n"
 
 
-def _lines_of(body: Body, width: int) -> Iterator[str]:
+def _lines_of(body: _Body, width: int) -> Iterator[str]:
     """Yield the lines of a body, the title first; a matrix has the names over its columns, which is title enough."""
-    if body.title and not any(isinstance(block, Matrix) for block in body.blocks):
+    if body.title and not any(isinstance(block, _Matrix) for block in body.blocks):
         intro = f"  {' '.join(body.intro.split())}" if body.intro else ""
         yield from _folded(body.title + intro, width)
     for block in body.blocks:
@@ -52,7 +60,7 @@ def _block(block: Block, width: int) -> Iterator[str]:
         for line in block.lines:
             yield from _folded(line, width)
         return
-    if isinstance(block, Matrix):
+    if isinstance(block, _Matrix):
         yield from _matrix(block, width)
         yield ""
         return
@@ -77,7 +85,7 @@ def _folded(text: str, width: int) -> list[str]:
     text = _narrow(text)
     if len(text) <= width:
         return [text]
-    places = folds(text, width)
+    places = _folds(text, width)
     return [text[start:end] for start, end in zip((0, *places), (*places, len(text)), strict=True)]
 
 
@@ -121,7 +129,7 @@ def _labelled(block: Lines, width: int) -> Iterator[str]:
     first = max(len(label) for label, _ in rows) + 1
     longest = max(len(text) for _, text in rows)
     room = min(longest, width - first)
-    if room < longest and room < max(longest_piece(text) for _, text in rows):
+    if room < longest and room < max(_longest_piece(text) for _, text in rows):
         raise _WideError
     for label, text in rows:
         yield from _side_by_side([[label], _fitted(text, room)], (first, room))
@@ -130,7 +138,7 @@ def _labelled(block: Lines, width: int) -> Iterator[str]:
 def _grid(block: Grid, width: int) -> Iterator[str]:
     for cell in chain(block.header, *block.rows):
         _narrow(cell)
-    rows, widths, fixed = grid_columns(block, width)
+    rows, widths, fixed = _grid_columns(block, width)
     if not widths:
         yield ""
         return
@@ -141,17 +149,17 @@ def _grid(block: Grid, width: int) -> Iterator[str]:
         yield from _side_by_side(cells, taken, header=bool(block.header) and row is rows[0])
 
 
-def _matrix(block: Matrix, width: int) -> Iterator[str]:
+def _matrix(block: _Matrix, width: int) -> Iterator[str]:
     """Yield columns side by side under their names.
 
     Raises:
         _WideError: where a column is narrower than what it holds.
     """
-    taken, left, parts = [LABELS], width - LABELS, sum(map(column_of, block.names))
+    taken, left, parts = [LABELS], width - LABELS, sum(map(_column_of, block.names))
     for name in block.names:
-        share = ceil(column_of(name) * left / parts)
+        share = ceil(_column_of(name) * left / parts)
         taken.append(share)
-        left, parts = left - share, parts - column_of(name)
+        left, parts = left - share, parts - _column_of(name)
     if min(taken) <= _GAP:
         raise _WideError
     room = [most - _GAP for most in taken]
@@ -167,15 +175,15 @@ MOST_STYLED = 2_000
 """Lines above which a terminal gets the layout of a file: colours take most of the time."""
 
 
-def _length(body: Body) -> int:
+def _length(body: _Body) -> int:
     """Return the number of lines of a document before folding [1]."""
     return sum(len(getattr(block, "lines", ()) or getattr(block, "rows", ())) for block in body.blocks)
 
 
 def render_text(document: Document, *, terminal: bool, view: View = WHOLE) -> str:
     """Return a document as text; on a terminal in its own width and colours, unless it is long."""
-    body = viewed(document, view)
-    text = render_plain(body) if not terminal or _length(body) > MOST_STYLED else None
+    body = _viewed(document, view)
+    text = _render_plain(body) if not terminal or _length(body) > MOST_STYLED else None
     if text is not None:
         return text
     from ffplan.report.formats import styled

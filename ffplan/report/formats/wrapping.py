@@ -7,12 +7,12 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from ffplan.report.document import Matrix
+from ffplan.report.document import _Matrix
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ffplan.report.document import Body, Grid
+    from ffplan.report.document import Grid, _Body
 
 _WIDTH = 80
 """Width of text that does not go to a terminal."""
@@ -53,7 +53,7 @@ def _pieces(word: str) -> list[str]:
 
 
 @lru_cache(maxsize=4096)
-def longest_piece(text: str) -> int:
+def _longest_piece(text: str) -> int:
     """Return the letters of the longest part of a text that stays whole, behind the indent that its lines have [1]."""
     indent = len(text) - len(text.lstrip())
     whole = max((len(piece.rstrip()) for word in _words(text) for piece in _pieces(word)), default=0)
@@ -89,7 +89,7 @@ def breaks(text: str, width: int) -> tuple[int, ...]:
 
 
 @lru_cache(maxsize=4096)
-def folds(text: str, width: int) -> tuple[int, ...]:
+def _folds(text: str, width: int) -> tuple[int, ...]:
     """Find the breaks of a sentence: between words, and anywhere within words longer than a line.
 
     Text in brackets stays together as in a cell; a sentence has no hyphens to break at.
@@ -122,16 +122,16 @@ def hung(text: str, width: int) -> list[str]:
     start = len(text) - len(text.lstrip())
     more = " " * (start + 2)
     body = text[start:]
-    first = (*folds(body, width - start), len(body))[0]
+    first = (*_folds(body, width - start), len(body))[0]
     rest = body[first:]
-    places = (0, *folds(rest, width - len(more)), len(rest))
+    places = (0, *_folds(rest, width - len(more)), len(rest))
     return [
         text[: start + first].rstrip(),
         *(more + rest[begin:end].rstrip() for begin, end in pairwise(places) if rest[begin:end].strip()),
     ]
 
 
-def column_widths(columns: list[list[str]], whole: int, width: int) -> list[int]:
+def _column_widths(columns: list[list[str]], whole: int, width: int) -> list[int]:
     """Return the widths of columns that fit a line, no narrower than their longest part that stays whole.
 
     The widest columns give way first.
@@ -145,7 +145,7 @@ def column_widths(columns: list[list[str]], whole: int, width: int) -> list[int]
     if sum(widths) <= width:
         return widths
     least = [
-        most if place < whole else max(map(longest_piece, cells), default=1)
+        most if place < whole else max(map(_longest_piece, cells), default=1)
         for place, (most, cells) in enumerate(zip(widths, columns, strict=True))
     ]
     while sum(widths) > width:
@@ -156,7 +156,7 @@ def column_widths(columns: list[list[str]], whole: int, width: int) -> list[int]
     return widths
 
 
-def hanging(text: str, width: int) -> tuple[int, list[int]]:
+def _hanging(text: str, width: int) -> tuple[int, list[int]]:
     """Return the indent of a cell, repeated on its later lines, and its breaks.
 
     Args:
@@ -172,39 +172,39 @@ def pieces(text: str, width: int) -> list[str]:
     """Return the lines of a cell in some width [1], each as far indented as the first."""
     if len(text) <= width:
         return [text.rstrip()]
-    indent, places = hanging(text, width)
+    indent, places = _hanging(text, width)
     ends = zip((0, *places), (*places, len(text)), strict=True)
     first, *rest = [text[start:end].rstrip() for start, end in ends]
     return [first, *(" " * indent + line for line in rest)]
 
 
-def column_of(name: str) -> int:
+def _column_of(name: str) -> int:
     """Return the letters that a column of a matrix takes in a line, the gap after it included [1]."""
     return max(CELL, len(name) + 2)
 
 
-def needs(block: Matrix) -> list[int]:
+def _needs(block: _Matrix) -> list[int]:
     """Return the width that each column of a matrix needs so that no word, name part or number is broken [1]."""
     columns = zip(block.names, *(cells for _, cells in block.rows), strict=True)
-    return [max(map(longest_piece, column)) for column in columns]
+    return [max(map(_longest_piece, column)) for column in columns]
 
 
-def shared_needs(blocks: Sequence[Matrix]) -> list[int]:
+def _shared_needs(blocks: Sequence[_Matrix]) -> list[int]:
     """Return the width that each column of some matrices with the same columns needs [1]."""
-    return [max(column) for column in zip(*map(needs, blocks), strict=True)]
+    return [max(column) for column in zip(*map(_needs, blocks), strict=True)]
 
 
-def page_width(body: Body) -> int:
+def _page_width(body: _Body) -> int:
     """Return the width of a body that does not go to a terminal: wider where a column would be too narrow [1]."""
-    matrices = [block for block in body.blocks if isinstance(block, Matrix)]
-    least = shared_needs(matrices)
+    matrices = [block for block in body.blocks if isinstance(block, _Matrix)]
+    least = _shared_needs(matrices)
     if LABELS + sum(max(CELL, need + 2) for need in least) <= _WIDTH:
         return _WIDTH
-    columns = [max(column_of(name), need + 2) for name, need in zip(matrices[0].names, least, strict=True)]
+    columns = [max(_column_of(name), need + 2) for name, need in zip(matrices[0].names, least, strict=True)]
     return max(_WIDTH, LABELS + sum(columns))
 
 
-def grid_columns(block: Grid, width: int) -> tuple[list[list[str]], list[int], int]:
+def _grid_columns(block: Grid, width: int) -> tuple[list[list[str]], list[int], int]:
     """Return the rows of a table, its header first, the width of each column, and how many of the first never wrap.
 
     Args:
@@ -217,7 +217,7 @@ def grid_columns(block: Grid, width: int) -> tuple[list[list[str]], list[int], i
     count = max(map(len, rows), default=0)
     columns = [[row[number] for row in rows if number < len(row)] for number in range(count)]
     room = width - 2 * (count - 1)
-    widths = column_widths(columns, fixed, room)
+    widths = _column_widths(columns, fixed, room)
     if sum(widths) > room:  # labels give way last
-        fixed, widths = 0, column_widths(columns, 0, room)
+        fixed, widths = 0, _column_widths(columns, 0, room)
     return rows, widths, fixed

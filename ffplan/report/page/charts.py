@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from ffplan.report.chart import Chart, MeasuredCurve, Point
-from ffplan.report.page.scale_chart import scale_chart
-from ffplan.report.page.sweep_charts import sweep_charts
+from ffplan.report.chart import MeasuredCurve, _Chart, _Point
+from ffplan.report.page.scale_chart import _scale_chart
+from ffplan.report.page.sweep_charts import _sweep_charts
 from ffplan.results.comparison import Comparison
 from ffplan.results.cost import CostStudy, benchmark, bridged
 from ffplan.results.design import Assessment
@@ -34,9 +34,9 @@ Named = tuple[tuple[str, Assessment], ...]
 Curves = tuple[MeasuredCurve, ...]
 
 
-def _cost(named: Named) -> Chart | None:
+def _cost(named: Named) -> _Chart | None:
     points = [
-        Point(name, total, series=kind)
+        _Point(name, total, series=kind)
         for name, assessment in named
         if (cost := assessment.cost) is not None
         for kind in dict.fromkeys(line.category for line in cost.lines)
@@ -45,7 +45,7 @@ def _cost(named: Named) -> Chart | None:
     currencies = {assessment.cost.currency for _, assessment in named if assessment.cost}
     if not points or len(currencies) > 1:
         return None
-    return Chart(
+    return _Chart(
         title="Total price",
         kind="stack",
         unit=currencies.pop(),
@@ -54,14 +54,14 @@ def _cost(named: Named) -> Chart | None:
     )
 
 
-def _power(named: Named) -> Chart:
+def _power(named: Named) -> _Chart:
     points = []
     for name, assessment in named:
         power = assessment.power
-        points += [Point(name, n.training_w * n.count / 1e3, series=f"{n.role} nodes") for n in power.nodes]
-        points.append(Point(name, power.network_kw, series="network"))
-        points.append(Point(name, power.facility_kw - power.it_kw, series="cooling and losses"))
-    return Chart(
+        points += [_Point(name, n.training_w * n.count / 1e3, series=f"{n.role} nodes") for n in power.nodes]
+        points.append(_Point(name, power.network_kw, series="network"))
+        points.append(_Point(name, power.facility_kw - power.it_kw, series="cooling and losses"))
+    return _Chart(
         title="Facility power in training",
         kind="stack",
         unit="kW",
@@ -71,14 +71,14 @@ def _power(named: Named) -> Chart:
     )
 
 
-def _bound(name: str, report: CollectiveReport) -> Chart:
+def _bound(name: str, report: CollectiveReport) -> _Chart:
     terms = sorted(report.bound.terms, key=lambda term: term.gbyte_s)[:MOST_TERMS]
     terms = [term for term in terms if term.gbyte_s <= FAR * terms[0].gbyte_s]
-    points = [Point("timed", report.algbw_gbyte_s, series="time")]
+    points = [_Point("timed", report.algbw_gbyte_s, series="time")]
     points += [
-        Point(term.label, term.gbyte_s, series="bound", low=term.low_gbyte_s, high=term.high_gbyte_s) for term in terms
+        _Point(term.label, term.gbyte_s, series="bound", low=term.low_gbyte_s, high=term.high_gbyte_s) for term in terms
     ]
-    return Chart(
+    return _Chart(
         title=f"{name}: what bounds {report.library}",
         kind="bars",
         unit="GB/s",
@@ -87,33 +87,33 @@ def _bound(name: str, report: CollectiveReport) -> Chart:
     )
 
 
-def _bands(title: str, unit: str, rows: Sequence[tuple[str, Band | None]], note: str) -> Chart | None:
-    points = [Point(name, band.likely, low=band.p10, high=band.p90) for name, band in rows if band is not None]
-    return Chart(title=title, kind="bars", unit=unit, points=tuple(points), note=note, lead=True) if points else None
+def _bands(title: str, unit: str, rows: Sequence[tuple[str, Band | None]], note: str) -> _Chart | None:
+    points = [_Point(name, band.likely, low=band.p10, high=band.p90) for name, band in rows if band is not None]
+    return _Chart(title=title, kind="bars", unit=unit, points=tuple(points), note=note, lead=True) if points else None
 
 
-def _swings(title: str, unit: str, base: float, rows: Sequence[SwingRow]) -> Chart | None:
+def _swings(title: str, unit: str, base: float, rows: Sequence[SwingRow]) -> _Chart | None:
     points = [
-        Point(row.label, base, low=row.at_low, high=row.at_high)
+        _Point(row.label, base, low=row.at_low, high=row.at_high)
         for row in rows[:MOST_SWINGS]
         if row.at_low != row.at_high
     ]
     note = "Each input alone at its P10 and its P90; the line is the likely value."
-    return Chart(title=title, kind="tornado", unit=unit, points=tuple(points), note=note) if points else None
+    return _Chart(title=title, kind="tornado", unit=unit, points=tuple(points), note=note) if points else None
 
 
-def _parts(rows: Sequence[tuple[str, Sequence[StepPart]]]) -> Chart | None:
-    points = [Point(name, part.seconds, series=part.label) for name, parts in rows for part in parts]
+def _parts(rows: Sequence[tuple[str, Sequence[StepPart]]]) -> _Chart | None:
+    points = [_Point(name, part.seconds, series=part.label) for name, parts in rows for part in parts]
     if not points:
         return None
     note = "Parts sum to the step; hidden communication is not counted."
-    return Chart(title="Where a step goes", kind="stack", unit="s", points=tuple(points), note=note, lead=True)
+    return _Chart(title="Where a step goes", kind="stack", unit="s", points=tuple(points), note=note, lead=True)
 
 
-def compare_charts(comparison: Comparison, measured: Curves = ()) -> list[Chart | None]:
+def _compare_charts(comparison: Comparison, measured: Curves = ()) -> list[_Chart | None]:
     """Return the charts of a comparison."""
     named = tuple(zip(comparison.labels, comparison.designs, strict=True))
-    charts: list[Chart | None] = []
+    charts: list[_Chart | None] = []
     money = comparison.money
     if money is not None:
         runs = [(side.label, side.run) for side in money.sides]
@@ -134,33 +134,33 @@ def compare_charts(comparison: Comparison, measured: Curves = ()) -> list[Chart 
     if comparison.training is not None:
         size = next(job_size for job_size in comparison.training.sizes if job_size.batch == comparison.training.batch)
         charts.append(_parts([(name, side.parts) for name, side in zip(comparison.labels, size.sides, strict=True)]))
-    charts += [_cost(named), _power(named), scale_chart(named, measured)]
+    charts += [_cost(named), _power(named), _scale_chart(named, measured)]
     charts += [_bound(name, assessment.communication[0]) for name, assessment in named if assessment.communication]
     return charts
 
 
-def design_charts(assessment: Assessment, measured: Curves = ()) -> list[Chart | None]:
+def _design_charts(assessment: Assessment, measured: Curves = ()) -> list[_Chart | None]:
     """Return the charts of a design."""
     named = ((assessment.design.name, assessment),)
     bounds = [replace(_bound(assessment.design.name, report), lead=True) for report in assessment.communication]
-    return [scale_chart(named, measured), *bounds, _cost(named), _power(named)]
+    return [_scale_chart(named, measured), *bounds, _cost(named), _power(named)]
 
 
-def train_charts(report: TrainReport) -> list[Chart | None]:
+def _train_charts(report: TrainReport) -> list[_Chart | None]:
     """Return the charts of a training job."""
     rows = report.rows[:8]
     places = [f"#{number} on " if report.searched else "" for number in range(1, len(rows) + 1)]
     names = [f"{place}{row.plan.gpus:,} GPUs" for place, row in zip(places, rows, strict=True)]
     first = rows[0]
-    gains = Chart(
+    gains = _Chart(
         title="Speed-up from 10 % more of a resource",
         kind="bars",
         unit="%",
-        points=tuple(Point(gain.label, 100 * gain.faster) for gain in first.gains),
+        points=tuple(_Point(gain.label, 100 * gain.faster) for gain in first.gains),
         note="The longest binds.",
     )
     memory = [
-        Point(f"stage {stage.stage + 1}", value, series=label)
+        _Point(f"stage {stage.stage + 1}", value, series=label)
         for stage in first.stages
         for label, value in (
             ("weights", stage.weights_gib),
@@ -172,13 +172,13 @@ def train_charts(report: TrainReport) -> list[Chart | None]:
         )
     ]
     note = f"Limit {first.limit_gib:.1f} GiB."
-    held = Chart(title="Memory of a rank", kind="stack", unit="GiB", points=tuple(memory), note=note)
+    held = _Chart(title="Memory of a rank", kind="stack", unit="GiB", points=tuple(memory), note=note)
     return [_parts([(name, row.parts) for name, row in zip(names, rows, strict=True)]), gains, held]
 
 
-def cost_charts(study: CostStudy) -> list[Chart | None]:
+def _cost_charts(study: CostStudy) -> list[_Chart | None]:
     """Return the charts of a cost study."""
-    charts: list[Chart | None] = []
+    charts: list[_Chart | None] = []
     if study.run is not None and study.uncertainty is not None:
         band = study.run.cost_per_million_tokens
         if band is not None:
@@ -193,7 +193,7 @@ def cost_charts(study: CostStudy) -> list[Chart | None]:
     return [_cash(study), *charts, _bill(study), _year(study), _site_power(study)]
 
 
-def _bill(study: CostStudy) -> Chart | None:
+def _bill(study: CostStudy) -> _Chart | None:
     """Return the bill of materials as steps that add up to the total."""
     if study.bom is None or not study.bom.total:
         return None
@@ -204,38 +204,38 @@ def _bill(study: CostStudy) -> Chart | None:
     kept = {kind: value for kind, value in sums.items() if abs(value) >= SMALL * study.bom.total}
     points, total = [], 0.0
     for kind, value in {**kept, **({"smaller lines": small} if small else {})}.items():
-        points.append(Point(kind, value, series="line", low=total, high=total + value))
+        points.append(_Point(kind, value, series="line", low=total, high=total + value))
         total += value
-    points.append(Point("total", total, series="total", low=0.0, high=total))
+    points.append(_Point("total", total, series="total", low=0.0, high=total))
     note = "Each bar begins where the one before ended."
-    return Chart(title="Bill of materials", kind="waterfall", unit=study.currency, points=tuple(points), note=note)
+    return _Chart(title="Bill of materials", kind="waterfall", unit=study.currency, points=tuple(points), note=note)
 
 
-def _year(study: CostStudy) -> Chart | None:
+def _year(study: CostStudy) -> _Chart | None:
     if study.tco is None:
         return None
-    points = tuple(Point(study.design.name, row.amount, series=row.label) for row in study.tco.yearly)
-    return Chart(title="A year", kind="stack", unit=f"{study.currency} a year", points=points)
+    points = tuple(_Point(study.design.name, row.amount, series=row.label) for row in study.tco.yearly)
+    return _Chart(title="A year", kind="stack", unit=f"{study.currency} a year", points=points)
 
 
-def _cash(study: CostStudy) -> Chart | None:
+def _cash(study: CostStudy) -> _Chart | None:
     if study.tco is None:
         return None
     tco = study.tco
     step, rent = max(1, len(tco.cash_flow) // 24), benchmark(tco.rents)
     months = [*tco.cash_flow[:-1:step], tco.cash_flow[-1]]
     points = [
-        Point(
+        _Point(
             f"month {row.month}", row.cumulative + bridged(tco.waiting, row.month), x=float(row.month), series="owned"
         )
         for row in months
     ]
     if rent is not None:
         points += [
-            Point(f"month {row.month}", rent.month * row.month, x=float(row.month), series=f"rented: {rent.offer}")
+            _Point(f"month {row.month}", rent.month * row.month, x=float(row.month), series=f"rented: {rent.offer}")
             for row in months
         ]
-    return Chart(
+    return _Chart(
         title="Cash so far, owned against rented" if rent else "Cash so far",
         kind="lines",
         unit=study.currency,
@@ -256,26 +256,26 @@ def _even(rent: RentRow | None, wait: Waiting) -> str:
     return f"Even {rent.break_even_months_from_order:.0f} months after the order.{bridge}"
 
 
-def _site_power(study: CostStudy) -> Chart:
+def _site_power(study: CostStudy) -> _Chart:
     points = [
-        Point(part.name, value, series=state)
+        _Point(part.name, value, series=state)
         for part in study.power.parts
         for state, value in (("idle", part.idle_kw), ("training", part.training_kw), ("rated", part.rated_kw))
     ]
-    return Chart(title="Power by kind", kind="bars", unit="kW", points=tuple(points))
+    return _Chart(title="Power by kind", kind="bars", unit="kW", points=tuple(points))
 
 
-CHARTS: dict[type, Callable[[Any, Curves], list[Chart | None]]] = {
-    Comparison: compare_charts,
-    Assessment: design_charts,
-    TrainReport: lambda found, _: train_charts(found),
-    CostStudy: lambda found, _: cost_charts(found),
-    SweepReport: lambda found, _: sweep_charts(found),
+CHARTS: dict[type, Callable[[Any, Curves], list[_Chart | None]]] = {
+    Comparison: _compare_charts,
+    Assessment: _design_charts,
+    TrainReport: lambda found, _: _train_charts(found),
+    CostStudy: lambda found, _: _cost_charts(found),
+    SweepReport: lambda found, _: _sweep_charts(found),
 }
 """Charts by the kind of result; other results have none."""
 
 
-def charts_of(value: Any, measured: Curves = ()) -> list[Chart]:
+def _charts_of(value: Any, measured: Curves = ()) -> list[_Chart]:
     """Return the charts of a result.
 
     Args:

@@ -16,16 +16,16 @@ from ffplan.base.formatting import number
 from ffplan.base.record import record
 from ffplan.base.version import __version__
 from ffplan.report.chart import Extras
-from ffplan.report.document import Grid, Lines, Remarks, Table, laid_out
-from ffplan.report.page.charts import charts_of
-from ffplan.report.page.notes import Notes, Said, read_marks, without_marks
-from ffplan.report.page.vega import to_svg
+from ffplan.report.document import Grid, Lines, Remarks, Table, _laid_out
+from ffplan.report.page.charts import _charts_of
+from ffplan.report.page.notes import Notes, _read_marks, _Said, _without_marks
+from ffplan.report.page.vega import _to_svg
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ffplan.report.chart import Chart
-    from ffplan.report.document import Block, Document, FirstScreen
+    from ffplan.report.chart import _Chart
+    from ffplan.report.document import Block, Document, _FirstScreen
 
 LEAST = 0.85
 """Part of its width that a chart keeps on a narrow screen; below, it scrolls [1]."""
@@ -38,7 +38,7 @@ _AMOUNT = re.compile(r"[-+]?[0-9][0-9,.]*(e[-+]?[0-9]+)?( (%|[A-Za-z/]{1,6}))?|-
 
 
 @record
-class PageCell:
+class _PageCell:
     """A cell of a table, and what it says when it is pointed at."""
 
     text: str
@@ -46,22 +46,22 @@ class PageCell:
 
 
 @record
-class PageRow:
+class _PageRow:
     """A row of a table; its first cell names it."""
 
-    cells: tuple[PageCell, ...]
+    cells: tuple[_PageCell, ...]
     note: int = 0
     """Number of the note on its figures; 0 for none."""
 
 
 @record
-class PageBlock:
+class _PageBlock:
     """A block of the result: a table, or sentences."""
 
     title: str = ""
     header: tuple[str, ...] = ()
-    rows: tuple[PageRow, ...] = ()
-    said: tuple[Said, ...] = ()
+    rows: tuple[_PageRow, ...] = ()
+    said: tuple[_Said, ...] = ()
 
     @property
     def look(self) -> str:
@@ -77,12 +77,12 @@ class PageBlock:
 
 
 @record
-class PageTile:
+class _PageTile:
     """A figure that the page shows large."""
 
-    label: PageCell
-    figure: PageCell
-    beside: PageCell
+    label: _PageCell
+    figure: _PageCell
+    beside: _PageCell
     note: int = 0
 
     @property
@@ -97,7 +97,7 @@ class PageTile:
 
 
 @record
-class PageChart:
+class _PageChart:
     """A chart as the page shows it."""
 
     id: str
@@ -108,7 +108,7 @@ class PageChart:
     least: int
     """Width below which it scrolls [px]."""
     note: str
-    numbers: PageBlock | None
+    numbers: _PageBlock | None
     """What it shows as a table; None of parallel coordinates, whose values are parts of each axis."""
 
 
@@ -140,57 +140,57 @@ def _environment() -> Environment:
     return environment
 
 
-def _plain_rows(rows: Sequence[Sequence[str]]) -> tuple[PageRow, ...]:
-    return tuple(PageRow(tuple(map(PageCell, row))) for row in rows)
+def _plain_rows(rows: Sequence[Sequence[str]]) -> tuple[_PageRow, ...]:
+    return tuple(_PageRow(tuple(map(_PageCell, row))) for row in rows)
 
 
-def _block(block: Block, notes: Notes) -> PageBlock:
-    layout = laid_out(block)
-    title = "" if isinstance(block, Remarks) else without_marks(block.title)
+def _block(block: Block, notes: Notes) -> _PageBlock:
+    layout = _laid_out(block)
+    title = "" if isinstance(block, Remarks) else _without_marks(block.title)
     if not isinstance(layout, Table):
-        return PageBlock(title, said=tuple(map(notes.sentence, layout)))
+        return _PageBlock(title, said=tuple(map(notes.sentence, layout)))
     rows = []
     for row in layout.rows:
-        cells, paths = zip(*map(read_marks, row), strict=True)
+        cells, paths = zip(*map(_read_marks, row), strict=True)
         tips, note = notes.row(cells[0], paths)
         shown = [
-            PageCell(text, tip if text or not place else "")
+            _PageCell(text, tip if text or not place else "")
             for place, (text, tip) in enumerate(zip(cells, tips, strict=True))
         ]
-        rows.append(PageRow(tuple(shown), note))
-    return PageBlock(title, tuple(map(without_marks, layout.header)), tuple(rows))
+        rows.append(_PageRow(tuple(shown), note))
+    return _PageBlock(title, tuple(map(_without_marks, layout.header)), tuple(rows))
 
 
 _TILES = 4
 """Figures that a page shows large [1]."""
 
 
-def _tiles(screen: FirstScreen, notes: Notes) -> tuple[PageTile, ...]:
+def _tiles(screen: _FirstScreen, notes: Notes) -> tuple[_PageTile, ...]:
     """Return the figures of a first screen that stand large above its table."""
     tiles = []
     for row in _large(screen):
-        cells, paths = zip(*map(read_marks, row), strict=True)
+        cells, paths = zip(*map(_read_marks, row), strict=True)
         tips, note = notes.row(cells[0], paths)
-        label, figure, beside = map(PageCell, cells, tips)
-        tiles.append(PageTile(label, figure, beside, note))
+        label, figure, beside = map(_PageCell, cells, tips)
+        tiles.append(_PageTile(label, figure, beside, note))
     return tuple(tiles)
 
 
-def _large(screen: FirstScreen) -> tuple[tuple[str, ...], ...]:
+def _large(screen: _FirstScreen) -> tuple[tuple[str, ...], ...]:
     rows = screen.tiles or (() if screen.header else screen.figures[:_TILES])
     return tuple(tuple((*row, "", "")[:3]) for row in rows)
 
 
-def _figures(screen: FirstScreen, notes: Notes) -> PageBlock:
+def _figures(screen: _FirstScreen, notes: Notes) -> _PageBlock:
     """Return the other figures of a first screen, side by side."""
     large = _large(screen)
     rows = tuple(row for row in screen.figures if (*row, "", "")[:3] not in large)
     return _block(Grid("Figures", rows, screen.header), notes)
 
 
-def _parts(blocks: Sequence[Block], notes: Notes) -> list[tuple[str, list[PageBlock]]]:
+def _parts(blocks: Sequence[Block], notes: Notes) -> list[tuple[str, list[_PageBlock]]]:
     """Return the blocks under the titles that they are folded under."""
-    parts: list[tuple[str, list[PageBlock]]] = []
+    parts: list[tuple[str, list[_PageBlock]]] = []
     for block in blocks:
         made = _block(block, notes)
         if made.title or not parts:
@@ -208,11 +208,11 @@ def _own_ids(svg: str, prefix: str) -> str:
     return _ID.sub(named, svg)
 
 
-def _figure(chart: Chart, index: int) -> PageChart:
-    svg = _own_ids(to_svg(chart), f"c{index}-")
+def _figure(chart: _Chart, index: int) -> _PageChart:
+    svg = _own_ids(_to_svg(chart), f"c{index}-")
     width = _WIDTH.search(svg)
     named = svg.replace("<svg ", f'<svg role="img" aria-label="{escape(visible(chart.title))}" ', 1)
-    return PageChart(
+    return _PageChart(
         id=f"chart-{index + 1}",
         title=chart.title,
         lead=chart.lead,
@@ -223,7 +223,7 @@ def _figure(chart: Chart, index: int) -> PageChart:
     )
 
 
-def _numbers(chart: Chart) -> PageBlock:
+def _numbers(chart: _Chart) -> _PageBlock:
     """Return the points of a chart as a table."""
     series, ranged, sourced = (
         any(bool(point.series) for point in chart.points),
@@ -239,17 +239,17 @@ def _numbers(chart: Chart) -> PageBlock:
             row += [number(end, 5) if end is not None else "" for end in (point.low, point.high)]
         rows.append([*row, *[point.source] * sourced])
     header += ["from", "to"] * ranged + ["source"] * sourced
-    return PageBlock(chart.title, tuple(header), _plain_rows(rows))
+    return _PageBlock(chart.title, tuple(header), _plain_rows(rows))
 
 
-def _meanings(extras: Extras) -> PageBlock:
+def _meanings(extras: Extras) -> _PageBlock:
     rows = [(meaning.path, meaning.value, meaning.meaning) for meaning in extras.meanings]
-    return PageBlock("figures", ("path in JSON", "value", "meaning and unit"), _plain_rows(rows))
+    return _PageBlock("figures", ("path in JSON", "value", "meaning and unit"), _plain_rows(rows))
 
 
-def _sources(extras: Extras) -> PageBlock:
+def _sources(extras: Extras) -> _PageBlock:
     rows = [(f"{s.part}: {s.path}", s.value, s.grade, s.status, s.source, s.date) for s in extras.sources]
-    return PageBlock("sources", ("figure", "value", "grade", "status", "source", "date"), _plain_rows(rows))
+    return _PageBlock("sources", ("figure", "value", "grade", "status", "source", "date"), _plain_rows(rows))
 
 
 def _asset(name: str) -> Markup:
@@ -274,17 +274,17 @@ def render(document: Document) -> str:
         blocks.pop(0)
     screen = document.first(document.value if extras.told is None else extras.told) if document.first else None
     verdict, words = (words, []) if screen is None else (list(screen.verdict), words)
-    charts = [_figure(chart, index) for index, chart in enumerate(charts_of(document.value, extras.measured))]
+    charts = [_figure(chart, index) for index, chart in enumerate(_charts_of(document.value, extras.measured))]
     rows = tuple(row for row in screen.advice if row[1]) if screen else ()
     script = _asset("page.js")
     digest = b64encode(sha256(script.encode()).digest()).decode()
     page: dict[str, Any] = {
-        "title": without_marks(body.title),
+        "title": _without_marks(body.title),
         "verdict": tuple(map(notes.sentence, verdict)),
         "tiles": _tiles(screen, notes) if screen else (),
         "figures": _figures(screen, notes) if screen else None,
         "words": tuple(map(notes.sentence, words)),
-        "unverified": without_marks(screen.unverified) if screen else "",
+        "unverified": _without_marks(screen.unverified) if screen else "",
         "advice": _block(Lines("What binds, and what to do next", rows), notes) if rows else None,
         "parts": _parts(blocks, notes),
         "lead": [chart for chart in charts if chart.lead],

@@ -16,15 +16,15 @@ if TYPE_CHECKING:
 Paths = tuple[str, ...]
 
 
-def read_marks(text: str) -> tuple[str, Paths]:
+def _read_marks(text: str) -> tuple[str, Paths]:
     """Return a text as a page shows it, and the paths of the figures that it is made of."""
     plain, paths = split_marks(text)
     return str(shown(plain)), paths
 
 
-def without_marks(text: str) -> str:
+def _without_marks(text: str) -> str:
     """Return a text as a page shows it, whatever figures it is made of."""
-    return read_marks(text)[0]
+    return _read_marks(text)[0]
 
 
 TIP = 160
@@ -52,7 +52,7 @@ def _meant(origin: Origin) -> str:
 
 
 @record
-class Said:
+class _Said:
     """A sentence, what it says when it is pointed at, and the number of its note; 0 for none."""
 
     text: str
@@ -92,10 +92,10 @@ class Notes:
         groups = [lines for lines in said if lines]
         return ["\n".join(map(_short, lines)) for lines in said], self._add(label, groups) if groups else 0
 
-    def sentence(self, marked: str) -> Said:
+    def sentence(self, marked: str) -> _Said:
         """Return a sentence with the note that names its figures; one without figures of the result has none."""
-        text, paths = read_marks(marked)
+        text, paths = _read_marks(marked)
         if self._origin is None or not paths:
-            return Said(text)
+            return _Said(text)
         lines = [SENTENCE, *(_meant(self._origin(path)) for path in paths)]
-        return Said(text, "\n".join(map(_short, lines)), self._add(text, [lines]))
+        return _Said(text, "\n".join(map(_short, lines)), self._add(text, [lines]))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ffplan.base.formatting import data_size, listed, number
-from ffplan.report.chart import Chart, Point
+from ffplan.report.chart import _Chart, _Point
 
 if TYPE_CHECKING:
     from ffplan.report.chart import MeasuredCurve
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from ffplan.results.design import Assessment
 
 
-def _lines(named: tuple[tuple[str, Assessment], ...], measured: tuple[MeasuredCurve, ...]) -> list[Point]:
+def _lines(named: tuple[tuple[str, Assessment], ...], measured: tuple[MeasuredCurve, ...]) -> list[_Point]:
     """Return the points of the lines: the result's, and the engine's prediction for each measurement."""
     more = {(curve.design, curve.library): curve.expected for curve in measured}
     return [
-        Point(
+        _Point(
             f"{gpus:,} GPUs",
             rate,
             series=f"{name}, {report.library}" if len(named) > 1 else report.library,
@@ -49,9 +49,9 @@ def _source(point: MeasuredPoint, expected: float | None) -> str:
     return f"{text}{model}. {point.source} ({point.date}, {point.status}); {kind}.{note}"
 
 
-def _marks(named: tuple[tuple[str, Assessment], ...], measured: tuple[MeasuredCurve, ...]) -> list[Point]:
+def _marks(named: tuple[tuple[str, Assessment], ...], measured: tuple[MeasuredCurve, ...]) -> list[_Point]:
     """Return a mark for each measurement; one of two designs is drawn once, filled where either has its server."""
-    points: dict[tuple[object, ...], Point] = {}
+    points: dict[tuple[object, ...], _Point] = {}
     for curve in measured:
         reports = named[curve.design][1].communication
         expected = {
@@ -64,7 +64,7 @@ def _marks(named: tuple[tuple[str, Assessment], ...], measured: tuple[MeasuredCu
             series = f"measured, {curve.library}, {measurement.server}"
             key = (series, measurement.gpus, measurement.case)
             if measurement.same_server or key not in points:
-                points[key] = Point(
+                points[key] = _Point(
                     f"{measurement.gpus:,} GPUs, measured",
                     measurement.gbyte_s,
                     series=series,
@@ -77,7 +77,7 @@ def _marks(named: tuple[tuple[str, Assessment], ...], measured: tuple[MeasuredCu
     return sorted(points.values(), key=lambda point: point.series)
 
 
-def _note(measured: tuple[MeasuredCurve, ...], marks: list[Point]) -> str:
+def _note(measured: tuple[MeasuredCurve, ...], marks: list[_Point]) -> str:
     """Return how to read the chart: what its marks are, and for which curves there are none."""
     note = "Lines: the time that the engine expects at the design's message, not a bound."
     if marks:
@@ -88,7 +88,7 @@ def _note(measured: tuple[MeasuredCurve, ...], marks: list[Point]) -> str:
     return note + (f" The catalogue has no measurement with {listed(empty)}." if empty else "")
 
 
-def scale_chart(named: tuple[tuple[str, Assessment], ...], measured: tuple[MeasuredCurve, ...]) -> Chart | None:
+def _scale_chart(named: tuple[tuple[str, Assessment], ...], measured: tuple[MeasuredCurve, ...]) -> _Chart | None:
     """Return allreduce by scale; None where no design asks for it.
 
     Args:
@@ -99,7 +99,7 @@ def scale_chart(named: tuple[tuple[str, Assessment], ...], measured: tuple[Measu
     if not lines:
         return None
     marks = _marks(named, measured)
-    return Chart(
+    return _Chart(
         title="Allreduce by scale",
         kind="lines",
         unit="algorithm bandwidth, GB/s",

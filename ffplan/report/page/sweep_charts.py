@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from ffplan.report.chart import Chart, Point
+from ffplan.report.chart import _Chart, _Point
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -19,18 +19,18 @@ def _told(point: SweepPoint) -> str:
     return ", ".join(f"{path} {value}" for path, value in point.values.items())
 
 
-def _heat(r: SweepReport) -> Chart | None:
+def _heat(r: SweepReport) -> _Chart | None:
     grid = r.grid
     if grid is None:
         return None
     points = tuple(
-        Point(down, value, series=across)
+        _Point(down, value, series=across)
         for down, row in zip(grid.down_values, grid.values, strict=True)
         for across, value in zip(grid.across_values, row, strict=True)
         if value is not None
     )
     others = len(r.axes) > 2
-    return Chart(
+    return _Chart(
         title=f"{grid.metric} over {grid.down} and {grid.across}",
         kind="heat",
         unit=grid.metric,
@@ -41,7 +41,7 @@ def _heat(r: SweepReport) -> Chart | None:
     )
 
 
-def _front(r: SweepReport) -> Chart | None:
+def _front(r: SweepReport) -> _Chart | None:
     if len(r.directions) < 2 or not r.front:
         return None
     first, second = list(r.directions)[:2]
@@ -49,12 +49,12 @@ def _front(r: SweepReport) -> Chart | None:
     rows = [(OTHERS, point) for point in r.sample if point.number not in front]
     rows += [(FRONT, point) for point in r.front if not point.knee] + [(KNEE, p) for p in r.front if p.knee]
     points = tuple(
-        Point(_told(point), point.metrics[second], series=kind, x=point.metrics[first])
+        _Point(_told(point), point.metrics[second], series=kind, x=point.metrics[first])
         for kind, point in rows
         if first in point.metrics and second in point.metrics
     )
     ways = " and ".join(f"{'least' if way == 'min' else 'most'} {name}" for name, way in r.directions.items())
-    return Chart(
+    return _Chart(
         title="Front",
         kind="scatter",
         unit=second,
@@ -96,7 +96,7 @@ def _parts(r: SweepReport) -> list[tuple[str, Callable[[SweepPoint], float | Non
     return lines
 
 
-def _parallel(r: SweepReport) -> Chart | None:
+def _parallel(r: SweepReport) -> _Chart | None:
     parts = _parts(r)
     front = {point.number for point in r.front}
     rows = [(OTHERS, point) for point in r.sample if point.number not in front]
@@ -104,12 +104,12 @@ def _parallel(r: SweepReport) -> Chart | None:
     if len(parts) < 2:
         return None
     points = tuple(
-        Point(name, value, series=kind, x=float(point.number))
+        _Point(name, value, series=kind, x=float(point.number))
         for kind, point in rows
         for name, place in parts
         if point.metrics and (value := place(point)) is not None
     )
-    return Chart(
+    return _Chart(
         title="Parallel coordinates",
         kind="parallel",
         unit="from the least to the most of each",
@@ -118,7 +118,7 @@ def _parallel(r: SweepReport) -> Chart | None:
     )
 
 
-def sweep_charts(report: SweepReport) -> list[Chart | None]:
+def _sweep_charts(report: SweepReport) -> list[_Chart | None]:
     """Return the charts of a sweep.
 
     Args:

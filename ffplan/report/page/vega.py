@@ -10,7 +10,7 @@ from ffplan.base.errors import UsageError
 from ffplan.base.extras import lacking
 
 if TYPE_CHECKING:
-    from ffplan.report.chart import Chart, Point
+    from ffplan.report.chart import _Chart, _Point
 
 COLOURS = (
     *("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00"),
@@ -61,7 +61,7 @@ _SYMBOL = re.compile(
 )
 
 
-def _row(point: Point) -> dict[str, Any]:
+def _row(point: _Point) -> dict[str, Any]:
     return {
         "label": point.label,
         "value": point.value,
@@ -74,33 +74,33 @@ def _row(point: Point) -> dict[str, Any]:
     }
 
 
-def _labels(chart: Chart) -> list[str]:
+def _labels(chart: _Chart) -> list[str]:
     return list(dict.fromkeys(point.label for point in chart.points))
 
 
-def _series(chart: Chart) -> list[str]:
+def _series(chart: _Chart) -> list[str]:
     return list(dict.fromkeys(point.series for point in chart.points))
 
 
-def _category(chart: Chart) -> dict[str, Any]:
+def _category(chart: _Chart) -> dict[str, Any]:
     return {"field": "label", "type": "nominal", "sort": _labels(chart), "title": None, "axis": {"ticks": False}}
 
 
-def _colour(chart: Chart) -> dict[str, Any]:
+def _colour(chart: _Chart) -> dict[str, Any]:
     names = _series(chart)
     columns = 1 if max(map(len, names), default=0) > LONG else 2
     legend = {"title": None, "columns": columns} if len(names) > 1 and chart.kind != "waterfall" else None
     return {"field": "series", "type": "nominal", "sort": names, "legend": legend, "scale": {"domain": names}}
 
 
-def _value(chart: Chart, field: str = "value", *, zero: bool = True, stack: bool = False) -> dict[str, Any]:
+def _value(chart: _Chart, field: str = "value", *, zero: bool = True, stack: bool = False) -> dict[str, Any]:
     encoding: dict[str, Any] = {"field": field, "type": "quantitative", "title": chart.unit, "scale": {"zero": zero}}
     if max((abs(point.value) for point in chart.points), default=0.0) >= MILLION:
         encoding["axis"] = {"labelExpr": LARGE}
     return {**encoding, "stack": "zero" if stack else None}
 
 
-def _stack(chart: Chart) -> dict[str, Any]:
+def _stack(chart: _Chart) -> dict[str, Any]:
     names = _series(chart)
     order = [{"calculate": f"indexof({names!r}, datum.series)", "as": "order"}]
     return {
@@ -115,7 +115,7 @@ def _stack(chart: Chart) -> dict[str, Any]:
     }
 
 
-def _bars(chart: Chart) -> dict[str, Any]:
+def _bars(chart: _Chart) -> dict[str, Any]:
     several = len(chart.points) > len(_labels(chart))
     shared: dict[str, Any] = {"y": _category(chart)}
     if several:
@@ -132,7 +132,7 @@ def _bars(chart: Chart) -> dict[str, Any]:
     return {"layer": [bars, ranges]}
 
 
-def _lines(chart: Chart) -> dict[str, Any]:
+def _lines(chart: _Chart) -> dict[str, Any]:
     scale = {"type": "log" if chart.log else "linear", "nice": False}
     across = {"field": "x", "type": "quantitative", "title": chart.x_title, "scale": scale}
     lines = {
@@ -148,7 +148,7 @@ def _lines(chart: Chart) -> dict[str, Any]:
     return {"layer": [lines, *_marks(chart, across)], "height": 240}
 
 
-def _marks(chart: Chart, across: dict[str, Any]) -> list[dict[str, Any]]:
+def _marks(chart: _Chart, across: dict[str, Any]) -> list[dict[str, Any]]:
     """Return the marks beside the lines of a chart, with their ranges if any."""
     names = list(dict.fromkeys(point.series for point in chart.points if point.mark))
     if not names:
@@ -178,7 +178,7 @@ def _marks(chart: Chart, across: dict[str, Any]) -> list[dict[str, Any]]:
     return [ranges, *layers]
 
 
-def _tornado(chart: Chart) -> dict[str, Any]:
+def _tornado(chart: _Chart) -> dict[str, Any]:
     base = chart.points[0].value if chart.points else 0.0
     bars = {
         "mark": {"type": "bar", "height": {"band": 0.7}},
@@ -197,7 +197,7 @@ def _tornado(chart: Chart) -> dict[str, Any]:
     return {"layer": [bars, rule]}
 
 
-def _waterfall(chart: Chart) -> dict[str, Any]:
+def _waterfall(chart: _Chart) -> dict[str, Any]:
     """Steps that add up: each begins where the one before ended; the last is their sum."""
     return {
         "mark": {"type": "bar", "height": {"band": 0.7}},
@@ -210,7 +210,7 @@ def _waterfall(chart: Chart) -> dict[str, Any]:
     }
 
 
-def _scatter(chart: Chart) -> dict[str, Any]:
+def _scatter(chart: _Chart) -> dict[str, Any]:
     """Points of several kinds; the last kind lies on top."""
     layers = [
         {
@@ -229,7 +229,7 @@ def _scatter(chart: Chart) -> dict[str, Any]:
     return {"layer": layers, "height": 260}
 
 
-def _heat(chart: Chart) -> dict[str, Any]:
+def _heat(chart: _Chart) -> dict[str, Any]:
     """A cell for every two values: label down, series across, the value as its colour."""
     across, down = _series(chart), _labels(chart)
     fewer = {"labelOverlap": True, "labelAngle": -40}
@@ -249,7 +249,7 @@ def _heat(chart: Chart) -> dict[str, Any]:
     }
 
 
-def _parallel(chart: Chart) -> dict[str, Any]:
+def _parallel(chart: _Chart) -> dict[str, Any]:
     """A line for every number `x`, over upright axes by label; values are parts of each axis."""
     faint = {
         "field": "series",
@@ -290,7 +290,7 @@ KINDS = {
 }
 
 
-def specification(chart: Chart) -> dict[str, Any]:
+def _specification(chart: _Chart) -> dict[str, Any]:
     """Return the Vega-Lite specification of a chart.
 
     Args:
@@ -309,7 +309,7 @@ def specification(chart: Chart) -> dict[str, Any]:
     }
 
 
-def to_svg(chart: Chart) -> str:
+def _to_svg(chart: _Chart) -> str:
     """Return a chart as SVG, with a tooltip on every mark, hidden characters of its texts visible.
 
     Args:
@@ -322,7 +322,7 @@ def to_svg(chart: Chart) -> str:
         import vl_convert
     except ImportError:
         raise UsageError(lacking("ffplan: --format html", "vl-convert", "vl-convert-python")) from None
-    svg = str(vl_convert.vegalite_to_svg(specification(chart)))
+    svg = str(vl_convert.vegalite_to_svg(_specification(chart)))
     return visible(_SYMBOL.sub(_with_tip, _CONTAINER.sub(r"\1", svg)))
 
 

@@ -30,7 +30,7 @@ class Placement:
     """NICs that they use on each [1]."""
 
 
-def nics_near(host: Host, devices: Sequence[int]) -> float:
+def _nics_near(host: Host, devices: Sequence[int]) -> float:
     """Return the NICs that some accelerators of a node send through [1].
 
     Args:
@@ -89,7 +89,7 @@ def placement_of(measured: Measured, host: Host) -> Placement | None:
     if measured.nodes < 2 or not measured.most_ranks or measured.most_ranks == len(host.gpus):
         return None
     devices = measured.devices or tuple(range(0, len(host.gpus), max(1, len(host.gpus) // measured.most_ranks)))
-    return Placement(measured.nodes, nics_near(host, devices[: measured.most_ranks]))
+    return Placement(measured.nodes, _nics_near(host, devices[: measured.most_ranks]))
 
 
 def fills_nodes(measured: Measured, host: Host) -> bool:

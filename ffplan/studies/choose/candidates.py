@@ -205,7 +205,7 @@ def _resolved(text: str, idea: Idea, catalog: Catalog) -> tuple[ResolvedDesign, 
     return resolve(parse_document(text.encode(), f"{idea.name}.yaml"), used), used
 
 
-def draft_from(text: str, idea: Idea, catalog: Catalog) -> Draft | None:
+def _draft_from(text: str, idea: Idea, catalog: Catalog) -> Draft | None:
     """Return the draft of a design; None if its fabric does not hold it."""
     try:
         design, used = _resolved(text, idea, catalog)
@@ -216,7 +216,7 @@ def draft_from(text: str, idea: Idea, catalog: Catalog) -> Draft | None:
     return Draft(text=text, ledger=ledger, cost=bom.total if bom else 0.0)
 
 
-def built_from(text: str, idea: Idea, catalog: Catalog, timed: TimedJob | None = None) -> Built | None:
+def _built_from(text: str, idea: Idea, catalog: Catalog, timed: TimedJob | None = None) -> Built | None:
     """Return a design as built; None if it cannot be.
 
     Args:

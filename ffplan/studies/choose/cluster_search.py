@@ -15,10 +15,10 @@ from ffplan.catalog.models import Model
 from ffplan.catalog.named import part_of
 from ffplan.catalog.store import Catalog
 from ffplan.design.training import PlanFields
-from ffplan.studies.choose.candidates import IDEAS, NO_DRAWS, Draft, Wishes, built_from, draft_from
-from ffplan.studies.choose.first_designs import Builder, fabric_slots
-from ffplan.studies.choose.node_count import Sizes, rounder_size, smallest
-from ffplan.studies.choose.recommend_target import SizedCluster, aim_of
+from ffplan.studies.choose.candidates import IDEAS, NO_DRAWS, Draft, Wishes, _built_from, _draft_from
+from ffplan.studies.choose.first_designs import Builder, _fabric_slots
+from ffplan.studies.choose.node_count import Sizes, _rounder_size, _smallest
+from ffplan.studies.choose.recommend_target import _aim_of, _SizedCluster
 from ffplan.studies.cost.cost import accounted, inputs_for
 from ffplan.studies.cost.request import CostRequest
 from ffplan.studies.train.cluster import cluster_of
@@ -51,7 +51,7 @@ class _Trial:
     """Likely days of the run."""
 
 
-class ClusterSearch:
+class _ClusterSearch:
     """Sizes clusters of one accelerator for a target."""
 
     def __init__(self, target: Target, catalog: Catalog, accelerator: str, step: Callable[[str], None]) -> None:
@@ -85,7 +85,7 @@ class ClusterSearch:
         self.server, self.step = self.builder.server, self.builder.step
         self.each = len(self.server.accelerators)
         self._trials: dict[tuple[str, int], _Trial | None] = {}
-        self._tried: dict[tuple[str, int], SizedCluster | None] = {}
+        self._tried: dict[tuple[str, int], _SizedCluster | None] = {}
         self._first: Draft | None = None
         """The first design at full bandwidth, whose protocol the idea of the other one must not have."""
         self.late = 1.0
@@ -93,7 +93,7 @@ class ClusterSearch:
         self._machine: Cluster | None = None
         """The machine of the last trial."""
 
-    def tried(self, idea: Idea, nodes: int) -> SizedCluster | None:
+    def tried(self, idea: Idea, nodes: int) -> _SizedCluster | None:
         """Return a design with some nodes, and its run; None if it cannot be built or the model cannot run.
 
         Args:
@@ -148,13 +148,13 @@ class ClusterSearch:
         assert run is not None
         return _Trial(draft, parts, timed, float(run.days))
 
-    def _sized(self, idea: Idea, trial: _Trial) -> SizedCluster | None:
+    def _sized(self, idea: Idea, trial: _Trial) -> _SizedCluster | None:
         """Return the design of a size with all of its studies; None if one of them refuses it."""
-        built = built_from(trial.draft.text, idea, self.catalog, trial.timed)
+        built = _built_from(trial.draft.text, idea, self.catalog, trial.timed)
         if built is None:
             return None
         self.late = self._lateness(trial)
-        return SizedCluster(accelerator=self.accelerator, built=built, timed=trial.timed, late=self.late)
+        return _SizedCluster(accelerator=self.accelerator, built=built, timed=trial.timed, late=self.late)
 
     def _lateness(self, trial: _Trial) -> float:
         """Return the days within which a run ends with the chance wanted, over its likely days [1]."""
@@ -165,7 +165,7 @@ class ClusterSearch:
         assert run is not None
         return float(np.quantile(run.days, self.target.chance)) / trial.days
 
-    def smallest(self, idea: Idea, first: int, days: float) -> tuple[SizedCluster | None, SizedCluster | None]:
+    def smallest(self, idea: Idea, first: int, days: float) -> tuple[_SizedCluster | None, _SizedCluster | None]:
         """Return the smallest design that takes no more than some days; else None, and the largest that takes more.
 
         Args:
@@ -173,9 +173,9 @@ class ClusterSearch:
             first: nodes to begin with [1].
         """
         before: int | None = None
-        full: SizedCluster | None = None
+        full: _SizedCluster | None = None
         for _ in range(_ROUNDS):
-            nodes, slow = smallest(self._sizes(idea), first, days)
+            nodes, slow = _smallest(self._sizes(idea), first, days)
             if nodes is None:
                 return None, self.tried(idea, slow) if slow else None
             full = self.tried(idea, nodes)  # its draws say how late a run may be, so the size is sought again
@@ -184,17 +184,17 @@ class ClusterSearch:
             before, first = nodes, nodes
         return (full, None) if full is None or full.days <= days else (None, full)
 
-    def scaled(self, nodes: int) -> SizedCluster | None:
+    def scaled(self, nodes: int) -> _SizedCluster | None:
         """Return a design with about some nodes, whether it is in time or not; None if none can be built or run.
 
         Args:
             nodes: its nodes [1].
         """
         trial = self._trial(IDEAS[0], min(round_up(nodes / self.step) * self.step, _MOST_NODES))
-        built = built_from(trial.draft.text, IDEAS[0], self.catalog, trial.timed) if trial is not None else None
+        built = _built_from(trial.draft.text, IDEAS[0], self.catalog, trial.timed) if trial is not None else None
         if trial is None or built is None:
             return None
-        return SizedCluster(accelerator=self.accelerator, built=built, timed=trial.timed, late=self.late)
+        return _SizedCluster(accelerator=self.accelerator, built=built, timed=trial.timed, late=self.late)
 
     def _sizes(self, idea: Idea) -> Sizes:
         def days(nodes: int) -> float | None:
@@ -203,7 +203,7 @@ class ClusterSearch:
 
         return Sizes(days=days, step=self.step, most=_MOST_NODES)
 
-    def part(self, whole: SizedCluster, days: float) -> tuple[int, float]:
+    def part(self, whole: _SizedCluster, days: float) -> tuple[int, float]:
         """Return the fewest nodes of a design on which a job takes no more than some days [1], and its days.
 
         Args:
@@ -211,7 +211,7 @@ class ClusterSearch:
             days: the days [day].
         """
         taken: dict[int, float | None] = {whole.nodes: whole.days}
-        draft = draft_from(whole.built.text, whole.built.idea, self.catalog)
+        draft = _draft_from(whole.built.text, whole.built.idea, self.catalog)
         assert draft is not None, whole.built.text
 
         def of(nodes: int) -> float | None:
@@ -222,50 +222,52 @@ class ClusterSearch:
             return taken[nodes]
 
         sizes = Sizes(days=of, step=self.step, most=whole.nodes)
-        size, _ = smallest(sizes, whole.nodes * whole.days / days, days)
+        size, _ = _smallest(sizes, whole.nodes * whole.days / days, days)
         nodes = size or whole.nodes
-        nodes = rounder_size(sizes, nodes, days) or nodes
+        nodes = _rounder_size(sizes, nodes, days) or nodes
         return nodes, of(nodes) or whole.days
 
-    def rounder(self, cluster: SizedCluster) -> SizedCluster | None:
+    def rounder(self, cluster: _SizedCluster) -> _SizedCluster | None:
         """Return the smallest round size below a design that is in time too; None without one.
 
         Time falls with size but for sizes that divide badly, which a search by halves may stop at.
         """
-        nodes = rounder_size(self._sizes(cluster.built.idea), cluster.nodes, self.target.days)
+        nodes = _rounder_size(self._sizes(cluster.built.idea), cluster.nodes, self.target.days)
         return self.tried(cluster.built.idea, nodes) if nodes else None
 
-    def _resized(self, idea: Idea, nodes: int, best: float) -> SizedCluster | None:
+    def _resized(self, idea: Idea, nodes: int, best: float) -> _SizedCluster | None:
         """Return the smallest design of an idea where it may come near the best; None if it cannot."""
         trial = self.tried(idea, nodes)
-        if trial is None or aim_of(trial, self.target) * trial.days / self.target.days > best * (1 + self.target.slack):
+        if trial is None or _aim_of(trial, self.target) * trial.days / self.target.days > best * (
+            1 + self.target.slack
+        ):
             return trial if trial is not None and trial.days <= self.target.days else None
         cluster, _ = self.smallest(idea, round_up(nodes * trial.days / self.target.days), self.target.days)
         return cluster
 
-    def variants(self, full: SizedCluster) -> list[SizedCluster]:
+    def variants(self, full: _SizedCluster) -> list[_SizedCluster]:
         """Return other ways to reach the target: fewer NICs while that saves, then leaner fabrics with these NICs.
 
         Args:
             full: the smallest design at full bandwidth with all NICs.
         """
-        found: list[SizedCluster] = []
-        best, nics = full, len(fabric_slots(self.server))
+        found: list[_SizedCluster] = []
+        best, nics = full, len(_fabric_slots(self.server))
         idea = full.built.idea
         while nics > 1:
             nics //= 2
-            fewer = self._resized(with_nics(IDEAS[0], nics), best.nodes, aim_of(best, self.target))
+            fewer = self._resized(with_nics(IDEAS[0], nics), best.nodes, _aim_of(best, self.target))
             if fewer is None:
                 break
             found.append(fewer)
-            if aim_of(fewer, self.target) >= aim_of(best, self.target):
+            if _aim_of(fewer, self.target) >= _aim_of(best, self.target):
                 break
             best, idea = fewer, fewer.built.idea
         for alternative in IDEAS[1:]:
             if best.built.design.spec.fabric.tiers == 1 and not alternative.other:
                 continue  # nothing to make leaner
             way = with_nics(alternative, idea.nics) if idea.nics and not alternative.other else alternative
-            resized = self._resized(way, best.nodes, aim_of(best, self.target))
+            resized = self._resized(way, best.nodes, _aim_of(best, self.target))
             if resized is not None:
                 found.append(resized)
         return found

@@ -171,7 +171,7 @@ def _alike(varied: ResolvedDesign, count: int) -> list[Ints]:
     return [np.flatnonzero(shared == value) for value in np.unique(shared)]
 
 
-def gridded(design: ResolvedDesign) -> bool:
+def _gridded(design: ResolvedDesign) -> bool:
     """Return whether arrays can carry a design: trees without floor plan or other networks, with cables that follow
     from counts."""
     alone = design.spec.fabric.family != "dragonfly" and design.spec.floor is None and not design.networks
@@ -190,7 +190,7 @@ def design_grid(design: ResolvedDesign, axes: dict[str, Any], metrics: Collectio
         UsageError: for a design that `gridded` refuses, or a path that is no number.
         InputError: for a missing price, and for NICs that planes or zones cannot share evenly.
     """
-    if not gridded(design):
+    if not _gridded(design):
         what = "a dragonfly" if design.spec.fabric.family == "dragonfly" else "split ports shared by uneven rails"
         what = "other networks" if design.networks else what
         what = "a floor plan" if design.spec.floor is not None else what
@@ -198,13 +198,13 @@ def design_grid(design: ResolvedDesign, axes: dict[str, Any], metrics: Collectio
     arrays = np.broadcast_arrays(*(np.asarray(value) for value in axes.values())) if axes else [np.zeros(1)]
     shape, count = arrays[0].shape, arrays[0].size
     swept = {path: array.ravel() for path, array in zip(axes, arrays, strict=False)}
-    varied = with_arrays(design, swept)
+    varied = _with_arrays(design, swept)
     reasons = np.zeros(count, np.int64)
     table: dict[str, Floats] = {}
     unpriced: dict[str, None] = {}
     for rows in _alike(varied, count):
         part = (
-            varied if len(rows) == count else with_arrays(design, {path: array[rows] for path, array in swept.items()})
+            varied if len(rows) == count else _with_arrays(design, {path: array[rows] for path, array in swept.items()})
         )
         check_divisible(part)
         columns, why, lacking = _evaluated(part, metrics)
@@ -221,7 +221,7 @@ def design_grid(design: ResolvedDesign, axes: dict[str, Any], metrics: Collectio
     )
 
 
-def with_arrays(design: ResolvedDesign, axes: dict[str, Floats]) -> ResolvedDesign:
+def _with_arrays(design: ResolvedDesign, axes: dict[str, Floats]) -> ResolvedDesign:
     """Return a design with arrays in place of numbers.
 
     Args:
@@ -269,7 +269,7 @@ def _require_possible(figure: Any, path: str, value: Number) -> None:
             raise UsageError(f"`{path}`: {fault}")
 
 
-def with_figure(design: ResolvedDesign, path: str, value: Number) -> ResolvedDesign:
+def _with_figure(design: ResolvedDesign, path: str, value: Number) -> ResolvedDesign:
     """Return a design with another price, or another figure of a part it uses.
 
     Args:

@@ -14,10 +14,10 @@ from ffplan.studies.choose.candidates import (
     Draft,
     Idea,
     Wishes,
-    built_from,
-    draft_from,
+    _built_from,
+    _draft_from,
 )
-from ffplan.studies.choose.node_count import rounder_design
+from ffplan.studies.choose.node_count import _rounder_design
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -80,7 +80,7 @@ def _links(catalog: Catalog, book: PriceBook, rate: float, excluded: tuple[str, 
     return pairs[0], pairs[1]
 
 
-def priced_server(catalog: Catalog, accelerator: str, book: PriceBook, excluded: tuple[str, ...] = ()) -> Server:
+def _priced_server(catalog: Catalog, accelerator: str, book: PriceBook, excluded: tuple[str, ...] = ()) -> Server:
     """Return the server with an accelerator whose price for each is least.
 
     Args:
@@ -115,19 +115,19 @@ def priced_accelerators(
             left_out |= {name: "it is excluded"} if name in allowed else {}
             continue
         try:
-            yield part, priced_server(catalog, name, book, excluded)
+            yield part, _priced_server(catalog, name, book, excluded)
         except NoDesignError as error:
             left_out |= {name: str(error)} if allowed else {}
 
 
-def fabric_slots(server: Server) -> list[NicSlot]:
+def _fabric_slots(server: Server) -> list[NicSlot]:
     """Return the NICs of a server that the compute fabric may join."""
     return [slot for slot in server.nics if slot.network in ("both", "compute")]
 
 
 def _choices(catalog: Catalog, server: Server, book: PriceBook, wishes: Wishes) -> Iterator[_Parts]:
     """Yield switches with links that take the server's NICs, whole or split ports."""
-    slots = fabric_slots(server)
+    slots = _fabric_slots(server)
     nics = [catalog.entry(slot.part).part for slot in slots]
     if not nics or not all(isinstance(nic, Nic) for nic in nics):
         return
@@ -153,7 +153,7 @@ def _choices(catalog: Catalog, server: Server, book: PriceBook, wishes: Wishes) 
 
 def _rails(idea: Idea, server: Server) -> int:
     """Return the NICs of a node that an idea has on the fabric [1]."""
-    return idea.nics or len(fabric_slots(server))
+    return idea.nics or len(_fabric_slots(server))
 
 
 def _tiers(idea: Idea, parts: _Parts, nodes: int) -> tuple[int, ...]:
@@ -248,7 +248,7 @@ class Builder:
         book = catalog.entry(wishes.book).part
         assert isinstance(book, PriceBook)
         self.wishes, self.catalog, self.prefix, self.currency = wishes, catalog, prefix, book.currency
-        self.server = priced_server(catalog, wishes.accelerator, book, wishes.excluded)
+        self.server = _priced_server(catalog, wishes.accelerator, book, wishes.excluded)
         self.choices = tuple(_choices(catalog, self.server, book, wishes))
         self._cheapest: dict[str, _Parts] = {}
         """Switch and links of the last cheapest draft, by the name of its idea."""
@@ -282,7 +282,7 @@ class Builder:
         """Return an idea with some nodes on a switch, in the fewest tiers; None if it cannot be built."""
         site = _Site(wishes=self.wishes, name=f"{self.prefix}-{idea.name}", currency=self.currency)
         made = (
-            draft_from(_text(idea, parts, nodes, tiers, site), idea, self.catalog)
+            _draft_from(_text(idea, parts, nodes, tiers, site), idea, self.catalog)
             for tiers in _tiers(idea, parts, nodes)
         )
         return next((draft for draft in made if draft is not None), None)  # more tiers cost more
@@ -305,7 +305,7 @@ class Builder:
             nodes: its nodes [1].
             first: the design whose protocol an idea of the other one must not have.
         """
-        candidates = (built_from(draft.text, idea, self.catalog) for draft in self.drafts(idea, nodes, first))
+        candidates = (_built_from(draft.text, idea, self.catalog) for draft in self.drafts(idea, nodes, first))
         return next((built for built in candidates if built is not None), None)
 
     def largest(self, idea: Idea, first: Built | None = None, most: int = MOST_NODES) -> Built | None:
@@ -319,7 +319,7 @@ class Builder:
         guess, trials = (high + 1) // 2, 0
         while low < high:
             drafts = self.drafts(idea, guess * self.step, first)
-            fits = bool(drafts) and not why_not(drafts[0], self.wishes)
+            fits = bool(drafts) and not _why_not(drafts[0], self.wishes)
             low, high = (guess, high) if fits else (low, guess - 1)
             trials += 1
             if drafts and trials < _MOST_GUESSES:
@@ -336,7 +336,7 @@ def _used(draft: Draft, wishes: Wishes) -> float:
     return max([*parts, _LEAST_USED])
 
 
-def why_not(built: Draft | Built, wishes: Wishes) -> str:
+def _why_not(built: Draft | Built, wishes: Wishes) -> str:
     """Name the wishes that a design does not meet; empty if it meets all.
 
     Args:
@@ -403,11 +403,11 @@ def first_designs(wishes: Wishes, catalog: Catalog, prefix: str) -> tuple[list[B
             built = builder.largest(idea, first)
             why = "not even the smallest cluster fits" if built is None else ""
             if built is not None and wishes.model is not None:
-                built, reason = rounder_design(built, build, step, catalog)
+                built, reason = _rounder_design(built, build, step, catalog)
                 rounded |= {built.assessment.design.name: reason} if reason else {}
         else:
             built = build(-(-wishes.gpus // (len(builder.server.accelerators) * step)) * step)
-            why = "no switch and cable of the price book hold it" if built is None else why_not(built, wishes)
+            why = "no switch and cable of the price book hold it" if built is None else _why_not(built, wishes)
         if built is not None and first is not None and not why:
             why = _surplus(built, first)
         if built is None or why:

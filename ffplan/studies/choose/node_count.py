@@ -34,7 +34,7 @@ class Sizes:
     """Most nodes [1]."""
 
 
-def smallest(sizes: Sizes, first: float, days: float) -> tuple[int | None, int | None]:
+def _smallest(sizes: Sizes, first: float, days: float) -> tuple[int | None, int | None]:
     """Return the smallest size found that takes no more than some days, and the largest tried that takes more [1].
 
     Args:
@@ -64,7 +64,7 @@ def smallest(sizes: Sizes, first: float, days: float) -> tuple[int | None, int |
     return fitting, slow
 
 
-def rounder_size(sizes: Sizes, size: int, days: float) -> int | None:
+def _rounder_size(sizes: Sizes, size: int, days: float) -> int | None:
     """Return the smallest round size below a given one that is in time too [1]; None without one.
 
     A search by halves may stop at a size that divides badly.
@@ -123,7 +123,7 @@ def _tokens_s(built: _Sized, catalog: Catalog) -> float | None:
         return None
 
 
-def rounder_design(
+def _rounder_design(
     most: _AnySized, build: Callable[[int], _AnySized | None], step: int, catalog: Catalog
 ) -> tuple[_AnySized, str]:
     """Return a design of a rounder number of nodes where the model trains as fast on it, and words for that.

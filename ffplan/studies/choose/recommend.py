@@ -13,19 +13,19 @@ from ffplan.base.interrupts import heard
 from ffplan.base.record import record
 from ffplan.catalog.prices import PriceBook
 from ffplan.inputs.quantities import MOST_YEARS
-from ffplan.studies.choose.candidates import IDEAS, built_from
-from ffplan.studies.choose.cluster_search import ClusterSearch
+from ffplan.studies.choose.candidates import IDEAS, _built_from
+from ffplan.studies.choose.cluster_search import _ClusterSearch
 from ffplan.studies.choose.first_designs import priced_accelerators
 from ffplan.studies.choose.recommend_target import (
     WORTH,
-    Grown,
-    KeptLimit,
-    SizedCluster,
     Stage,
     Target,
-    aim_of,
+    _aim_of,
+    _Grown,
+    _KeptLimit,
+    _SizedCluster,
+    _trusted,
     broken,
-    trusted,
 )
 from ffplan.training.accelerator_rates import UncalibratedError
 
@@ -61,9 +61,9 @@ def stages_of(days: float, later: Sequence[tuple[float, float]], who: str) -> tu
     return tuple(stages) if later else (), stages[-1].days
 
 
-def _sized(cluster: SizedCluster, search: ClusterSearch, target: Target) -> list[Grown]:
+def _sized(cluster: _SizedCluster, search: _ClusterSearch, target: Target) -> list[_Grown]:
     """Return the cluster after each purchase; it never shrinks."""
-    sizes: list[Grown] = []
+    sizes: list[_Grown] = []
     for stage in target.stages:
         nodes, days = cluster.nodes, cluster.days
         if stage is not target.stages[-1]:
@@ -72,12 +72,12 @@ def _sized(cluster: SizedCluster, search: ClusterSearch, target: Target) -> list
             nodes, days = sizes[-1].nodes, sizes[-1].days
         alone = search.draft(cluster.built.idea, nodes)
         sizes.append(
-            Grown(stage=stage, nodes=nodes, days=days, alone=alone.cost if alone is not None else cluster.bill)
+            _Grown(stage=stage, nodes=nodes, days=days, alone=alone.cost if alone is not None else cluster.bill)
         )
     return sizes
 
 
-def _grown(cluster: SizedCluster, search: ClusterSearch, target: Target, catalog: Catalog) -> SizedCluster:
+def _grown(cluster: _SizedCluster, search: _ClusterSearch, target: Target, catalog: Catalog) -> _SizedCluster:
     """Return a design whose file says what is bought when.
 
     The fabric is the last purchase's: nodes, leaf switches and their links come with each, the switches above
@@ -98,7 +98,7 @@ def _grown(cluster: SizedCluster, search: ClusterSearch, target: Target, catalog
         for number, now in enumerate(bought, start=1)
     ]
     text = "\n".join((cluster.built.text, "phases:", *rows, ""))
-    built = built_from(text, cluster.built.idea, catalog, cluster.timed)
+    built = _built_from(text, cluster.built.idea, catalog, cluster.timed)
     assert built is not None, cluster.built.text
     return replace(cluster, built=built, growth=tuple(growth))
 
@@ -116,27 +116,27 @@ _RESOLVED = 2
 
 
 @record
-class LooserLimit:
+class _LooserLimit:
     """The price of a limit: the best design with the limit looser."""
 
-    limit: KeptLimit
-    best: SizedCluster | None
+    limit: _KeptLimit
+    best: _SizedCluster | None
     """None if nothing meets the target even so."""
 
 
 @record
-class Recommendation:
+class _Recommendation:
     """What a search found."""
 
-    meet: list[SizedCluster]
+    meet: list[_SizedCluster]
     """Designs that meet the target within the limits, the best first."""
-    unmeasured: list[SizedCluster]
+    unmeasured: list[_SizedCluster]
     """Designs that meet it on paper: without a measured run, or with prices that are mostly recalled."""
-    miss: list[SizedCluster]
+    miss: list[_SizedCluster]
     """Designs that break a limit, or that are as large as can be and too slow."""
     left_out: dict[str, str]
     """Accelerators that were not sized, with the reason."""
-    looser: list[LooserLimit]
+    looser: list[_LooserLimit]
     """Each limit, looser by a tenth; none of a search that was stopped."""
     stopped: bool = False
     """Whether it was interrupted once it had sized something."""
@@ -158,18 +158,18 @@ def _candidates(target: Target, catalog: Catalog, left_out: dict[str, str]) -> I
         yield name, peak_flops
 
 
-def _order(target: Target) -> Callable[[SizedCluster], tuple[float, str, str]]:
-    return lambda cluster: (aim_of(cluster, target), cluster.accelerator, cluster.built.assessment.design.name)
+def _order(target: Target) -> Callable[[_SizedCluster], tuple[float, str, str]]:
+    return lambda cluster: (_aim_of(cluster, target), cluster.accelerator, cluster.built.assessment.design.name)
 
 
 @record
 class _Begun:
     """An accelerator of which one size was tried."""
 
-    search: ClusterSearch
+    search: _ClusterSearch
     nodes: int
     """About the nodes that it may need [1]."""
-    trial: SizedCluster | None
+    trial: _SizedCluster | None
     """The size; None if the model cannot run on it."""
 
 
@@ -178,23 +178,23 @@ class _Pool:
 
     def __init__(self, target: Target, catalog: Catalog, tell: Callable[[str], None]) -> None:
         self.target, self.catalog, self.tell = target, catalog, tell
-        self.found: list[SizedCluster] = []
+        self.found: list[_SizedCluster] = []
         self.left_out: dict[str, str] = {}
         self.begun: dict[str, _Begun] = {}
-        self.searches: dict[str, ClusterSearch] = {}
+        self.searches: dict[str, _ClusterSearch] = {}
         self.flops_token = 0.0
         self.late = 1.0
         """Days at the chance wanted over likely ones, of the accelerator sized last [1]."""
 
-    def best(self, target: Target) -> list[SizedCluster]:
+    def best(self, target: Target) -> list[_SizedCluster]:
         """Return the trusted clusters that meet a target, the best first."""
-        meet = (cluster for cluster in self.found if trusted(cluster, target) and not broken(cluster, target))
+        meet = (cluster for cluster in self.found if _trusted(cluster, target) and not broken(cluster, target))
         return sorted(meet, key=_order(target))
 
-    def unmeasured(self) -> list[SizedCluster]:
+    def unmeasured(self) -> list[_SizedCluster]:
         """Return the clusters that meet the target on paper alone, the best first."""
         target = self.target
-        meet = (cluster for cluster in self.found if not trusted(cluster, target) and not broken(cluster, target))
+        meet = (cluster for cluster in self.found if not _trusted(cluster, target) and not broken(cluster, target))
         return sorted(meet, key=_order(target))
 
     def try_one(self, name: str, peak: float) -> None:
@@ -204,7 +204,7 @@ class _Pool:
             peak: its dense peak [FLOP/s].
         """
         target = self.target
-        search = ClusterSearch(target, self.catalog, name, self.tell)
+        search = _ClusterSearch(target, self.catalog, name, self.tell)
         second = target.tokens / (target.days * 86_400)
         least = self.flops_token * second / peak / search.each
         if self._hopeless(least, search):
@@ -232,11 +232,11 @@ class _Pool:
                 self._size(name, now)
             del self.begun[name]
 
-    def _expected(self, trial: SizedCluster | None) -> float:
+    def _expected(self, trial: _SizedCluster | None) -> float:
         """Return the aim of a size once it takes the days wanted, which it has in nearly inverse proportion."""
         if trial is None:
             return inf
-        return aim_of(trial, self.target) * (trial.days / self.target.days if self.target.aim != "token" else 1.0)
+        return _aim_of(trial, self.target) * (trial.days / self.target.days if self.target.aim != "token" else 1.0)
 
     def _size(self, name: str, now: _Begun) -> None:
         """Size clusters of an accelerator."""
@@ -252,11 +252,11 @@ class _Pool:
         else:
             self.left_out[name] = f"`{target.model}` cannot run on it, or no switch and link hold it"
 
-    def _dear(self, trial: SizedCluster) -> bool:
+    def _dear(self, trial: _SizedCluster) -> bool:
         """Return whether an accelerator lies above the best ones by more than sizing may change."""
         target = self.target
-        rivals = [item for item in self.found if trusted(item, target) == trusted(trial, target)]
-        aims = sorted(aim_of(item, target) for item in rivals if not broken(item, target))
+        rivals = [item for item in self.found if _trusted(item, target) == _trusted(trial, target)]
+        aims = sorted(_aim_of(item, target) for item in rivals if not broken(item, target))
         return len(aims) >= _RIVALS and self._expected(trial) > aims[_RIVALS - 1] * _NEAR
 
     def lean(self) -> None:
@@ -264,9 +264,9 @@ class _Pool:
         fulls = sorted(self.found, key=lambda cluster: (cluster.days > self.target.days, *_order(self.target)(cluster)))
         fulls = [full for full in fulls if full.accelerator in self.searches]
         for full in fulls:
-            rivals = [item for item in self.found if trusted(item, self.target) == trusted(full, self.target)]
-            best = min((aim_of(item, self.target) for item in rivals if item.days <= self.target.days), default=0.0)
-            if aim_of(full, self.target) <= best * (1 + WORTH):
+            rivals = [item for item in self.found if _trusted(item, self.target) == _trusted(full, self.target)]
+            best = min((_aim_of(item, self.target) for item in rivals if item.days <= self.target.days), default=0.0)
+            if _aim_of(full, self.target) <= best * (1 + WORTH):
                 search = self.searches[full.accelerator]
                 rounder = search.rounder(full)
                 self.found += [rounder] if rounder is not None else []
@@ -280,27 +280,29 @@ class _Pool:
         early = sorted((cluster for cluster in self.found if cluster.days <= target.days), key=_order(target))
         best = self.best(target) or early
         first = {cluster.accelerator: cluster for cluster in reversed(early)}
-        near = [cluster for cluster in early if aim_of(cluster, target) <= aim_of(best[0], target) * (1 + target.slack)]
+        near = [
+            cluster for cluster in early if _aim_of(cluster, target) <= _aim_of(best[0], target) * (1 + target.slack)
+        ]
         apart = [cluster for cluster in first.values() if not any(cluster is neighbour for neighbour in near)]
         grown = [
             _grown(cluster, self.searches[cluster.accelerator], target, self.catalog) for cluster in (*near, *apart)
         ]
         self.found = [cluster for cluster in self.found if cluster.days > target.days] + grown
 
-    def _hopeless(self, least: float, search: ClusterSearch) -> bool:
+    def _hopeless(self, least: float, search: _ClusterSearch) -> bool:
         """Return whether the servers alone, at their whole peak, would cost more than the best purchase so far."""
         book = self.catalog.entry(self.target.book).part
         assert isinstance(book, PriceBook)
         trials = [now.trial for now in self.begun.values() if now.trial is not None]
-        best = min((self._expected(trial) for trial in trials if trusted(trial, self.target)), default=inf)
+        best = min((self._expected(trial) for trial in trials if _trusted(trial, self.target)), default=inf)
         return self.target.aim == "capex" and least * book.items[search.server.id].value > best * _NEAR
 
-    def looser(self, limit: KeptLimit) -> LooserLimit:
+    def looser(self, limit: _KeptLimit) -> _LooserLimit:
         """Return the best design where a limit is looser; for more time, the best accelerators are sized again."""
         target = self.target.with_limit(limit.name, limit.loosened(LOOSER))
         if limit.name != "days":
             best = self.best(target)
-            return LooserLimit(limit, best[0] if best else None)
+            return _LooserLimit(limit, best[0] if best else None)
         again = list(self.best(target)[:1])
         for first in self._leaders(target):
             nodes = round_up(first.nodes / LOOSER)
@@ -308,18 +310,18 @@ class _Pool:
             if smaller is not None and target.stages:
                 smaller = _grown(smaller, self.searches[first.accelerator], target, self.catalog)
             again += [smaller] if smaller is not None and not broken(smaller, target) else []
-        return LooserLimit(limit, min(again, key=_order(target)) if again else None)
+        return _LooserLimit(limit, min(again, key=_order(target)) if again else None)
 
-    def _leaders(self, target: Target) -> list[SizedCluster]:
+    def _leaders(self, target: Target) -> list[_SizedCluster]:
         """Return the best designs of the accelerators to size again, one of each."""
-        leaders: dict[str, SizedCluster] = {}
+        leaders: dict[str, _SizedCluster] = {}
         for cluster in sorted(self.found, key=_order(target)):
-            if cluster.accelerator in self.searches and trusted(cluster, target):
+            if cluster.accelerator in self.searches and _trusted(cluster, target):
                 leaders.setdefault(cluster.accelerator, cluster)
         return list(leaders.values())[:_RESOLVED]
 
 
-def recommend(target: Target, catalog: Catalog, tell: Callable[[str], None]) -> Recommendation:
+def recommend(target: Target, catalog: Catalog, tell: Callable[[str], None]) -> _Recommendation:
     """Return the best purchases that meet a target, what comes near, and what each limit costs.
 
     One size of each accelerator shows how near to the best it may come. In that order a small cluster at full bandwidth
@@ -353,7 +355,7 @@ def recommend(target: Target, catalog: Catalog, tell: Callable[[str], None]) -> 
         stopped = True
         pool.left_out |= dict.fromkeys((*waiting, *pool.begun), "the search was stopped before it was sized")
     pool.grow()
-    return Recommendation(
+    return _Recommendation(
         meet=pool.best(target),
         unmeasured=pool.unmeasured(),
         miss=[cluster for cluster in pool.found if broken(cluster, target)],

@@ -44,7 +44,7 @@ BOUNDS: dict[str, str | None] = {
 
 
 @record
-class KeptLimit:
+class _KeptLimit:
     """A limit that a design must keep."""
 
     name: str
@@ -79,7 +79,7 @@ class Stage:
 
 
 @record
-class Grown:
+class _Grown:
     """What stands after a purchase of a cluster that grows."""
 
     stage: Stage
@@ -132,10 +132,10 @@ class Target:
     """Chance to be in time that clusters are sized for [1]; a sustained rate is that of likely figures."""
 
     @property
-    def limits(self) -> tuple[KeptLimit, ...]:
+    def limits(self) -> tuple[_KeptLimit, ...]:
         """The limits that are given, days first."""
         given = ((name, getattr(self, "watts" if name == "power" else name)) for name in BOUNDS)
-        return tuple(KeptLimit(name, most) for name, most in given if most is not None)
+        return tuple(_KeptLimit(name, most) for name, most in given if most is not None)
 
     def with_limit(self, name: str, most: float) -> Target:
         """Return the target with another limit.
@@ -148,13 +148,13 @@ class Target:
 
 
 @record
-class SizedCluster:
+class _SizedCluster:
     """A design that was tried, with its run."""
 
     accelerator: str
     built: Built
     timed: TimedJob
-    growth: tuple[Grown, ...] = ()
+    growth: tuple[_Grown, ...] = ()
     """What stands after each purchase; empty if all is bought at once."""
     late: float = 1.0
     """Days at the chance that was asked for, over the likely ones [1]."""
@@ -211,7 +211,7 @@ class SizedCluster:
         return self.built.assessment.nodes["compute"]
 
 
-def _floor(cluster: SizedCluster) -> float:
+def _floor(cluster: _SizedCluster) -> float:
     """Return the floor of the racks [m2].
 
     Raises:
@@ -223,7 +223,7 @@ def _floor(cluster: SizedCluster) -> float:
     return area
 
 
-AIMS: dict[str, Callable[[SizedCluster], float]] = {
+AIMS: dict[str, Callable[[_SizedCluster], float]] = {
     "capex": lambda item: item.capex,
     "tco": lambda item: item.tco,
     "token": lambda item: item.token_cost,
@@ -231,7 +231,7 @@ AIMS: dict[str, Callable[[SizedCluster], float]] = {
     "accelerators": lambda item: float(item.built.assessment.accelerators),
 }
 """What may be made least: purchase, cost over the life, cost of a token, peak power, or accelerators."""
-_HELD: dict[str, Callable[[SizedCluster], float]] = {
+_HELD: dict[str, Callable[[_SizedCluster], float]] = {
     "days": lambda item: item.days,
     "capex": AIMS["capex"],
     "tco": AIMS["tco"],
@@ -241,18 +241,18 @@ _HELD: dict[str, Callable[[SizedCluster], float]] = {
 }
 
 
-def trusted(candidate: SizedCluster, target: Target) -> bool:
+def _trusted(candidate: _SizedCluster, target: Target) -> bool:
     """Return whether a design may win: its speed was measured, and most of its price was seen, or it was asked for."""
     measured = candidate.timed.report.estimated_from is None and candidate.recalled_share <= MOST_RECALLED
     return measured or bool(target.allowed)
 
 
-def aim_of(candidate: SizedCluster, target: Target) -> float:
+def _aim_of(candidate: _SizedCluster, target: Target) -> float:
     """Return the figure of a design that is to be least, in the unit of the aim."""
     return AIMS[target.aim](candidate)
 
 
-def broken(candidate: SizedCluster, target: Target) -> dict[str, float]:
+def broken(candidate: _SizedCluster, target: Target) -> dict[str, float]:
     """Return the limits that a design breaks, by name, each with its figure over the limit [1].
 
     Args:

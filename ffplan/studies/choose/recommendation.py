@@ -14,7 +14,7 @@ from ffplan.cost.draws import sample
 from ffplan.results import recommendation as out
 from ffplan.results.design import SCHEMA_VERSION, ToolInfo
 from ffplan.studies.choose.recommend import LOOSER
-from ffplan.studies.choose.recommend_target import BOUNDS, aim_of, broken
+from ffplan.studies.choose.recommend_target import BOUNDS, _aim_of, broken
 from ffplan.studies.cost.cost import evaluate, inputs_for, ledger_for, whole_life
 from ffplan.studies.cost.request import CostRequest
 
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
 
     from ffplan.catalog.ownership import Effort
     from ffplan.catalog.store import Catalog
-    from ffplan.studies.choose.recommend import LooserLimit, Recommendation
-    from ffplan.studies.choose.recommend_target import SizedCluster, Target
+    from ffplan.studies.choose.recommend import _LooserLimit, _Recommendation
+    from ffplan.studies.choose.recommend_target import Target, _SizedCluster
 
 _WEIGHTS = (8, 4, 2, 1, 1)
 """How much a difference counts: accelerator, protocol, NICs, kind of fabric, switch [1]."""
 
 
-def _features(cluster: SizedCluster) -> tuple[tuple[object, str], ...]:
+def _features(cluster: _SizedCluster) -> tuple[tuple[object, str], ...]:
     """Return the features that tell a design from others, with words."""
     design = cluster.built.design
     spec, nics = design.spec.fabric, len(design.compute.fabric_nics)
@@ -47,19 +47,19 @@ def _features(cluster: SizedCluster) -> tuple[tuple[object, str], ...]:
     )
 
 
-def distance(first: SizedCluster, two: SizedCluster) -> int:
+def distance(first: _SizedCluster, two: _SizedCluster) -> int:
     """Return how much two designs differ, each feature by its weight [1]."""
     pairs = zip(_features(first), _features(two), _WEIGHTS, strict=True)
     return sum(weight for (mine, _), (theirs, _), weight in pairs if mine != theirs)
 
 
-def differs(cluster: SizedCluster, best: SizedCluster) -> str:
+def _differs(cluster: _SizedCluster, best: _SizedCluster) -> str:
     """Name the features in which a design differs from the best; empty for the best itself."""
     pairs = zip(_features(cluster), _features(best), strict=True)
     return listed([feature for (mine, feature), (theirs, _) in pairs if mine != theirs])
 
 
-def kept(result: Recommendation, target: Target, most: int) -> list[SizedCluster]:
+def kept(result: _Recommendation, target: Target, most: int) -> list[_SizedCluster]:
     """Return the designs that are reported, the best first.
 
     After the best come those within the slack, up to half of the number wanted, each the one that differs most from all
@@ -73,8 +73,8 @@ def kept(result: Recommendation, target: Target, most: int) -> list[SizedCluster
     chosen = result.meet[:1]
     if not chosen:
         return []
-    bound = aim_of(chosen[0], target) * (1 + target.slack)
-    near = [candidate for candidate in result.meet[1:] if aim_of(candidate, target) <= bound]
+    bound = _aim_of(chosen[0], target) * (1 + target.slack)
+    near = [candidate for candidate in result.meet[1:] if _aim_of(candidate, target) <= bound]
     _add_apart(chosen, near, (most + 1) // 2)
     for cluster in result.meet:
         if len(chosen) < most and cluster.accelerator not in {neighbour.accelerator for neighbour in chosen}:
@@ -85,7 +85,7 @@ def kept(result: Recommendation, target: Target, most: int) -> list[SizedCluster
     return [candidate for candidate in result.meet if any(candidate is neighbour for neighbour in chosen)]
 
 
-def _add_apart(chosen: list[SizedCluster], near: list[SizedCluster], most: int) -> None:
+def _add_apart(chosen: list[_SizedCluster], near: list[_SizedCluster], most: int) -> None:
     """Add to the designs that are chosen, up to a number, each time the one that differs most from all of them."""
     while near and len(chosen) < most:
         apart = [min(distance(cluster, neighbour) for neighbour in chosen) for cluster in near]
@@ -114,7 +114,7 @@ class _Chances:
     """Ninetieth percentile."""
 
 
-def _drawn(candidate: SizedCluster, target: Target, catalog: Catalog, draws: int) -> tuple[Any, Any]:
+def _drawn(candidate: _SizedCluster, target: Target, catalog: Catalog, draws: int) -> tuple[Any, Any]:
     """Return days and aim of a design over the draws, shape (draws,) each; an accelerator's designs share errors."""
     request, parts = CostRequest(draws=draws), catalog.fresh()
     ledger = ledger_for(candidate.built.design, parts, request)
@@ -135,8 +135,8 @@ def _drawn(candidate: SizedCluster, target: Target, catalog: Catalog, draws: int
     return np.broadcast_to(run.days, draws), np.broadcast_to(aims[target.aim], draws)
 
 
-def chances(
-    candidates: Sequence[SizedCluster], target: Target, catalog: Catalog, draws: int = _DRAWS
+def _chances(
+    candidates: Sequence[_SizedCluster], target: Target, catalog: Catalog, draws: int = _DRAWS
 ) -> list[_Chances]:
     """Return how often each design is the best, and in time, over draws that all of them share.
 
@@ -165,7 +165,7 @@ def chances(
     return [_Chances(best, in_time, p10, p90) for best, in_time, p10, p90 in columns]
 
 
-def _plan(candidate: SizedCluster) -> str:
+def _plan(candidate: _SizedCluster) -> str:
     """Return the parallel plan of a run in words."""
     assert candidate.study.run is not None
     plan = candidate.study.run.plan
@@ -174,7 +174,7 @@ def _plan(candidate: SizedCluster) -> str:
     return listed([*parts, f"ZeRO {plan.zero}"] if plan.zero else parts) or "one accelerator"
 
 
-def purchases(candidate: SizedCluster) -> tuple[out.RecommendedPurchase, ...]:
+def purchases(candidate: _SizedCluster) -> tuple[out.RecommendedPurchase, ...]:
     """Return the purchases by date; empty if all is bought at once."""
     rows, before, phases = [], 0, list(candidate.study.phases)
     per_node = candidate.built.assessment.accelerators // candidate.nodes
@@ -199,7 +199,7 @@ def purchases(candidate: SizedCluster) -> tuple[out.RecommendedPurchase, ...]:
 
 
 def _row(
-    candidate: SizedCluster, target: Target, best: SizedCluster | None, chance: _Chances, file: str | None
+    candidate: _SizedCluster, target: Target, best: _SizedCluster | None, chance: _Chances, file: str | None
 ) -> out.RecommendedDesign:
     """Return a candidate as a row.
 
@@ -226,7 +226,7 @@ def _row(
         nics=len(built.design.compute.fabric_nics),
         racks=study.power.racks,
         floor_m2=study.power.floor_m2,
-        differs=differs(candidate, best) if best is not None else "",
+        differs=_differs(candidate, best) if best is not None else "",
         days=candidate.likely_days,
         days_at_chance=candidate.days,
         days_p10=chance.days_p10,
@@ -261,24 +261,24 @@ _MOST_ON_PAPER = 3
 """Designs on paper that are reported [1]."""
 
 
-def _first_of_each(candidates: Sequence[SizedCluster]) -> list[SizedCluster]:
+def _first_of_each(candidates: Sequence[_SizedCluster]) -> list[_SizedCluster]:
     """Return the first design of each accelerator."""
-    first: dict[str, SizedCluster] = {}
+    first: dict[str, _SizedCluster] = {}
     for candidate in candidates:
         first.setdefault(candidate.accelerator, candidate)
     return list(first.values())
 
 
-def _near(result: Recommendation, target: Target) -> list[SizedCluster]:
+def _near(result: _Recommendation, target: Target) -> list[_SizedCluster]:
     """Return the designs that break a limit, by how far they break it, one of each accelerator."""
     miss = sorted(result.miss, key=lambda item: (max(broken(item, target).values()), item.accelerator))
     return _first_of_each(miss)
 
 
-def _limit(limit: LooserLimit, target: Target, best: SizedCluster | None) -> out.LimitPrice:
+def _limit(limit: _LooserLimit, target: Target, best: _SizedCluster | None) -> out.LimitPrice:
     """Return the price of a limit."""
-    aim = aim_of(limit.best, target) if limit.best else None
-    saving = max(1 - aim / aim_of(best, target), 0.0) if best and aim is not None else None
+    aim = _aim_of(limit.best, target) if limit.best else None
+    saving = max(1 - aim / _aim_of(best, target), 0.0) if best and aim is not None else None
     return out.LimitPrice(
         limit=limit.limit.name,
         address=BOUNDS[limit.limit.name],
@@ -291,7 +291,7 @@ def _limit(limit: LooserLimit, target: Target, best: SizedCluster | None) -> out
     )
 
 
-def _floor_words(target: Target, designs: list[SizedCluster]) -> tuple[str, ...]:
+def _floor_words(target: Target, designs: list[_SizedCluster]) -> tuple[str, ...]:
     """State the floor of a rack behind a limit of floor; empty without such a limit."""
     if target.floor is None or not designs or (area := designs[0].study.power.rack_area_m2) is None:
         return ()
@@ -307,11 +307,11 @@ def _floor_words(target: Target, designs: list[SizedCluster]) -> tuple[str, ...]
 
 
 def recommendation(
-    result: Recommendation,
+    result: _Recommendation,
     target: Target,
     catalog: Catalog,
     currency: str,
-    chosen: list[SizedCluster],
+    chosen: list[_SizedCluster],
     files: list[str | None],
 ) -> out.RecommendReport:
     """Return the report.
@@ -326,7 +326,7 @@ def recommendation(
         "A cluster that grows is sized for its last purchase. Each one before holds the fewest nodes on which the run "
         "is in time then; switches above the leaves come with the first, and prices stay as they are.",
     )
-    shares, near = chances(chosen, target, catalog), _near(result, target)
+    shares, near = _chances(chosen, target, catalog), _near(result, target)
     paper = _first_of_each(result.unmeasured)[:_MOST_ON_PAPER]
     limits = [_limit(cluster, target, best) for cluster in result.looser]
     rows = zip(chosen, shares, files, strict=True)
@@ -347,11 +347,11 @@ def recommendation(
         designs=tuple(_row(cluster, target, best, chance, file) for cluster, chance, file in rows),
         unmeasured=tuple(
             _row(cluster, target, cluster, chance, None)
-            for cluster, chance in zip(paper, chances(paper, target, catalog), strict=True)
+            for cluster, chance in zip(paper, _chances(paper, target, catalog), strict=True)
         ),
         near=tuple(
             _row(cluster, target, None, chance, None)
-            for cluster, chance in zip(near, chances(near, target, catalog), strict=True)
+            for cluster, chance in zip(near, _chances(near, target, catalog), strict=True)
         ),
         left_out=tuple(out.UnsizedAccelerator(name, reason) for name, reason in sorted(result.left_out.items())),
         limits=tuple(sorted(limits, key=lambda row: (-(row.saving or 0.0), row.name is None, row.limit))),

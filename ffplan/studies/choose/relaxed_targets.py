@@ -10,7 +10,7 @@ from ffplan.base.formatting import amount, kilowatts, listed
 from ffplan.catalog.prices import PriceBook
 from ffplan.results.first_designs import NearWishes, UnmetWishes, WishedDesign
 from ffplan.studies.choose.candidates import MOST_DESIGNS, POWERS
-from ffplan.studies.choose.first_designs import Builder, first_designs, why_not
+from ffplan.studies.choose.first_designs import Builder, _why_not, first_designs
 
 if TYPE_CHECKING:
     from ffplan.catalog.store import Catalog
@@ -128,7 +128,7 @@ class RelaxedSearch:
             facility_peak_kw=power.facility_peak_kw,
             it_training_kw=power.it_training_kw,
             facility_kw=power.facility_kw,
-            unmet=why_not(built, self.wishes),
+            unmet=_why_not(built, self.wishes),
         )
 
     def _raised(self) -> list[NearWishes]:

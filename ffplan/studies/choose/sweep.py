@@ -21,15 +21,15 @@ from ffplan.figures.address import address_of, path_of
 from ffplan.inputs.changes import NoPlaceError, put, steps
 from ffplan.inputs.document import parse_document
 from ffplan.inputs.suggest import did_you_mean, nearest
-from ffplan.studies.choose.design_grid import design_grid, gridded, with_figure
-from ffplan.studies.choose.sweep_axes import Points, column_of, studied
+from ffplan.studies.choose.design_grid import _gridded, _with_figure, design_grid
+from ffplan.studies.choose.sweep_axes import Points, _column_of, _studied
 from ffplan.training.constraints import RefusedError
 
 if TYPE_CHECKING:
     from ffplan.base.array_math import Ints
     from ffplan.design.resolved import ResolvedDesign
     from ffplan.inputs.document import Document
-    from ffplan.studies.choose.sweep_axes import SweptAxis
+    from ffplan.studies.choose.sweep_axes import _SweptAxis
 
 _CHUNK = 20_000
 """Points evaluated together where arrays carry them [1]."""
@@ -111,7 +111,7 @@ class Sweep:
         self.design = design
         self.of_parts: set[str] = {swept.path for swept in self.points.axes if self._is_part(swept)}
         """Paths of the axes that are prices, or figures of parts."""
-        arrays = self._are_columns(design) and gridded(design)
+        arrays = self._are_columns(design) and _gridded(design)
         self.by_array: list[bool] = [arrays and self._is_array(design, swept) for swept in self.points.axes]
         self.names: tuple[str, ...] = query.metrics or tuple(name for name in _USUAL if self._has(design, name))
         self.size = _CHUNK if any(self.by_array) else _SINGLE_CHUNK
@@ -120,7 +120,7 @@ class Sweep:
                 self._check(axis)
         for axis in self.points.axes:
             if axis.path in self.of_parts:
-                with_figure(design, axis.path, float(axis.numbers[0]))
+                _with_figure(design, axis.path, float(axis.numbers[0]))
         self._case = lru_cache(maxsize=64)(self._resolved)
 
     @staticmethod
@@ -136,16 +136,16 @@ class Sweep:
             UsageError: for a metric that nothing has.
         """
         known: set[str] = set()
-        if gridded(design):
+        if _gridded(design):
             known = set(design_grid(design, {"nodes[0].count": [float(design.spec.nodes[0].count)]}).columns)
-        others = [name for name in self.query.metrics if column_of(name, known) not in known]
+        others = [name for name in self.query.metrics if _column_of(name, known) not in known]
         if not others:
             return bool(known)
         every = self._metrics(design)
         if not every:
             return False
         for name in others:
-            if column_of(name, every) not in every:
+            if _column_of(name, every) not in every:
                 remedy = did_you_mean(name, map(address_of, every | known), what="metric")
                 raise UsageError(f"--metric {name}: no such number in the results; {remedy}")
         return False
@@ -155,7 +155,7 @@ class Sweep:
         for varied in (True, False):
             try:
                 base_design, catalog = self._first(design) if varied else (design, self.catalog.fresh())
-                return set(studied(base_design, catalog, self.query.metrics)[0])
+                return set(_studied(base_design, catalog, self.query.metrics)[0])
             except (InputError, RefusedError, ZeroDivisionError):
                 continue
         return set()
@@ -169,7 +169,7 @@ class Sweep:
         text = self._text({item.path: item.value(0) for item in fields})
         return resolve(parse_document(text.encode(), self.query.file), catalog), catalog
 
-    def _is_array(self, design: ResolvedDesign, axis: SweptAxis) -> bool:
+    def _is_array(self, design: ResolvedDesign, axis: _SweptAxis) -> bool:
         """Return whether arrays carry an axis."""
         if axis.numbers is None:
             return False
@@ -182,11 +182,11 @@ class Sweep:
             return False
         return True
 
-    def _is_field(self, axis: SweptAxis) -> bool:
+    def _is_field(self, axis: _SweptAxis) -> bool:
         """Return whether an axis is a field of designs, whether this one has it or not."""
         return steps(axis.path)[0] in (*Design.model_fields, *self.document.data)
 
-    def _nearest(self, axis: SweptAxis) -> str:
+    def _nearest(self, axis: _SweptAxis) -> str:
         """Return the field that was meant, where the first word of a path is neither field nor part."""
         head = axis.path.partition(".")[0]
         if head == "prices" or self.catalog.kind_of(head):
@@ -194,7 +194,7 @@ class Sweep:
         close = nearest(head, Design.model_fields)
         return f"; did you mean `{close}`?" if close else ""
 
-    def _is_part(self, axis: SweptAxis) -> bool:
+    def _is_part(self, axis: _SweptAxis) -> bool:
         """Return whether an axis is a price, or a figure of a part, which no design file holds.
 
         Raises:
@@ -207,7 +207,7 @@ class Sweep:
             raise UsageError(f"--vary {axis.path}: prices and figures of parts are numbers, in the catalogue's unit")
         return True
 
-    def _check(self, axis: SweptAxis) -> None:
+    def _check(self, axis: _SweptAxis) -> None:
         """Refuse a path that no design has, and values of another kind, before any point is tried."""
         if axis.path in self.of_parts:
             return
@@ -216,7 +216,7 @@ class Sweep:
         if told and (axis.texts is not None or len(told) == len(faults)):
             raise told[0]
 
-    def _kind_fault(self, axis: SweptAxis, index: int) -> UsageError | None:
+    def _kind_fault(self, axis: _SweptAxis, index: int) -> UsageError | None:
         """Return why no design has a path, or none a value of this kind there; None if the value may do."""
         text = self._text({axis.path: axis.value(index)})
         try:
@@ -248,7 +248,7 @@ class Sweep:
             design = resolve(parse_document(text.encode(), self.query.file), catalog)
             for axis, index in pairs:
                 if axis.path in self.of_parts:
-                    design = with_figure(design, axis.path, float(axis.numbers[index]))
+                    design = _with_figure(design, axis.path, float(axis.numbers[index]))
         except (InputError, UsageError) as error:
             return _reason(error)
         return design, catalog
@@ -302,7 +302,7 @@ class Sweep:
                 if unpriced:  # a sum without a part would make it the cheapest
                     values = {path: column for path, column in values.items() if not path.startswith("cost.")}
             else:
-                values, unpriced = studied(*case, self.query.metrics)
+                values, unpriced = _studied(*case, self.query.metrics)
         except (FfplanError, InputError) as error:
             for row in rows.tolist():
                 into.reason[row] = _reason(error)
@@ -314,13 +314,13 @@ class Sweep:
         for part in unpriced:
             into.unpriced[part] = into.unpriced.get(part, 0) + len(rows)
         for name in self.names:
-            path = column_of(name, values)
+            path = _column_of(name, values)
             if path in values:
                 column = into.columns.setdefault(name, np.full(len(into.reason), np.nan))
                 column[rows] = values[path]
 
 
-def _telling(axis: SweptAxis) -> list[int]:
+def _telling(axis: _SweptAxis) -> list[int]:
     """Return the values of an axis that tell whether a path takes its kind: all of a list; of a range the ends, and the
     first whole number and the first fraction, of which some paths take one alone."""
     if axis.texts is not None:

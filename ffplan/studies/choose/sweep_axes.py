@@ -27,12 +27,12 @@ _DRAWN = (".p10", ".p50", ".p90")
 """Ends of the paths of quantiles, which a sweep does not draw."""
 
 
-def column_of(metric: str, columns: Collection[str]) -> str:
+def _column_of(metric: str, columns: Collection[str]) -> str:
     """Return the path that a metric has among the results: its own, or that of the figure at this address."""
     return metric if metric in columns else path_of(metric)
 
 
-def studied(
+def _studied(
     design: ResolvedDesign, catalog: Catalog, metrics: tuple[str, ...]
 ) -> tuple[dict[str, float], tuple[str, ...]]:
     """Return the numbers of one design by their path, and its parts without a price.
@@ -112,7 +112,7 @@ _RANGE = re.compile(rf"({_NUMBER})\.\.({_NUMBER})(?:(:|\*|#)({_NUMBER}))?")
 
 
 @record
-class SweptAxis:
+class _SweptAxis:
     """One axis of a sweep."""
 
     path: str
@@ -178,7 +178,7 @@ def _ratio(text: str) -> float | None:
         return None
 
 
-def axis(text: str) -> SweptAxis:
+def axis(text: str) -> _SweptAxis:
     """Return the axis of `PATH=VALUES`.
 
     Values are a list (`128,256,512`), or a range of numbers: `1..8` in steps of one, `64..1024:64` in steps,
@@ -198,7 +198,7 @@ def axis(text: str) -> SweptAxis:
         raise UsageError(f"--vary {text}: no value; list them, such as `{path}=a,b`, or give a range, `1..8`")
     numbers = _range(values, path)
     if numbers is not None:
-        return SweptAxis(path, None, numbers)
+        return _SweptAxis(path, None, numbers)
     texts = tuple(part.strip() for part in values.split(","))
     if not all(texts):
         raise UsageError(f"--vary {text}: a value is empty")
@@ -206,14 +206,14 @@ def axis(text: str) -> SweptAxis:
     if twice is not None:
         raise UsageError(f"--vary {text}: `{twice}` stands twice")
     ratios = [_ratio(value) for value in texts]
-    return SweptAxis(path, texts, None if None in ratios else np.array(ratios, float))
+    return _SweptAxis(path, texts, None if None in ratios else np.array(ratios, float))
 
 
 class Points:
     """The points of a sweep: which value of each axis each point takes."""
 
     def __init__(
-        self, axes: tuple[SweptAxis, ...], *, zipped: bool = False, sample: int | None = None, seed: int = 0
+        self, axes: tuple[_SweptAxis, ...], *, zipped: bool = False, sample: int | None = None, seed: int = 0
     ) -> None:
         """Span the axes.
 
@@ -235,7 +235,7 @@ class Points:
         twice = next((index for index, path in enumerate(paths) if path in paths[:index]), None)
         if twice is not None:
             raise UsageError(f"--vary {axes[twice].path}: the path is varied twice")
-        self.axes: tuple[SweptAxis, ...] = axes
+        self.axes: tuple[_SweptAxis, ...] = axes
         self.zipped: bool = zipped
         self.sample: int | None = sample
         self.seed: int = seed

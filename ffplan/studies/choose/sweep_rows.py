@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from ffplan.base.array_math import Bools, Ints
     from ffplan.studies.choose.sweep import Chunk, Sweep
-    from ffplan.studies.choose.sweep_axes import Points, SweptAxis
+    from ffplan.studies.choose.sweep_axes import Points, _SweptAxis
 
 _BULGE = 1e-6
 """Least distance of a knee from the line between the ends of its front, both scaled to 1 [1]."""
@@ -97,7 +97,7 @@ _MOST_CELLS = 40
 """Cells of a grid along an axis at most; of a longer axis, neighbours share one [1]."""
 
 
-def sampled(count: int) -> Ints:
+def _sampled(count: int) -> Ints:
     """Return the numbers of points spread evenly over a sweep, the first and the last among them.
 
     Args:
@@ -108,7 +108,7 @@ def sampled(count: int) -> Ints:
 
 
 @record
-class GridAxes:
+class _GridAxes:
     """The axes of a grid, and what it shows."""
 
     across: int
@@ -119,7 +119,7 @@ class GridAxes:
     """Whether the largest value over the other axes is shown; the least otherwise."""
 
 
-def grid_axes(points: Points, names: tuple[str, ...], directions: dict[str, str]) -> GridAxes | None:
+def grid_axes(points: Points, names: tuple[str, ...], directions: dict[str, str]) -> _GridAxes | None:
     """Return the grid of a sweep: its two axes with most values; None if there are no two.
 
     Args:
@@ -131,10 +131,10 @@ def grid_axes(points: Points, names: tuple[str, ...], directions: dict[str, str]
     if len(fitting) < 2 or metric is None or points.zipped:
         return None
     across, down = sorted(fitting, key=lambda at: -len(points.axes[at]))[:2]
-    return GridAxes(across=across, down=down, metric=metric, largest=directions.get(metric) == "max")
+    return _GridAxes(across=across, down=down, metric=metric, largest=directions.get(metric) == "max")
 
 
-def cells(sweep: Sweep, chunk: Chunk, axes: GridAxes | None) -> Floats:
+def cells(sweep: Sweep, chunk: Chunk, axes: _GridAxes | None) -> Floats:
     """Return the best value of a chunk in each cell of the grid, NaN without one.
 
     Returns:
@@ -159,7 +159,7 @@ def _cell_count(values: int) -> int:
     return min(values, _MOST_CELLS)
 
 
-def first_of_cells(values: int) -> list[int]:
+def _first_of_cells(values: int) -> list[int]:
     """Return the first value of each cell along an axis with some values."""
     count = _cell_count(values)
     return [-(-cell * values // count) for cell in range(count)]
@@ -171,7 +171,7 @@ def _cell(index: Ints, values: int) -> Ints:
     return cell
 
 
-def merged(first: Floats, two: Floats, axes: GridAxes | None) -> Floats:
+def _merged(first: Floats, two: Floats, axes: _GridAxes | None) -> Floats:
     """Return the better of two grids, cell by cell.
 
     Args:
@@ -317,7 +317,7 @@ def _rounded(value: float) -> float:
     return float(f"{value:.12g}")
 
 
-def _plain_values(axis: SweptAxis, column: Ints) -> list[Any]:
+def _plain_values(axis: _SweptAxis, column: Ints) -> list[Any]:
     """Return the values of an axis as a design file would have them."""
     if axis.numbers is None:
         known = [axis.value(number) for number in range(len(axis))]
@@ -364,7 +364,7 @@ def kept(sweep: Sweep, chunk: Chunk, names: Sequence[str], form: str | None, dir
         every = np.stack(signed, axis=1)
         chosen = front(every)
         values = every[chosen]
-    shown = sampled(sweep.points.count) - chunk.first
+    shown = _sampled(sweep.points.count) - chunk.first
     shown = shown[(shown >= 0) & (shown < len(chunk.reason))]
     return Kept(
         first=chunk.first,

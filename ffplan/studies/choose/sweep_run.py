@@ -54,7 +54,7 @@ _READY: dict[str, Sweep] = {}
 """Sweeps that this process has read, by their key; one at a time."""
 
 
-def work(job: SweepJob, number: int) -> Kept:
+def _work(job: SweepJob, number: int) -> Kept:
     """Evaluate a chunk, and reduce it; a process reads a sweep once.
 
     Args:
@@ -98,7 +98,7 @@ def _shared(pool: Executor, job: SweepJob, sweep: Sweep, first: int, ahead: int)
     while number < sweep.chunks or waiting:
         under_way = sum(isinstance(future, Future) and not future.done() for future in waiting)
         room = min(ahead - under_way, sweep.chunks - number, _HELD + ahead - len(waiting))
-        waiting.extend(pool.submit(work, job, chunk_number) for chunk_number in range(number, number + max(0, room)))
+        waiting.extend(pool.submit(_work, job, chunk_number) for chunk_number in range(number, number + max(0, room)))
         number += max(0, room)
         head = waiting[0] if waiting else None
         ready = isinstance(head, Kept) or (head is not None and head.done())
@@ -120,7 +120,7 @@ _KEPT = "the chunks so far are kept: with --points FILE, `--resume` continues th
 
 def _work_together(job: SweepJob, numbers: range) -> list[Kept]:
     """Evaluate and reduce some chunks, one after the other."""
-    return [work(job, number) for number in numbers]
+    return [_work(job, number) for number in numbers]
 
 
 def _in_order(submit: Callable[[range], Any], tasks: Iterator[range], ahead: int) -> Iterator[Kept]:
@@ -131,7 +131,7 @@ def _in_order(submit: Callable[[range], Any], tasks: Iterator[range], ahead: int
         waiting.extend(submit(numbers) for numbers in islice(tasks, 1))
 
 
-def in_tasks(sweep: Sweep, first: int, workers: int) -> Iterator[range]:
+def _in_tasks(sweep: Sweep, first: int, workers: int) -> Iterator[range]:
     """Yield the chunks from `first` on in tasks of a cluster: several fast chunks together, one where each is slow.
 
     A task costs a scheduler milliseconds, some part of what a chunk takes that arrays carry.
@@ -171,7 +171,7 @@ def _client(address: str, security: dict[str, str], workers: int) -> Any:
         raise UsageError(f"--cluster {address}: the scheduler cannot be reached: {_told(error)}") from None
 
 
-def refuse_versions(client: Any, address: str) -> None:
+def _refuse_versions(client: Any, address: str) -> None:
     """Refuse a cluster without workers, workers without ffplan, and workers with another version of it.
 
     Args:
@@ -208,7 +208,7 @@ def _parts_seen(query: SweepQuery) -> str:
         return ""
 
 
-def refuse_parts(client: Any, address: str, query: SweepQuery) -> None:
+def _refuse_parts(client: Any, address: str, query: SweepQuery) -> None:
     """Refuse workers that do not see the user's parts as this process does.
 
     Args:
@@ -248,12 +248,12 @@ def on_cluster(
     before = log.level
     log.setLevel(CRITICAL)  # a lost scheduler is told in a line, not in Dask's tracebacks
     try:
-        refuse_versions(client, address)
-        refuse_parts(client, address, job.query)
+        _refuse_versions(client, address)
+        _refuse_parts(client, address, job.query)
         count = max(1, len(client.scheduler_info(n_workers=-1)["workers"]))
         yield from _in_order(
             lambda numbers: client.submit(_work_together, job, numbers, pure=False, retries=3),
-            in_tasks(sweep, first, count),
+            _in_tasks(sweep, first, count),
             _AHEAD * count,
         )
     except (CancelledError, OSError, TimeoutError) as error:  # what Dask raises where its scheduler goes away

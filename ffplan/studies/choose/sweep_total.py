@@ -10,18 +10,18 @@ from ffplan.base.version import __version__
 from ffplan.results import sweep as out
 from ffplan.results.design import SCHEMA_VERSION, ToolInfo
 from ffplan.studies.basis.provenance import design_info
-from ffplan.studies.choose.sweep_rows import first_of_cells, front, knee, merged
+from ffplan.studies.choose.sweep_rows import _first_of_cells, _merged, front, knee
 
 if TYPE_CHECKING:
     from ffplan.design.resolved import ResolvedDesign
     from ffplan.studies.choose.sweep import Sweep
-    from ffplan.studies.choose.sweep_rows import GridAxes, Kept
+    from ffplan.studies.choose.sweep_rows import Kept, _GridAxes
 
 
 class Total:
     """Sums over chunks, taken in their order."""
 
-    def __init__(self, directions: dict[str, str], grid: GridAxes | None = None) -> None:
+    def __init__(self, directions: dict[str, str], grid: _GridAxes | None = None) -> None:
         """Begin with nothing.
 
         Args:
@@ -58,7 +58,7 @@ class Total:
             known[0] += points
         for name, points in part.unpriced.items():
             self.unpriced[name] = self.unpriced.get(name, 0) + points
-        self.cells = merged(self.cells, part.cells, self.grid)
+        self.cells = _merged(self.cells, part.cells, self.grid)
         for position, number in enumerate(part.sample_points.tolist()):
             metrics = {name: float(column[position]) for name, column in part.sample_metrics.items()}
             self.sample.append((number, {name: value for name, value in metrics.items() if value == value}))
@@ -157,8 +157,8 @@ def _grid(sweep: Sweep, total: Total) -> out.SweepGrid | None:
         metric=total.grid.metric,
         shown="most" if total.grid.largest else "least",
         across=across.path,
-        across_values=tuple(across.text(index) for index in first_of_cells(len(across))),
+        across_values=tuple(across.text(index) for index in _first_of_cells(len(across))),
         down=down.path,
-        down_values=tuple(down.text(index) for index in first_of_cells(len(down))),
+        down_values=tuple(down.text(index) for index in _first_of_cells(len(down))),
         values=tuple(tuple(None if value != value else value for value in row) for row in total.cells.tolist()),
     )

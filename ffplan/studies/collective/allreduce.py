@@ -20,7 +20,7 @@ from ffplan.fabric.sizing.link_cuts import reachable_nodes
 from ffplan.node.resources import resources
 from ffplan.results.collective import CollectiveBound, CollectiveReport
 from ffplan.studies.basis.job_layout import job_layout, most_gpus, node_of
-from ffplan.studies.collective.row import timed_row
+from ffplan.studies.collective.row import _timed_row
 
 if TYPE_CHECKING:
     from ffplan.base.errors import Finding
@@ -206,7 +206,7 @@ def rows_of(
     by_domain = query.library.method != "hfreduce"
     rows = []
     for count in ranks:
-        row = timed_row(query, job_layout(design, plan, node, count, by_domain=by_domain), count, size)
+        row = _timed_row(query, job_layout(design, plan, node, count, by_domain=by_domain), count, size)
         if row is not None:
             rows.append(row)
     return rows
@@ -270,7 +270,7 @@ def pair_times(design: ResolvedDesign) -> tuple[float, float] | None:
     layouts = [
         RankLayout(host=candidate_library, nodes=1, per_node=2) for candidate_library in (node, replace(node, pairs=()))
     ]
-    rows = [timed_row(query, layout, 2, communication.message_size) for layout in layouts]
+    rows = [_timed_row(query, layout, 2, communication.message_size) for layout in layouts]
     return (rows[0].time_s, rows[1].time_s) if rows[0] and rows[1] else None
 
 

@@ -16,7 +16,7 @@ from ffplan.fabric.family import plan_fabric
 from ffplan.results.collective import AlgorithmRow, CollectiveRow, CollectiveTable
 from ffplan.results.design import SCHEMA_VERSION
 from ffplan.studies.basis.job_layout import Placement, job_layout, most_gpus, node_of, own_library
-from ffplan.studies.collective.rows import QueryError, tabulate
+from ffplan.studies.collective.rows import QueryError, _tabulate
 
 if TYPE_CHECKING:
     from ffplan.base.array_math import Floats
@@ -292,7 +292,7 @@ def collective_table(
         )
         if fault := _fault(query, job):
             raise QueryError(fault)
-        found, listed = tabulate(query, job, ranks, np.array(sizes))
+        found, listed = _tabulate(query, job, ranks, np.array(sizes))
         rows += found
         terms += listed
         assumed += _collective_assumptions(query, job)

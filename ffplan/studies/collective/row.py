@@ -23,7 +23,7 @@ _MARGIN = 1.01
 
 
 @record
-class Pick:
+class _Pick:
     """The time of what a library chooses."""
 
     size: float
@@ -42,12 +42,12 @@ class Pick:
     """Its time [s]."""
 
 
-def choice_name(algorithm: str, protocol: str) -> str:
+def _choice_name(algorithm: str, protocol: str) -> str:
     """Return the name of a choice, such as `ring ll128`."""
     return " ".join(filter(None, (algorithm, protocol)))
 
 
-def ledger_of(query: CollectiveQuery, job: RankLayout, algorithm: str) -> list[Line]:
+def _ledger_of(query: CollectiveQuery, job: RankLayout, algorithm: str) -> list[Line]:
     """Return the ledger of an algorithm of any library.
 
     Args:
@@ -61,7 +61,7 @@ def ledger_of(query: CollectiveQuery, job: RankLayout, algorithm: str) -> list[L
     return ALGORITHMS[algorithm].ledger(query.operation, job)
 
 
-def bound_of(query: CollectiveQuery, job: RankLayout, algorithm: str) -> Bound:
+def _bound_of(query: CollectiveQuery, job: RankLayout, algorithm: str) -> Bound:
     """Return every term of an algorithm, with the rates that long messages reach.
 
     Args:
@@ -72,13 +72,13 @@ def bound_of(query: CollectiveQuery, job: RankLayout, algorithm: str) -> Bound:
     share = query.library.link_share.value if query.library.link_share else 1.0
     return solve(
         resources(job.host, job.cuts, share),
-        ledger_of(query, job, algorithm),
+        _ledger_of(query, job, algorithm),
         sustained=True,
         trees=algorithm in ALGORITHMS and ALGORITHMS[algorithm].trees,
     )
 
 
-def _limit(bound: Bound, pick: Pick) -> tuple[str, str]:
+def _limit(bound: Bound, pick: _Pick) -> tuple[str, str]:
     """Return the limit of a row: latency, its protocol, or the tightest resource."""
     if pick.latency > pick.stream:
         return "latency", "latency"
@@ -94,7 +94,7 @@ def _as_deepep(query: CollectiveQuery, job: RankLayout, algorithm: str, algbw: f
     return float(algbw * expert_dispatch.counted_copies(job, query.routing, algorithm))
 
 
-def collective_row(query: CollectiveQuery, job: RankLayout, gpus: int, pick: Pick, bound: Bound) -> CollectiveRow:
+def _collective_row(query: CollectiveQuery, job: RankLayout, gpus: int, pick: _Pick, bound: Bound) -> CollectiveRow:
     """Return the row of one time.
 
     Args:
@@ -131,7 +131,7 @@ def collective_row(query: CollectiveQuery, job: RankLayout, gpus: int, pick: Pic
     )
 
 
-def timed_row(query: CollectiveQuery, job: RankLayout, gpus: int, size: float) -> CollectiveRow | None:
+def _timed_row(query: CollectiveQuery, job: RankLayout, gpus: int, size: float) -> CollectiveRow | None:
     """Return the row of one message on one job; None if the library cannot run there.
 
     Args:
@@ -144,14 +144,14 @@ def timed_row(query: CollectiveQuery, job: RankLayout, gpus: int, size: float) -
     if not times:
         return None
     choice, best = chosen(times), fastest(times)
-    pick = Pick(
+    pick = _Pick(
         size=size,
         algorithm=choice.algorithm,
         protocol=choice.protocol,
         time=choice.time,
         latency=choice.latency,
         stream=choice.stream,
-        fastest=choice_name(best.algorithm, best.protocol),
+        fastest=_choice_name(best.algorithm, best.protocol),
         fastest_time=best.time,
     )
-    return collective_row(query, job, gpus, pick, bound_of(query, job, choice.algorithm))
+    return _collective_row(query, job, gpus, pick, _bound_of(query, job, choice.algorithm))

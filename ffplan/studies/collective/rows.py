@@ -11,7 +11,7 @@ from ffplan.collectives.algorithms import ALGORITHMS
 from ffplan.collectives.rank_layout import RankLayout
 from ffplan.collectives.timing import CollectiveQuery, TimingGrid, time_grid
 from ffplan.results.collective import AlgorithmRow, CollectiveRow, Limit
-from ffplan.studies.collective.row import Pick, bound_of, choice_name, collective_row
+from ffplan.studies.collective.row import _bound_of, _choice_name, _collective_row, _Pick
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -43,7 +43,7 @@ def _single(job: RankLayout, index: int) -> RankLayout:
     )
 
 
-def tabulate(
+def _tabulate(
     query: CollectiveQuery, job: RankLayout, gpus: tuple[int, ...], sizes: Floats
 ) -> tuple[list[CollectiveRow], list[AlgorithmRow]]:
     """Return a row for each number of GPUs and size, and the terms of every algorithm chosen.
@@ -67,7 +67,7 @@ def tabulate(
     bounds: dict[tuple[int, str], Bound] = {}
     for i in range(len(gpus)):
         for algorithm in dict.fromkeys(grid.choices[k][0] for k in grid.chosen[i]):
-            bounds[i, algorithm] = bound_of(query, _single(job, i), algorithm)
+            bounds[i, algorithm] = _bound_of(query, _single(job, i), algorithm)
     rows = _rows(query, job, gpus, sizes, grid, bounds)
     terms = [
         AlgorithmRow(query.name, gpus[i], algorithm, tuple(_limits(bound))) for (i, algorithm), bound in bounds.items()
@@ -96,15 +96,15 @@ def _rows(
         ranks = _single(job, i)
         for j, size in enumerate(sizes):
             algorithm, protocol = grid.choices[int(grid.chosen[i, j])]
-            pick = Pick(
+            pick = _Pick(
                 size=float(size),
                 algorithm=algorithm,
                 protocol=protocol,
                 time=float(time[i, j]),
                 latency=float(latency[i, j]),
                 stream=float(stream[i, j]),
-                fastest=choice_name(*grid.choices[int(fastest[i, j])]),
+                fastest=_choice_name(*grid.choices[int(fastest[i, j])]),
                 fastest_time=float(least[i, j]),
             )
-            rows.append(collective_row(query, ranks, count, pick, bounds[i, algorithm]))
+            rows.append(_collective_row(query, ranks, count, pick, bounds[i, algorithm]))
     return rows

@@ -22,21 +22,21 @@ from ffplan.results import cost as out
 from ffplan.results.design import SCHEMA_VERSION, ToolInfo
 from ffplan.results.run import Band, RunReport
 from ffplan.studies.basis.provenance import announced, design_info, files_read, recalled_figures
-from ffplan.studies.cost.ledger import Ledger, ledger_of, speed_inputs, with_nic_prices
+from ffplan.studies.cost.ledger import Ledger, _ledger_of, _speed_inputs, with_nic_prices
 from ffplan.studies.cost.parts import (
-    Drawn,
+    _Drawn,
+    _rent_rows,
+    _running_month,
+    _year_rows,
     bom_report,
     cash_flow,
     network_share,
     power_report,
-    rent_rows,
-    running_month,
     waiting,
-    year_rows,
 )
-from ffplan.studies.cost.phases import phase_reports, priced_counts, purchases
+from ffplan.studies.cost.phases import _phase_reports, _priced_counts, purchases
 from ffplan.studies.cost.request import CostRequest
-from ffplan.studies.cost.words import cost_assumptions, headline, run_words
+from ffplan.studies.cost.words import _cost_assumptions, headline, run_words
 
 if TYPE_CHECKING:
     from ffplan.catalog.store import Catalog
@@ -58,9 +58,9 @@ def ledger_for(design: ResolvedDesign, catalog: Catalog, request: CostRequest) -
         text = f"`{design.compute.server.id}` has no accelerators, by whose hours costs are counted"
         path = ("nodes", design.compute.position, "server")
         raise InputError(design.document.finding("reference-kind", path, text, "choose a server with accelerators"))
-    ledger = ledger_of(design, catalog)
+    ledger = _ledger_of(design, catalog)
     if design.spec.phases:
-        ledger = replace(ledger, account=replace(ledger.account, parts=priced_counts(ledger)))
+        ledger = replace(ledger, account=replace(ledger.account, parts=_priced_counts(ledger)))
     years, source = request.years, "--years"
     if years is None and ledger.account.term.committed:
         years, source = ledger.account.term.years, "the term of the rent"
@@ -84,7 +84,7 @@ def inputs_for(ledger: Ledger, timed: TimedJob | None, catalog: Catalog, *, draw
     from ffplan.studies.operate.goodput_job import effective_input  # a cluster without a job needs none of its hazards
 
     report = timed.report
-    speed = speed_inputs(ledger, report.error_band, min(report.error_band, report.error_within), report.error_basis)
+    speed = _speed_inputs(ledger, report.error_band, min(report.error_band, report.error_within), report.error_basis)
     inputs = (
         effective_input(ledger.design, catalog, timed, entry, drawn=drawn) if entry.name == "effective" else entry
         for entry in ledger.inputs
@@ -300,10 +300,10 @@ def run_report(ledger: Ledger, timed: TimedJob | None, account: _Accounted) -> R
 
 def _tco(ledger: Ledger, account: _Accounted, bom: out.Bom | None) -> out.Tco:
     v, year, drawn = account.v, account.year, account.drawn_year
-    rents = rent_rows(ledger, v, year, Drawn({**v, **account.drawn}, drawn.hour) if account.drawn else None)
+    rents = _rent_rows(ledger, v, year, _Drawn({**v, **account.drawn}, drawn.hour) if account.drawn else None)
     rented = ledger.owned.rent is not None
     life = float(v["life"])
-    running = float(running_month(year))
+    running = float(_running_month(year))
     rate = float(v["capital"])
     flow = cash_flow(purchases(ledger, v, year), running, life * MONTHS, float(_remaining(ledger, v, year)), rate)
     return out.Tco(
@@ -314,7 +314,7 @@ def _tco(ledger: Ledger, account: _Accounted, bom: out.Bom | None) -> out.Tco:
         capex=float(year.capex + year.building),
         purchase=band(year.capex + year.building, drawn.capex + drawn.building),
         year=float(year.year),
-        yearly=year_rows(year),
+        yearly=_year_rows(year),
         network_share=network_share(bom),
         total=flow[-1].cumulative,
         per_accelerator_hour=band(year.hour, drawn.hour),
@@ -353,7 +353,7 @@ def whole_life(ledger: Ledger, v: Values, year: YearAccount) -> Number:
     Source:
         Definition; the end of `tco.cash_flow`.
     """
-    running = running_month(year) * MONTHS * v["life"]
+    running = _running_month(year) * MONTHS * v["life"]
     cost: Number = year.capex + year.building + running - _remaining(ledger, v, year)
     return cost
 
@@ -421,8 +421,8 @@ def study_cost(
         power=power_report(ledger, v, year),
         run=run_report(ledger, timed, account),
         uncertainty=uncertainty,
-        phases=phase_reports(ledger, v, year),
-        assumptions=(*cost_assumptions(ledger, error), *announced(catalog)),
+        phases=_phase_reports(ledger, v, year),
+        assumptions=(*_cost_assumptions(ledger, error), *announced(catalog)),
         unverified=recalled_figures(catalog),
     )
     return replace(study, headline=headline(study))

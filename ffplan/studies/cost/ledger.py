@@ -204,7 +204,7 @@ def _prices(
     return prices
 
 
-def ledger_of(design: ResolvedDesign, catalog: Catalog) -> Ledger:
+def _ledger_of(design: ResolvedDesign, catalog: Catalog) -> Ledger:
     """Return a design with its account.
 
     Args:
@@ -258,7 +258,7 @@ def ledger_of(design: ResolvedDesign, catalog: Catalog) -> Ledger:
     )
 
 
-def speed_inputs(ledger: Ledger, band: float, within: float, basis: str) -> tuple[Input, ...]:
+def _speed_inputs(ledger: Ledger, band: float, within: float, basis: str) -> tuple[Input, ...]:
     """Return the errors of the modelled speed as inputs.
 
     Designs of one accelerator share the error of the accelerator and its software; each has its own error besides.

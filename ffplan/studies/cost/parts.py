@@ -130,7 +130,7 @@ def power_report(ledger: Ledger, v: Values, year: YearAccount) -> out.SitePower:
     )
 
 
-def year_rows(year: YearAccount) -> tuple[out.YearRow, ...]:
+def _year_rows(year: YearAccount) -> tuple[out.YearRow, ...]:
     """Return the cost of a year by kind, the largest first."""
     total = float(year.year)
     rows = [
@@ -141,7 +141,7 @@ def year_rows(year: YearAccount) -> tuple[out.YearRow, ...]:
     return tuple(sorted(rows, key=lambda row: (-row.amount, row.name)))
 
 
-def running_month(year: YearAccount) -> Any:
+def _running_month(year: YearAccount) -> Any:
     """Return the running cost of a month, capital apart [currency per month]."""
     return sum(amount for name, amount in year.yearly.items() if not YEARLY[name].capital) / MONTHS
 
@@ -163,7 +163,7 @@ def _offers_of(ledger: Ledger) -> list[tuple[str, Assumed]]:
 
 
 def _rent_row(
-    ledger: Ledger, name: str, found: Assumed, v: Values, year: YearAccount, drawn: Drawn | None
+    ledger: Ledger, name: str, found: Assumed, v: Values, year: YearAccount, drawn: _Drawn | None
 ) -> out.RentRow:
     """Return owning against one offer.
 
@@ -178,7 +178,7 @@ def _rent_row(
     hour = float(rented_hour(price, use, term, v["capital"]))
     count = ledger.account.accelerators
     rent = price * count * HOURS_PER_YEAR * (1.0 if term.committed else use) / MONTHS
-    running = running_month(year) + year.yearly.get("building", 0.0) / MONTHS
+    running = _running_month(year) + year.yearly.get("building", 0.0) / MONTHS
     months = float(break_even_months(year.capex, running, rent))
     life = float(v["life"]) * MONTHS
     wait = waiting(ledger, v)
@@ -216,7 +216,7 @@ def _rent_row(
     )
 
 
-def _cheaper(price: float, term: RentTerm, drawn: Drawn | None) -> float | None:
+def _cheaper(price: float, term: RentTerm, drawn: _Drawn | None) -> float | None:
     """Return the share of the draws in which an owned hour costs less than a rented one [1]; None without draws."""
     if drawn is None:
         return None
@@ -253,7 +253,7 @@ def signable(offer: Offer, accelerators: int) -> bool:
 
 
 @record
-class Drawn:
+class _Drawn:
     """Draws that owning and renting are compared over."""
 
     v: dict[str, Number]
@@ -262,7 +262,7 @@ class Drawn:
     """Owned accelerator-hour in use [currency]."""
 
 
-def rent_rows(ledger: Ledger, v: Values, year: YearAccount, drawn: Drawn | None) -> tuple[out.RentRow, ...]:
+def _rent_rows(ledger: Ledger, v: Values, year: YearAccount, drawn: _Drawn | None) -> tuple[out.RentRow, ...]:
     """Return owning against every offer of the accelerator, the cheapest hour in use first; none of a partial cost.
 
     Args:

@@ -59,7 +59,7 @@ def _parts_of(ledger: Ledger, phase: Phase) -> dict[tuple[str, str], int]:
     return counts
 
 
-def priced_counts(ledger: Ledger) -> tuple[tuple[str, float], ...]:
+def _priced_counts(ledger: Ledger) -> tuple[tuple[str, float], ...]:
     """Return parts and how many of them at the book's price cost what the phases cost.
 
     Args:
@@ -107,7 +107,7 @@ def _ready(phase: Phase, v: Values) -> float:
     return (phase.after + (phase.lead_time if phase.lead_time is not None else float(wait))) * MONTHS
 
 
-def phase_reports(ledger: Ledger, v: Values, year: YearAccount) -> tuple[PhaseReport, ...]:
+def _phase_reports(ledger: Ledger, v: Values, year: YearAccount) -> tuple[PhaseReport, ...]:
     """Return the phases of a design.
 
     Args:
@@ -204,7 +204,7 @@ def purchases(ledger: Ledger, v: Values, year: YearAccount) -> list[Purchase]:
     bought: list[Purchase] = []
     before = 0
     total = sum(group.group.count for group in ledger.design.groups)
-    for report in phase_reports(ledger, v, year):
+    for report in _phase_reports(ledger, v, year):
         count = sum(report.nodes.values())
         delivery = max(report.order_month, report.ready_month - commissioning)
         bought.append((delivery, report.ready_month, (count - before) / total, report.capex))

@@ -246,7 +246,7 @@ def _staff(ledger: Ledger) -> Iterator[str]:
         )
 
 
-def cost_assumptions(ledger: Ledger, error: tuple[float, str] | None) -> tuple[str, ...]:
+def _cost_assumptions(ledger: Ledger, error: tuple[float, str] | None) -> tuple[str, ...]:
     """Return the assumptions behind a cost.
 
     Args:

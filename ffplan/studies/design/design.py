@@ -22,7 +22,7 @@ from ffplan.results import design as out
 from ffplan.results import fabric_counts as counted
 from ffplan.studies.basis.provenance import announced, design_assumptions, design_info, files_read, recalled_figures
 from ffplan.studies.collective.allreduce import allreduces, left_out, pair_times
-from ffplan.studies.design.sections import cluster_tflops, tier_switches
+from ffplan.studies.design.sections import _cluster_tflops, _tier_switches
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -180,7 +180,7 @@ def _fabric(
         family=plan.family,
         switch=design.parts.switch.id,
         ports_per_switch=plan.radix,
-        by_role=tier_switches(design, plan),
+        by_role=_tier_switches(design, plan),
         planes=plan.planes,
         zones=plan.zones,
         tiers=plan.tiers,
@@ -345,8 +345,8 @@ def study_design(
         catalog=files_read(catalog),
         nodes=roles,
         accelerators=design.accelerators,
-        peak_tflops=cluster_tflops(design, lambda accelerator: accelerator.peak),
-        gemm_tflops=cluster_tflops(design, lambda accelerator: accelerator.gemm),
+        peak_tflops=_cluster_tflops(design, lambda accelerator: accelerator.peak),
+        gemm_tflops=_cluster_tflops(design, lambda accelerator: accelerator.gemm),
         hardware=_hardware(design),
         fabric=_fabric(design, fabric, compute_cables),
         networks=_networks(networks),

@@ -40,7 +40,7 @@ def _unused(design: ResolvedDesign, role: str, down: int, up: int) -> int:
     return int(design.parts.switch_of(role).ports.value) - used
 
 
-def tier_switches(design: ResolvedDesign, plan: FabricPlan) -> tuple[TierSwitches, ...]:
+def _tier_switches(design: ResolvedDesign, plan: FabricPlan) -> tuple[TierSwitches, ...]:
     """Return the switches of each role that the fabric has."""
     rows, port = [], design.port_gbyte_s
     for role, count in plan.switches_by_role.items():
@@ -64,7 +64,7 @@ def tier_switches(design: ResolvedDesign, plan: FabricPlan) -> tuple[TierSwitche
     return tuple(rows)
 
 
-def cluster_tflops(
+def _cluster_tflops(
     design: ResolvedDesign, rates: Callable[[Accelerator], Mapping[Precision, ComputeFigure]]
 ) -> dict[str, float]:
     """Return the rate of all accelerators of a design, by precision.

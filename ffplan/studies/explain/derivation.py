@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ffplan.base.formatting import dated
 from ffplan.figures.origins import figure_at, unit_of
-from ffplan.studies.explain.explain import declared, derived, given
+from ffplan.studies.explain.explain import _declared, derived, given
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ffplan.results.explanation import Derivation
     from ffplan.results.run import RunReport
     from ffplan.results.training import TrainReport
-    from ffplan.studies.explain.input_places import Places
+    from ffplan.studies.explain.input_places import _Places
 
 _SIZING = "ffplan.fabric.sizing.formulas"
 ROLES = {
@@ -34,7 +34,7 @@ POLICIES = {
 }
 
 
-def _lines(cost: CostReport, categories: tuple[str, ...] | None, places: Places | None) -> tuple[Derivation, ...]:
+def _lines(cost: CostReport, categories: tuple[str, ...] | None, places: _Places | None) -> tuple[Derivation, ...]:
     lines = [line for line in cost.lines if categories is None or line.category in categories]
     most = max((line.total for line in lines), default=0.0)
     return tuple(
@@ -70,7 +70,7 @@ _COSTS = {
 }
 
 
-def _cost_parts(assessment: Assessment, field: str, places: Places | None) -> tuple[tuple[Derivation, ...], str]:
+def _cost_parts(assessment: Assessment, field: str, places: _Places | None) -> tuple[tuple[Derivation, ...], str]:
     """Return the lines of a sum of money, and how they make it."""
     if assessment.cost is None or field not in _COSTS:
         return (), ""
@@ -80,7 +80,7 @@ def _cost_parts(assessment: Assessment, field: str, places: Places | None) -> tu
     ), f"{how} over accelerators" if field == "per_accelerator" else how
 
 
-def _collective_parts(report: CollectiveReport, places: Places | None) -> tuple[Derivation, ...]:
+def _collective_parts(report: CollectiveReport, places: _Places | None) -> tuple[Derivation, ...]:
     """Return the parts of an allreduce's time, and the terms of its bound."""
     row = next((row for row in report.scales if row.gpus == report.ranks), None)
     parts = []
@@ -121,12 +121,12 @@ def _ledger(report: CollectiveReport) -> Iterator[Derivation]:
 _MESSAGE = ("communication", "message_size")
 
 
-def _at(places: Places | None, *path: str) -> str:
+def _at(places: _Places | None, *path: str) -> str:
     """Return file and line of a value of the design; empty if nothing has them."""
     return places.stated(*path) if places else ""
 
 
-def _switch_parts(assessment: Assessment, places: Places | None) -> tuple[Derivation, ...]:
+def _switch_parts(assessment: Assessment, places: _Places | None) -> tuple[Derivation, ...]:
     """Return the switches by role with the rule of each."""
     fabric, parts = assessment.fabric, []
     counts, zone_place = fabric.switches, _at(places, "fabric", "inter_zone")
@@ -152,7 +152,7 @@ def _switch_parts(assessment: Assessment, places: Places | None) -> tuple[Deriva
     return tuple(parts)
 
 
-def _power_parts(assessment: Assessment, places: Places | None) -> tuple[Derivation, ...]:
+def _power_parts(assessment: Assessment, places: _Places | None) -> tuple[Derivation, ...]:
     """Return the powers that a cluster's adds up to."""
     power = assessment.power
     nodes = [
@@ -172,7 +172,7 @@ def _power_parts(assessment: Assessment, places: Places | None) -> tuple[Derivat
     )
 
 
-def training_parts(report: TrainReport) -> tuple[Derivation, ...]:
+def _training_parts(report: TrainReport) -> tuple[Derivation, ...]:
     """Return the parts of a step."""
     row = report.rows[0]
     parts = [given(part.label, part.seconds, "s", binds=index == 0) for index, part in enumerate(row.parts)]
@@ -180,7 +180,7 @@ def training_parts(report: TrainReport) -> tuple[Derivation, ...]:
     return (*parts, *gains)
 
 
-def run_parts(
+def _run_parts(
     run: RunReport, study: CostStudy, *, effective: tuple[Input, str], tokens_at: str
 ) -> tuple[Derivation, ...]:
     """Return the parts of a run's cost.
@@ -220,7 +220,7 @@ def run_parts(
     return tuple(parts)
 
 
-_BY_PATH: dict[str, Callable[[Assessment, Places | None], tuple[Derivation, ...]]] = {
+_BY_PATH: dict[str, Callable[[Assessment, _Places | None], tuple[Derivation, ...]]] = {
     "fabric.switches.total": _switch_parts,
     "power.it_kw": lambda found, places: _power_parts(found, places)[:-1],
     "power.facility_kw": _power_parts,
@@ -229,7 +229,7 @@ _BY_PATH: dict[str, Callable[[Assessment, Places | None], tuple[Derivation, ...]
 
 
 def derivation_of(
-    assessment: Assessment, path: str, value: float, meaning: str, places: Places | None = None
+    assessment: Assessment, path: str, value: float, meaning: str, places: _Places | None = None
 ) -> Derivation:
     """Return the derivation of a figure of an assessment.
 
@@ -252,4 +252,4 @@ def derivation_of(
         make = _BY_PATH.get(path)
         inner = make(assessment, places) if make else ()
         how = "sum of the parts" if inner else ""
-    return declared(path, value, unit, figure_at(assessment, path), inner, how)
+    return _declared(path, value, unit, figure_at(assessment, path), inner, how)

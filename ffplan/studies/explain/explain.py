@@ -17,7 +17,7 @@ from ffplan.figures.figure import Figure, equation
 from ffplan.inputs.document import Document, parse_document
 from ffplan.inputs.quantities import Money
 from ffplan.results.explanation import Derivation, Influence
-from ffplan.studies.explain.input_places import figure_at, stated_at
+from ffplan.studies.explain.input_places import _figure_at, _stated_at
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -64,7 +64,7 @@ def derived(
     )
 
 
-def declared(
+def _declared(
     label: str, value: float | None, unit: str, figure: Figure, steps: tuple[Derivation, ...], how: str = ""
 ) -> Derivation:
     """Return a value as the table of figures has it.
@@ -105,7 +105,7 @@ def _grown(value: Any, factor: float) -> Any:
     return type(value)(round(value * factor)) if isinstance(value, int) else value * factor
 
 
-def scaled(part: Any, path: tuple[str | int, ...], factor: float) -> Any:
+def _scaled(part: Any, path: tuple[str | int, ...], factor: float) -> Any:
     """Return a part with one figure times a factor, its range with it; None if the figure is no number.
 
     Args:
@@ -120,7 +120,7 @@ def scaled(part: Any, path: tuple[str | int, ...], factor: float) -> Any:
         return part.model_copy(update={name: value for name, value in grown.items() if value is not None})
     step, rest = path[0], path[1:]
     inner: Any = part[step] if isinstance(part, dict | tuple | list) else getattr(part, str(step))  # type: ignore[index]
-    larger = scaled(inner, rest, factor)
+    larger = _scaled(inner, rest, factor)
     if larger is None:
         return None
     if isinstance(part, dict):
@@ -146,7 +146,7 @@ def _shown(value: Any) -> str:
     return f"{number(value.amount, 6)} {value.currency}" if isinstance(value, Money) else number(value, 6)
 
 
-def moves_it(changes: list[float | None]) -> bool:
+def _moves_it(changes: list[float | None]) -> bool:
     """True if one of two changes moves the value; a refused design says nothing of it.
 
     Args:
@@ -155,7 +155,7 @@ def moves_it(changes: list[float | None]) -> bool:
     return any(change is not None and abs(change) > _LEAST for change in changes)
 
 
-def of_part(
+def _of_part(
     value: Callable[[Entry, tuple[str | int, ...]], float | None], entry: Entry, base: float
 ) -> Iterator[tuple[Influence, bool]]:
     """Yield the influence of every figure of a part, and whether it moves the value.
@@ -168,7 +168,7 @@ def of_part(
         changes: list[float | None] = []
         tried: list[str] = []
         for factor in (1 - TENTH, 1 + TENTH):
-            changed = scaled(part, path, factor)
+            changed = _scaled(part, path, factor)
             if changed is None:
                 break
             tried.append(_shown(_grown(figure.value, factor)))
@@ -181,14 +181,14 @@ def of_part(
             value=_shown(figure.value),
             at_less=tried[0],
             at_more=tried[1],
-            place=figure_at(entry, *path),
+            place=_figure_at(entry, *path),
             source=source.title,
             grade=str(figure.grade or source.grade),
             status=str(figure.status or source.status),
             less=changes[0],
             more=changes[1],
         )
-        yield influence, moves_it(changes)
+        yield influence, _moves_it(changes)
 
 
 def _numbers(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[tuple[str | int, ...], float]]:
@@ -214,7 +214,7 @@ def _with(data: Any, path: tuple[str | int, ...], value: float) -> Any:
     return [*data[:index], _with(data[index], path[1:], value), *data[index + 1 :]]
 
 
-def of_design(subject: Subject, base: float, without: tuple[str, ...] = ()) -> Iterator[tuple[Influence, bool]]:
+def _of_design(subject: Subject, base: float, without: tuple[str, ...] = ()) -> Iterator[tuple[Influence, bool]]:
     """Yield the influence of every number of the design file, and whether it moves the value.
 
     Args:
@@ -240,14 +240,14 @@ def of_design(subject: Subject, base: float, without: tuple[str, ...] = ()) -> I
             value=_shown(value),
             at_less=tried[0],
             at_more=tried[1],
-            place=stated_at(document, *path),
+            place=_stated_at(document, *path),
             source="the design",
             grade="",
             status="given",
             less=changes[0],
             more=changes[1],
         )
-        yield influence, moves_it(changes)
+        yield influence, _moves_it(changes)
 
 
 def influences(
@@ -267,13 +267,13 @@ def influences(
     tried = []
     for index, entry in enumerate(entries):
         step(index, len(entries) + 1)
-        tried += list(of_part(changed, entry, base))
+        tried += list(_of_part(changed, entry, base))
     step(len(entries), len(entries) + 1)
-    tried += list(of_design(subject, base))
-    return sorted_out(tried)
+    tried += list(_of_design(subject, base))
+    return _sorted_out(tried)
 
 
-def sorted_out(tried: list[tuple[Influence, bool]]) -> tuple[tuple[Influence, ...], int]:
+def _sorted_out(tried: list[tuple[Influence, bool]]) -> tuple[tuple[Influence, ...], int]:
     """Return the inputs that move a value, the strongest first, and how many do not.
 
     Args:

@@ -23,7 +23,7 @@ _SITE = {"pue": "pue", "electricity": "electricity_price"}
 
 
 @record
-class Places:
+class _Places:
     """Files of a design and of its parts, by which figures are placed."""
 
     document: Document
@@ -31,14 +31,14 @@ class Places:
 
     def stated(self, *path: str | int) -> str:
         """Return file and line of a value of the design; empty if it does not state it."""
-        return stated_at(self.document, *path)
+        return _stated_at(self.document, *path)
 
     def price(self, book: str, part: str) -> str:
         """Return file and line of a part's price in a book."""
-        return figure_at(self.catalog.entry(book), "items", part)
+        return _figure_at(self.catalog.entry(book), "items", part)
 
 
-def stated_at(document: Document, *path: str | int) -> str:
+def _stated_at(document: Document, *path: str | int) -> str:
     """Return file and line of a value of a file; empty if the file does not state it.
 
     Args:
@@ -47,16 +47,16 @@ def stated_at(document: Document, *path: str | int) -> str:
     return f"{document.file}:{document.place(path)[0]}" if holds(document.data, path) else ""
 
 
-def figure_at(entry: Entry, *path: str | int) -> str:
+def _figure_at(entry: Entry, *path: str | int) -> str:
     """Return file and line of a figure of a part; for a price book, also in the book that it extends.
 
     Args:
         path: field names and list positions from the root of its file.
     """
-    here = stated_at(entry.document, *path)
+    here = _stated_at(entry.document, *path)
     if here:
         return here
-    return figure_at(entry.base, *path) if entry.base is not None else entry.document.file
+    return _figure_at(entry.base, *path) if entry.base is not None else entry.document.file
 
 
 def _grade_of(entry: Entry, *path: str | int) -> str:
@@ -73,7 +73,7 @@ def _grade_of(entry: Entry, *path: str | int) -> str:
 
 
 @record
-class InputPlace:
+class _InputPlace:
     """The place of an input."""
 
     place: str
@@ -82,8 +82,8 @@ class InputPlace:
     """Grade of the figure; empty if the design states it, or the model does."""
 
 
-def _input_place(entry: Entry, *path: str | int) -> InputPlace:
-    return InputPlace(figure_at(entry, *path), _grade_of(entry, *path))
+def _input_place(entry: Entry, *path: str | int) -> _InputPlace:
+    return _InputPlace(_figure_at(entry, *path), _grade_of(entry, *path))
 
 
 def _errors_at() -> str:
@@ -92,24 +92,24 @@ def _errors_at() -> str:
     return f"docs/{_ERRORS}:{next(number for number, line in enumerate(lines, 1) if line.startswith(_TABLE))}"
 
 
-def account_at(entry: Input, design: ResolvedDesign, catalog: Catalog) -> InputPlace:
+def _account_at(entry: Input, design: ResolvedDesign, catalog: Catalog) -> _InputPlace:
     """Return the place of an input of a design's account."""
     document, name = design.document, entry.name
     if name.startswith("speed"):
-        return InputPlace(_errors_at())
+        return _InputPlace(_errors_at())
     if name.startswith("price."):
         return _input_place(catalog.entry(entry.source.partition(": ")[0]), "items", name.removeprefix("price."))
     if name == "rent":
         rent = design.rent
-        place = stated_at(document, "rent", "price")
+        place = _stated_at(document, "rent", "price")
         if place or rent is None:
-            return InputPlace(place)
+            return _InputPlace(place)
         return _input_place(catalog.entry(rent.book), "offers", str(rent.offer), "price")
-    place = stated_at(document, "ownership", name) or stated_at(document, "site", _SITE.get(name, name))
+    place = _stated_at(document, "ownership", name) or _stated_at(document, "site", _SITE.get(name, name))
     if place:
-        return InputPlace(place)
+        return _InputPlace(place)
     if name == "effective" and entry.status == "D":
-        return InputPlace(stated_at(catalog.entry(entry.source.split("`")[-2]).document, "hazards"))
+        return _InputPlace(_stated_at(catalog.entry(entry.source.split("`")[-2]).document, "hazards"))
     profile = catalog.entry((design.ownership or Ownership.model_construct()).profile)
     cooling = design.spec.site.cooling
     if name == "effort":

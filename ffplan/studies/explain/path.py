@@ -23,9 +23,9 @@ from ffplan.results.explanation import Derivation, Explanation
 from ffplan.results.run import RunReport
 from ffplan.results.training import TrainRow
 from ffplan.studies.design.design import LEFT_OUT, study_design
-from ffplan.studies.explain.derivation import derivation_of, training_parts
-from ffplan.studies.explain.explain import TENTH, Subject, declared, influences, of_design, sorted_out
-from ffplan.studies.explain.input_places import Places
+from ffplan.studies.explain.derivation import _training_parts, derivation_of
+from ffplan.studies.explain.explain import TENTH, Subject, _declared, _of_design, _sorted_out, influences
+from ffplan.studies.explain.input_places import _Places
 from ffplan.studies.explain.step_inputs import Step
 
 if TYPE_CHECKING:
@@ -160,7 +160,7 @@ def _of_assessment(
         hint = did_you_mean(question.path, _figures(assessment), what="figure")
         raise UsageError(f"ffplan explain: `{question.path}` is no figure of this design; {hint}")
     meaning = meanings(assessment, path)
-    root = derivation_of(assessment, path, value, meaning, Places(design.document, catalog))
+    root = derivation_of(assessment, path, value, meaning, _Places(design.document, catalog))
     every = "scales[" in path
     part = re.split(r"[.\[]", path)[0]
     without = LEFT_OUT - {"reliability" if part == "storage" else part}
@@ -238,17 +238,17 @@ def _of_training(
     step: Callable[[int, int], None],
 ) -> Explanation:
     timed = _step(question, keep)
-    row, inner = timed.report.rows[0], training_parts(timed.report)
+    row, inner = timed.report.rows[0], _training_parts(timed.report)
     value, figure = float(getattr(row, field)), figure_of(row, field)
-    root = declared(figure.label, value, figure.unit, figure, inner)
+    root = _declared(figure.label, value, figure.unit, figure, inner)
 
     def evaluate(changed: ResolvedDesign, parts: Catalog) -> float | None:
         again = timed.again(changed, parts)
         return None if again is None else float(getattr(again.rows[0], field))
 
     subject = Subject(document=question.document, catalog=question.catalog, evaluate=evaluate)
-    tried = [*timed.of_parts(field, step), *of_design(subject, value, ("workload",)), *timed.of_job(field)]
-    return _explanation(question, timed.design, meanings(row, field), root, sorted_out(tried), (_KEPT,))
+    tried = [*timed.of_parts(field, step), *_of_design(subject, value, ("workload",)), *timed.of_job(field)]
+    return _explanation(question, timed.design, meanings(row, field), root, _sorted_out(tried), (_KEPT,))
 
 
 def _of_run(
@@ -258,9 +258,9 @@ def _of_run(
     keep: Callable[[TrainReport], PlanFields],
     step: Callable[[int, int], None],
 ) -> Explanation:
-    from ffplan.studies.explain.run import NOTE, explain_run
+    from ffplan.studies.explain.run import NOTE, _explain_run
 
     timed = _step(question, keep)
-    explained = explain_run(timed, field, step)
+    explained = _explain_run(timed, field, step)
     moved, notes = (explained.influences, explained.idle), (NOTE, _KEPT)
     return _explanation(question, timed.design, meanings(explained.run, field), explained.root, moved, notes)

@@ -16,9 +16,9 @@ from ffplan.results.run import RunReport
 from ffplan.studies.cost.cost import evaluate, inputs_for, ledger_for, study_cost
 from ffplan.studies.cost.ledger import Ledger
 from ffplan.studies.cost.request import CostRequest
-from ffplan.studies.explain.derivation import run_parts
-from ffplan.studies.explain.explain import TENTH, Subject, declared, moves_it, of_design, sorted_out
-from ffplan.studies.explain.input_places import account_at, stated_at
+from ffplan.studies.explain.derivation import _run_parts
+from ffplan.studies.explain.explain import TENTH, Subject, _declared, _moves_it, _of_design, _sorted_out
+from ffplan.studies.explain.input_places import _account_at, _stated_at
 from ffplan.studies.train.default_job import TimedJob, timed_job
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from ffplan.catalog.store import Catalog
     from ffplan.design.resolved import ResolvedDesign
-    from ffplan.studies.explain.input_places import InputPlace
+    from ffplan.studies.explain.input_places import _InputPlace
     from ffplan.studies.explain.step_inputs import Step
 
 NOTE = "Inputs of the account and of the step, which `ffplan explain` of `train.step_s` splits further."
@@ -46,7 +46,7 @@ class _RunExplained:
     """Inputs that do not [1]."""
 
 
-def explain_run(step: Step, field: str, tell: Callable[[int, int], None]) -> _RunExplained:
+def _explain_run(step: Step, field: str, tell: Callable[[int, int], None]) -> _RunExplained:
     """Return a figure of a design's run with its parts.
 
     Args:
@@ -71,11 +71,11 @@ def explain_run(step: Step, field: str, tell: Callable[[int, int], None]) -> _Ru
     ledger = ledger_for(design, catalog, request)
     inputs = inputs_for(ledger, timed, catalog, drawn=False)
     effective = next(item for item in inputs if item.name == "effective")
-    places = {item.name: account_at(item, design, catalog) for item in inputs}
-    given_at = stated_at(design.document, "workload", "tokens") or "the command line"
-    parts = run_parts(run, study, effective=(effective, places["effective"].place), tokens_at=given_at)
+    places = {item.name: _account_at(item, design, catalog) for item in inputs}
+    given_at = _stated_at(design.document, "workload", "tokens") or "the command line"
+    parts = _run_parts(run, study, effective=(effective, places["effective"].place), tokens_at=given_at)
     figure = figure_of(run, field)
-    root = declared(figure.label, band.likely, figure.unit.replace("currency", run.currency), figure, parts)
+    root = _declared(figure.label, band.likely, figure.unit.replace("currency", run.currency), figure, parts)
     account = _Account(ledger=ledger, timed=timed, inputs=inputs, field=field, likely=float(band.likely))
     tried = [_influence(item, places[item.name], study.currency, account.changed) for item in inputs]
     for entry, _ in (*step.of_parts("tokens_s", tell), *step.of_job("tokens_s")):
@@ -97,8 +97,8 @@ def explain_run(step: Step, field: str, tell: Callable[[int, int], None]) -> _Ru
         return found.value({})
 
     subject = Subject(document=step.document, catalog=step.catalog, evaluate=whole)
-    of_file = of_design(subject, account.likely, _OF_ACCOUNT)
-    influences, idle = sorted_out([*((item, moves_it([item.less, item.more])) for item in tried), *of_file])
+    of_file = _of_design(subject, account.likely, _OF_ACCOUNT)
+    influences, idle = _sorted_out([*((item, _moves_it([item.less, item.more])) for item in tried), *of_file])
     return _RunExplained(run=run, root=root, influences=influences, idle=idle)
 
 
@@ -129,7 +129,7 @@ class _Account:
         return None if change is None else self.changed({"speed": speed * (1 + change)})
 
 
-def _influence(entry: Input, place: InputPlace, currency: str, change: Callable[[dict[str, Any]], float]) -> Influence:
+def _influence(entry: Input, place: _InputPlace, currency: str, change: Callable[[dict[str, Any]], float]) -> Influence:
     """Return the effect of a tenth of an input.
 
     Args:

@@ -17,8 +17,8 @@ from ffplan.design.training import PlanFields
 from ffplan.inputs.document import Document
 from ffplan.results.explanation import Influence
 from ffplan.results.training import TrainReport
-from ffplan.studies.explain.explain import TENTH, moves_it, of_part
-from ffplan.studies.explain.input_places import figure_at, stated_at
+from ffplan.studies.explain.explain import TENTH, _moves_it, _of_part
+from ffplan.studies.explain.input_places import _figure_at, _stated_at
 from ffplan.studies.train.cluster import cluster_of
 from ffplan.studies.train.default_job import job_report
 from ffplan.studies.train.rows import one_plan, pace, stacked
@@ -84,7 +84,7 @@ def _paced(design: ResolvedDesign, catalog: Catalog, request: TrainRequest, know
 
 
 @record
-class KeptPlan:
+class _KeptPlan:
     """A plan of a transformer that is timed again on one design, with figures of its parts changed."""
 
     document: Document
@@ -124,7 +124,7 @@ class Reach:
     machine never reads leaves the machine as it is.
     """
 
-    job: KeptPlan
+    job: _KeptPlan
     system: Cluster
     """The machine as it is, with the times of its collectives."""
     base: _Pace | None
@@ -160,7 +160,7 @@ class Reach:
             return None
 
 
-def reach(job: KeptPlan, design: ResolvedDesign, used: Catalog) -> Reach:
+def _reach(job: _KeptPlan, design: ResolvedDesign, used: Catalog) -> Reach:
     """Return how far the figures of the parts that a step uses reach into it.
 
     Args:
@@ -232,14 +232,14 @@ class Step:
             step: called after every part, with how many are done and in all.
         """
         row = self.report.rows[0]
-        job = KeptPlan(
+        job = _KeptPlan(
             document=self.document,
             catalog=self.catalog,
             model=self.report.model,
             plan=self.plan,
             gpus=row.plan.gpus,  # a search may have left accelerators of the job idle
         )
-        reached, entries = reach(job, self.design, self.used), self.entries()
+        reached, entries = _reach(job, self.design, self.used), self.entries()
         base = float(reached.base.row[field] if reached.base else getattr(row, field))
 
         def value(entry: Entry, path: tuple[str | int, ...]) -> float | None:
@@ -248,7 +248,7 @@ class Step:
 
         for index, entry in enumerate(entries):
             step(index, len(entries) + 1)
-            yield from of_part(value, entry, base)
+            yield from _of_part(value, entry, base)
 
     def of_job(self, field: str) -> Iterator[tuple[Influence, bool]]:
         """Yield the influence of batch and sequence length on a figure of the step, in whole micro-batches.
@@ -258,14 +258,16 @@ class Step:
         """
         row, base = self.report.rows[0].plan, float(getattr(self.report.rows[0], field))
         model = self.used.entry(self.report.model)
-        stated = stated_at(self.document, "workload", "batch") or stated_at(self.document, "workload", "plan", "batch")
-        length = stated_at(self.document, "workload", "plan", "sequence")
+        stated = _stated_at(self.document, "workload", "batch") or _stated_at(
+            self.document, "workload", "plan", "batch"
+        )
+        length = _stated_at(self.document, "workload", "plan", "sequence")
         rounds = (
             row.data * row.micro_batch * row.pipeline
         )  # a batch fills the pipeline of every rank a whole number of times
         places = {
             "batch": (row.batch, rounds, "the command line" if self.batch_given else stated or _USUAL),
-            "sequence": (row.sequence, _LENGTHS * row.context, length or figure_at(model, "transformer", "sequence")),
+            "sequence": (row.sequence, _LENGTHS * row.context, length or _figure_at(model, "transformer", "sequence")),
         }
         for name, (now, unit, place) in places.items():
             tried = [_whole(now, factor, unit) for factor in (1 - TENTH, 1 + TENTH)]
@@ -282,7 +284,7 @@ class Step:
                 less=changes[0],
                 more=changes[1],
             )
-            yield influence, moves_it(changes)
+            yield influence, _moves_it(changes)
 
     def _changed(self, name: str, there: int, field: str, base: float) -> float | None:
         """Return the relative change of a figure with one field of the plan at another value [1]."""

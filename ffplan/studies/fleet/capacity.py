@@ -37,7 +37,7 @@ _LATE = 1.1
 """End of a run over its last arrival, above which its queue grows [1]."""
 
 
-def stretch_of(band: float, chance: float) -> float:
+def _stretch_of(band: float, chance: float) -> float:
     """Return the factor of all times that is exceeded with probability 1 - chance.
 
     Args:
@@ -47,10 +47,10 @@ def stretch_of(band: float, chance: float) -> float:
     Returns:
         Factor [1].
     """
-    return exp(spread_of(band) * _NORMAL.inv_cdf(chance))
+    return exp(_spread_of(band) * _NORMAL.inv_cdf(chance))
 
 
-def spread_of(band: float) -> float:
+def _spread_of(band: float) -> float:
     """Return the standard deviation of the logarithm of times.
 
     Args:
@@ -148,7 +148,7 @@ class Copy:
             rate: requests a second on the copy [1/s].
             least: a chance that it has [1].
         """
-        spread = spread_of(self.setup.speed.band)
+        spread = _spread_of(self.setup.speed.band)
         low = _NORMAL.inv_cdf(least)
         high = low + 1.0  # normal deviations
         for _ in range(_ROUNDS):

@@ -12,7 +12,7 @@ from ffplan.serving.hardware import engine_speed
 from ffplan.studies.basis.provenance import files_of
 from ffplan.studies.cost.cost import study_cost
 from ffplan.studies.cost.request import CostRequest
-from ffplan.studies.fleet.capacity import spread_of
+from ffplan.studies.fleet.capacity import _spread_of
 from ffplan.studies.serve.answer import answer
 from ffplan.studies.serve.links import ServeError, fleet_of
 
@@ -134,5 +134,5 @@ def _chance(cheapest: ServedSide, other: ServedSide, ratio: float) -> float:
     """
     if (cheapest.engine, cheapest.accelerator) == (other.engine, other.accelerator):
         return 1.0
-    spread = (spread_of(cheapest.band) ** 2 + spread_of(other.band) ** 2) ** 0.5
+    spread = (_spread_of(cheapest.band) ** 2 + _spread_of(other.band) ** 2) ** 0.5
     return _NORMAL.cdf(-log(ratio) / spread)

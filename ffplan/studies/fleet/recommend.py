@@ -17,7 +17,7 @@ from ffplan.studies.choose.cluster_search import with_nics
 from ffplan.studies.choose.first_designs import MOST_NODES, Builder, priced_accelerators
 from ffplan.studies.choose.recommend_target import WORTH
 from ffplan.studies.cost.parts import bom_report
-from ffplan.studies.fleet.capacity import Copy, stretch_of
+from ffplan.studies.fleet.capacity import Copy, _stretch_of
 from ffplan.studies.serve.links import ServeError, fleet_of
 from ffplan.studies.serve.search import search
 from ffplan.studies.serve.serve import scaled
@@ -43,7 +43,7 @@ _PROBE = 64
 
 
 @record
-class SizedFleet:
+class _SizedFleet:
     """A fleet that was sized."""
 
     accelerator: str
@@ -73,10 +73,10 @@ class SizedFleet:
     @property
     def figures(self) -> dict[str, float | None]:
         """What limits bound and aims make least."""
-        return figures_of(self.built)
+        return _figures_of(self.built)
 
 
-def figures_of(built: Built) -> dict[str, float | None]:
+def _figures_of(built: Built) -> dict[str, float | None]:
     """Return what limits bound and aims make least: money, power [kW], accelerators, racks, and floor [m2].
 
     Args:
@@ -95,10 +95,10 @@ def figures_of(built: Built) -> dict[str, float | None]:
 
 
 @record
-class Recommended:
+class _Recommended:
     """What a search found."""
 
-    fleets: list[SizedFleet]
+    fleets: list[_SizedFleet]
     left_out: dict[str, str]
 
 
@@ -156,7 +156,7 @@ def _plans(target: FleetTarget, catalog: Catalog, draft: Draft, *, wide: bool) -
     request, found = _request(target), list[ServeChoice]()
     assert request.precision is not None
     speed = engine_speed(target.engine, fleet.accelerator, request.precision)
-    slower = stretch_of(speed.band, target.chance)
+    slower = _stretch_of(speed.band, target.chance)
     for factor in _TIGHTER:
         try:
             space = search(
@@ -225,7 +225,7 @@ def _nodes(copies: int, gpus: int, per_node: int) -> int:
     return ceil(copies / (per_node // gpus)) if gpus <= per_node else copies * ceil(gpus / per_node)
 
 
-def _fleet(target: FleetTarget, catalog: Catalog, one: _Candidate, choice: ServeChoice) -> SizedFleet | None:
+def _fleet(target: FleetTarget, catalog: Catalog, one: _Candidate, choice: ServeChoice) -> _SizedFleet | None:
     """Return the fleet of a plan; None if it never meets the targets, or cannot be built."""
     _builder, plan = one.builder, choice.plan
     request = replace(
@@ -243,7 +243,7 @@ def _fleet(target: FleetTarget, catalog: Catalog, one: _Candidate, choice: Serve
         return serve_setup(catalog, target.model, target.engine, fleet, request=request, requests=load.requests)
 
     setup = setup_on(one.probe)
-    rate = Copy(setup, load, target.targets).largest_rate(stretch_of(setup.speed.band, target.chance))
+    rate = Copy(setup, load, target.targets).largest_rate(_stretch_of(setup.speed.band, target.chance))
     if rate <= 0:
         return None
     sized = _for_load(target, one, setup, rate) if target.rate is not None else _within(target, one, setup)
@@ -251,7 +251,7 @@ def _fleet(target: FleetTarget, catalog: Catalog, one: _Candidate, choice: Serve
         return None
     built, copies, spares = sized
     peak = target.rate or rate * copies
-    return SizedFleet(
+    return _SizedFleet(
         accelerator=one.name,
         built=replace(built, text=_with_load(built.text, target, plan, peak)),
         setup=setup_on(built),
@@ -298,7 +298,7 @@ def _within(target: FleetTarget, one: _Candidate, setup: ServeSetup) -> tuple[Bu
     built = builder.largest(one.idea, most=min(int(racks) * _RACK_UNITS, MOST_NODES) if racks else MOST_NODES)
     while built is not None:
         nodes = int(built.assessment.nodes["compute"])
-        figures = figures_of(built)
+        figures = _figures_of(built)
         ratio = max((figures[name] or 0.0) / most for name, most in target.limits)
         if ratio <= 1:
             break
@@ -336,33 +336,33 @@ def _with_load(text: str, target: FleetTarget, plan: ServePlan, peak: float) -> 
     return text.rstrip() + "\n" + "\n".join(lines) + "\n"
 
 
-def _best_plan(target: FleetTarget, catalog: Catalog, one: _Candidate) -> SizedFleet | None:
+def _best_plan(target: FleetTarget, catalog: Catalog, one: _Candidate) -> _SizedFleet | None:
     """Return the fleet of the best plan of an accelerator; None if none meets the targets."""
-    best: SizedFleet | None = None
+    best: _SizedFleet | None = None
     for choice in one.plans:
         reached = best.rate * float(target.load.requests.output) / best.setup.gpus if best is not None else 0.0
         if choice.output_tokens_s_gpu <= reached:
             continue  # its mean is no more than what percentiles leave of another
         fleet = _fleet(target, catalog, one, choice)
-        if fleet is not None and (best is None or aim_of(fleet, target) < aim_of(best, target)):
+        if fleet is not None and (best is None or _aim_of(fleet, target) < _aim_of(best, target)):
             best = fleet
     return best
 
 
-def aim_of(fleet: SizedFleet, target: FleetTarget) -> float:
+def _aim_of(fleet: _SizedFleet, target: FleetTarget) -> float:
     """Return the figure that is to be least, in the unit of the aim; without a load, seconds for a request."""
     if target.rate is None:
         return 1 / fleet.peak
     return fleet.figures[target.aim] or 0.0
 
 
-def broken(fleet: SizedFleet, target: FleetTarget) -> dict[str, float]:
+def broken(fleet: _SizedFleet, target: FleetTarget) -> dict[str, float]:
     """Return the limits that a fleet breaks, by name, each with its figure over the limit [1]."""
     ratios = {name: (fleet.figures[name] or 0.0) / most for name, most in target.limits}
     return {name: ratio for name, ratio in ratios.items() if ratio > 1}
 
 
-def recommend_fleet(target: FleetTarget, catalog: Catalog, tell: Callable[[str], None]) -> Recommended:
+def recommend_fleet(target: FleetTarget, catalog: Catalog, tell: Callable[[str], None]) -> _Recommended:
     """Return fleets that serve a load, each accelerator's best, in the order of the aim.
 
     For each accelerator the plans with most tokens of an accelerator are sought whose means meet the targets; from
@@ -386,9 +386,9 @@ def recommend_fleet(target: FleetTarget, catalog: Catalog, tell: Callable[[str],
             left_out[name] = one
         else:
             candidates.append(one)
-    fleets: list[SizedFleet] = []
+    fleets: list[_SizedFleet] = []
     for one in sorted(candidates, key=lambda one: (one.estimate, one.name)):
-        same = [aim_of(fleet, target) for fleet in fleets if fleet.trusted == one.trusted]
+        same = [_aim_of(fleet, target) for fleet in fleets if fleet.trusted == one.trusted]
         if len(same) >= _SIZED[one.trusted] and one.estimate > min(same) * (1 + WORTH):
             left_out[one.name] = "a first estimate lies over a third above the best"
             continue
@@ -398,4 +398,4 @@ def recommend_fleet(target: FleetTarget, catalog: Catalog, tell: Callable[[str],
             fleets.append(sized)
         else:
             left_out[one.name] = "its percentiles miss the targets at every load, or no fabric holds the nodes"
-    return Recommended(sorted(fleets, key=lambda fleet: (aim_of(fleet, target), fleet.accelerator)), left_out)
+    return _Recommended(sorted(fleets, key=lambda fleet: (_aim_of(fleet, target), fleet.accelerator)), left_out)

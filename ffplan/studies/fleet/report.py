@@ -13,21 +13,21 @@ from ffplan.results.recommendation import UnsizedAccelerator
 from ffplan.studies.cost.cost import study_cost
 from ffplan.studies.cost.request import CostRequest
 from ffplan.studies.fleet.capacity import Copy
-from ffplan.studies.fleet.recommend import aim_of, broken
+from ffplan.studies.fleet.recommend import _aim_of, broken
 from ffplan.studies.serve.loads import run_open
 from ffplan.studies.serve.money import tokens_per_megawatt
 from ffplan.studies.serve.serve import latency_of, plan_row
 
 if TYPE_CHECKING:
     from ffplan.catalog.store import Catalog
-    from ffplan.studies.fleet.recommend import Recommended, SizedFleet
+    from ffplan.studies.fleet.recommend import _Recommended, _SizedFleet
     from ffplan.studies.fleet.target import FleetTarget
 
 _PAPER = 3
 """Fleets on paper that are reported [1]."""
 
 
-def kept(found: Recommended, target: FleetTarget, best: int) -> list[SizedFleet]:
+def kept(found: _Recommended, target: FleetTarget, best: int) -> list[_SizedFleet]:
     """Return the fleets to report as designs: trusted ones within the limits, or all where they were named.
 
     Args:
@@ -38,12 +38,12 @@ def kept(found: Recommended, target: FleetTarget, best: int) -> list[SizedFleet]
     return [fleet for fleet in found.fleets if not broken(fleet, target) and _may_win(fleet, target)][:best]
 
 
-def _may_win(fleet: SizedFleet, target: FleetTarget) -> bool:
+def _may_win(fleet: _SizedFleet, target: FleetTarget) -> bool:
     return fleet.trusted or bool(target.allowed)
 
 
 def fleet_report(
-    found: Recommended, target: FleetTarget, catalog: Catalog, files: dict[str, str], best: int
+    found: _Recommended, target: FleetTarget, catalog: Catalog, files: dict[str, str], best: int
 ) -> FleetReport:
     """Return the report of a search.
 
@@ -84,11 +84,11 @@ def fleet_report(
     )
 
 
-def _excess(fleet: SizedFleet, target: FleetTarget) -> tuple[float, float]:
-    return max(broken(fleet, target).values()), aim_of(fleet, target)
+def _excess(fleet: _SizedFleet, target: FleetTarget) -> tuple[float, float]:
+    return max(broken(fleet, target).values()), _aim_of(fleet, target)
 
 
-def _row(fleet: SizedFleet, target: FleetTarget, catalog: Catalog, files: dict[str, str]) -> FleetDesign:
+def _row(fleet: _SizedFleet, target: FleetTarget, catalog: Catalog, files: dict[str, str]) -> FleetDesign:
     built, setup = fleet.built, fleet.setup
     study, assessment = built.study, built.assessment
     assert study.tco is not None

@@ -18,8 +18,8 @@ from ffplan.results import reliability as out
 from ffplan.results.design import SCHEMA_VERSION, ToolInfo
 from ffplan.studies.basis.provenance import announced, design_info, files_read, recalled_figures
 from ffplan.studies.cost.cost import band, input_rows, swing_row
-from ffplan.studies.goodput.levers import job_money, lever_rows
-from ffplan.studies.goodput.words import goodput_assumptions, goodput_headline
+from ffplan.studies.goodput.levers import _job_money, _lever_rows
+from ffplan.studies.goodput.words import _goodput_assumptions, _goodput_headline
 from ffplan.studies.operate.goodput_basis import GoodputBasis
 from ffplan.studies.operate.goodput_job import (
     GoodputJob,
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from ffplan.design.resolved import ResolvedDesign
     from ffplan.reliability.job import JobOutcome
     from ffplan.studies.cost.request import CostRequest
-    from ffplan.studies.goodput.levers import JobMoney
+    from ffplan.studies.goodput.levers import _JobMoney
 
 _HOUR = 3_600.0
 _SIZES = (512, 2_048, 8_192, 16_384, 32_768, 65_536, 100_000)
@@ -200,7 +200,7 @@ def _reliability(
     inputs: tuple[Input, ...],
     *,
     outcomes: tuple[JobOutcome, JobOutcome],
-    money: JobMoney | None,
+    money: _JobMoney | None,
 ) -> out.ReliabilityReport:
     outcome, many = outcomes
     hazards = basis.hazards
@@ -246,7 +246,7 @@ def _reliability(
         tokens_s=rate,
         tokens_s_kept=None if rate is None else rate * float(outcome.goodput),
         currency=money.currency if money else None,
-        levers=lever_rows(basis, job, inputs, outcome, money),
+        levers=_lever_rows(basis, job, inputs, outcome, money),
     )
 
 
@@ -277,20 +277,20 @@ def study_goodput(design: ResolvedDesign, catalog: Catalog, timed_job: GoodputJo
     def metric(v: dict[str, Number]) -> Number:
         return job_outcome(job, v).goodput
 
-    cost = job_money(design, catalog, timed_job.gpus)
+    cost = _job_money(design, catalog, timed_job.gpus)
     reliability = _reliability(basis, timed_job, job, inputs, outcomes=outcomes, money=cost)
     report = out.GoodputReport(
         schema_version=SCHEMA_VERSION,
         tool=ToolInfo("ffplan", __version__),
         design=design_info(design),
         catalog=files_read(catalog),
-        headline=goodput_headline(reliability),
+        headline=_goodput_headline(reliability),
         reliability=reliability,
         sizes=_size_rows(basis, job, replica_gpus(timed_job.report), money.draws, money.seed),
         tornado=tuple(swing_row(swing) for swing in tornado(metric, inputs) if swing.width),
         inputs=input_rows(tuple(entry for entry in inputs if _used(entry, job))),
         simulation=None,
-        assumptions=(*goodput_assumptions(basis, timed_job, job, outcomes[0]), *announced(catalog)),
+        assumptions=(*_goodput_assumptions(basis, timed_job, job, outcomes[0]), *announced(catalog)),
         unverified=recalled_figures(catalog),
     )
     return GoodputStudy(report, basis, job, inputs)

@@ -45,7 +45,7 @@ class _Bought:
 
 
 @record
-class JobMoney:
+class _JobMoney:
     """A job's part of what a cluster costs."""
 
     ledger: Ledger
@@ -82,7 +82,7 @@ class JobMoney:
         return _Bought(price=price, year=year, why=None)
 
 
-def job_money(design: ResolvedDesign, catalog: Catalog, gpus: int) -> JobMoney | None:
+def _job_money(design: ResolvedDesign, catalog: Catalog, gpus: int) -> _JobMoney | None:
     """Return the costs of a job's accelerators; None for a design without costs.
 
     Args:
@@ -95,10 +95,10 @@ def job_money(design: ResolvedDesign, catalog: Catalog, gpus: int) -> JobMoney |
     if not ledger.costed:
         return None
     year = float(account_year(ledger.account, likely(ledger.inputs)).year)
-    return JobMoney(ledger=ledger, year=year * gpus / design.accelerators)
+    return _JobMoney(ledger=ledger, year=year * gpus / design.accelerators)
 
 
-def _storage_again(money: JobMoney) -> dict[str, float] | None:
+def _storage_again(money: _JobMoney) -> dict[str, float] | None:
     """Return the parts of the storage and its network, once more; None if the bill has none.
 
     Args:
@@ -111,7 +111,7 @@ def _storage_again(money: JobMoney) -> dict[str, float] | None:
     return parts or None
 
 
-def _leaf_layer(money: JobMoney) -> dict[str, float]:
+def _leaf_layer(money: _JobMoney) -> dict[str, float]:
     """Return the endpoint links and leaf switches of the fabric, once more, as a second port needs them.
 
     Args:
@@ -163,7 +163,7 @@ def _restarts(basis: GoodputBasis, job: JobCase) -> Iterator[_Lever]:
     yield _Lever(name="repair", words=f"repair within {span(quick)}", job=job, inputs={"repair": quick})
 
 
-def _checkpoints(job: JobCase, money: JobMoney | None) -> Iterator[_Lever]:
+def _checkpoints(job: JobCase, money: _JobMoney | None) -> Iterator[_Lever]:
     if job.checkpoints == "synchronous":
         changed = replace(job, checkpoints="asynchronous")
         yield _Lever(name="asynchronous", words="asynchronous checkpoints", job=changed)
@@ -188,7 +188,7 @@ def _checkpoints(job: JobCase, money: JobMoney | None) -> Iterator[_Lever]:
         )
 
 
-def _fabric(basis: GoodputBasis, job: JobCase, money: JobMoney | None) -> Iterator[_Lever]:
+def _fabric(basis: GoodputBasis, job: JobCase, money: _JobMoney | None) -> Iterator[_Lever]:
     paths = frozenset(rate.name for rate in basis.hazards.rates if rate.hazard.unit in PATHS)
     links = [
         rate for rate in basis.hazards.rates if rate.hazard.unit == "endpoint-link" and rate.name not in job.survives
@@ -217,7 +217,7 @@ def _fabric(basis: GoodputBasis, job: JobCase, money: JobMoney | None) -> Iterat
         )
 
 
-def _levers(basis: GoodputBasis, job: JobCase, outcome: JobOutcome, money: JobMoney | None) -> Iterator[_Lever]:
+def _levers(basis: GoodputBasis, job: JobCase, outcome: JobOutcome, money: _JobMoney | None) -> Iterator[_Lever]:
     """Yield every change worth a try."""
     yield from _restarts(basis, job)
     yield from _checkpoints(job, money)
@@ -239,8 +239,8 @@ def _levers(basis: GoodputBasis, job: JobCase, outcome: JobOutcome, money: JobMo
         yield _Lever(name="spares", words=plural(spares, "spare node"), job=replace(job, spares=spares), parts=parts)
 
 
-def lever_rows(
-    basis: GoodputBasis, job: JobCase, inputs: tuple[Input, ...], outcome: JobOutcome, money: JobMoney | None
+def _lever_rows(
+    basis: GoodputBasis, job: JobCase, inputs: tuple[Input, ...], outcome: JobOutcome, money: _JobMoney | None
 ) -> tuple[out.LeverRow, ...]:
     """Return the gains of changes, the largest first.
 
@@ -261,7 +261,7 @@ def lever_rows(
     return tuple(sorted(rows, key=lambda row: -row.tokens))
 
 
-def _row(lever: _Lever, goodput: float, gain: float, money: JobMoney | None) -> out.LeverRow:
+def _row(lever: _Lever, goodput: float, gain: float, money: _JobMoney | None) -> out.LeverRow:
     worth = None if money is None else money.year * gain
     price = year = None
     why: str | None = lever.why

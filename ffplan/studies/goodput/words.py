@@ -26,7 +26,7 @@ def _share(band: Band) -> str:
     return f"{100 * band.likely:.1f} %{ends}"
 
 
-def goodput_headline(report: ReliabilityReport) -> tuple[str, ...]:
+def _goodput_headline(report: ReliabilityReport) -> tuple[str, ...]:
     """Return the answer, a sentence each."""
     mtbf = report.mtbf_hours.likely
     often = f"every {span(mtbf * HOUR)}"
@@ -135,7 +135,7 @@ def _paths(basis: GoodputBasis, timed_job: GoodputJob, job: JobCase) -> list[str
     return sentences
 
 
-def goodput_assumptions(
+def _goodput_assumptions(
     basis: GoodputBasis, timed_job: GoodputJob, job: JobCase, outcome: JobOutcome
 ) -> tuple[str, ...]:
     """Return the assumptions behind a goodput."""

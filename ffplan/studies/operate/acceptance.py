@@ -16,15 +16,15 @@ from ffplan.studies.collective.collective import CollectiveRequest, collective_t
 from ffplan.studies.collective.rows import QueryError
 from ffplan.studies.operate.acceptance_verdicts import (
     ERRORS,
-    RateLimit,
-    collective_bound,
-    judge,
-    node_bounds,
-    slow_parts,
+    _collective_bound,
+    _judge,
+    _node_bounds,
+    _RateLimit,
+    _slow_parts,
     words,
 )
 from ffplan.studies.operate.goodput_basis import goodput_basis
-from ffplan.studies.operate.storage_rates import storage_range
+from ffplan.studies.operate.storage_rates import _storage_range
 
 if TYPE_CHECKING:
     from ffplan.catalog.parts import Accelerator
@@ -84,7 +84,7 @@ def _gaps(part: Accelerator) -> list[str]:
 class _Sheet:
     """Collects the lines of a sheet, each with its threshold."""
 
-    def __init__(self, tolerance: float, bounds: dict[str, RateLimit]) -> None:
+    def __init__(self, tolerance: float, bounds: dict[str, _RateLimit]) -> None:
         self.tolerance, self.bounds = tolerance, bounds
         self.rows: list[out.CheckRow] = []
 
@@ -200,7 +200,7 @@ def _scales_of(design: ResolvedDesign) -> tuple[int, ...]:
     return tuple(sorted({count for count in (domain, 2 * domain, most) if 2 <= count <= most}))
 
 
-def collective_points(
+def _collective_points(
     design: ResolvedDesign,
     catalog: Catalog,
     operation: str,
@@ -228,9 +228,9 @@ def _collectives(sheet: _Sheet, design: ResolvedDesign, catalog: Catalog) -> Non
     scales = _scales_of(design)
     for operation in OPERATIONS:
         sizes = _SIZES if operation == "allreduce" else _SIZES[2:3]
-        points = collective_points(design, catalog, operation, scales, sizes)
+        points = _collective_points(design, catalog, operation, scales, sizes)
         for (gpus, size), rate in sorted(points.items()):
-            bound = collective_bound(operation, gpus, node_of(design))
+            bound = _collective_bound(operation, gpus, node_of(design))
             sheet.add(
                 operation,
                 f"{operation} busbw",
@@ -252,7 +252,7 @@ def _storage(sheet: _Sheet, basis: GoodputBasis) -> None:
     words_ = "`ffplan operate storage`" + ("" if storage.planned else ", storage that the ownership profile sizes")
     ways: tuple[Way, ...] = ("read", "write")
     for way in ways:
-        likely, least = storage_range(basis, way, 1)
+        likely, least = _storage_range(basis, way, 1)
         basis_words = f"{words_}: {likely.label}"
         sheet.add(
             f"storage-{way}",
@@ -285,7 +285,7 @@ def study_acceptance(
     Raises:
         InputError: if the fabric cannot hold the design, or its ownership or reliability is wrong.
     """
-    bounds = node_bounds(design)
+    bounds = _node_bounds(design)
     sheet, basis = _Sheet(tolerance, bounds), goodput_basis(design, catalog)
     assert isinstance(design.compute.server, Server)
     _links(sheet, design)
@@ -297,11 +297,11 @@ def study_acceptance(
     def more(
         operation: str, gpus: int, sizes: tuple[float, ...], placement: Placement | None
     ) -> dict[tuple[int, float], float]:
-        return collective_points(design, catalog, operation, (gpus,), sizes, placement)
+        return _collective_points(design, catalog, operation, (gpus,), sizes, placement)
 
     host = node_of(design)
-    judged = judge(rows, measured, tolerance, more, basis, host=host, bounds=bounds)
-    slow = slow_parts(measured, job, host.domain_gpus)
+    judged = _judge(rows, measured, tolerance, more, basis, host=host, bounds=bounds)
+    slow = _slow_parts(measured, job, host.domain_gpus)
     seen = {value.check for value in measured}
     missing = tuple(dict.fromkeys(row.label for row in rows if row.check not in seen)) if measured else ()
     return out.AcceptanceReport(

@@ -12,7 +12,7 @@ from ffplan.node.host import memory_bandwidth
 from ffplan.node.host_copies import pcie_line_rate
 from ffplan.results.acceptance import CheckRow, JudgedRow, Measured, SlowRow
 from ffplan.studies.basis.job_layout import Placement, node_of, placement_fault, placement_of, ranks_key
-from ffplan.studies.operate.storage_rates import storage_range
+from ffplan.studies.operate.storage_rates import _storage_range
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -30,7 +30,7 @@ _ROUNDING = 1e-3
 
 
 @record
-class RateLimit:
+class _RateLimit:
     """A rate that nothing exceeds."""
 
     most: float
@@ -39,7 +39,7 @@ class RateLimit:
     """What bounds it, for people."""
 
 
-def collective_bound(operation: str, gpus: int, host: Host, placement: Placement | None = None) -> RateLimit | None:
+def _collective_bound(operation: str, gpus: int, host: Host, placement: Placement | None = None) -> _RateLimit | None:
     """Return the bus bandwidth that no algorithm of a collective exceeds [GB/s]; None if a link is unknown.
 
     Args:
@@ -66,20 +66,20 @@ def collective_bound(operation: str, gpus: int, host: Host, placement: Placement
     limit = []
     if inside is not None and domain > 1 and (host.joined or host.pairs):
         limit.append(
-            RateLimit(
+            _RateLimit(
                 most=inside.value * (ring if operation == "allreduce" else 1.0), of=f"the rate of {host.scale_up_name}"
             )
         )
     if gpus > domain and network:
         cross = (gpus - 1) / (gpus - domain)
         factor = {"allreduce": ring, "all-to-all": cross / domain}.get(operation, cross)
-        limit.append(RateLimit(most=network * factor, of="what the NICs between nodes carry"))
+        limit.append(_RateLimit(most=network * factor, of="what the NICs between nodes carry"))
     if not host.joined and gpus <= domain:
         return None  # pairs alone: rings pass the host
     return min(limit, key=lambda bound: bound.most, default=None)
 
 
-def node_bounds(design: ResolvedDesign) -> dict[str, RateLimit]:
+def _node_bounds(design: ResolvedDesign) -> dict[str, _RateLimit]:
     """Return the rates of a node's parts that nothing exceeds, by check.
 
     Args:
@@ -98,19 +98,19 @@ def node_bounds(design: ResolvedDesign) -> dict[str, RateLimit]:
         float(memory_bandwidth(socket.memory.channels.value, socket.memory.rate.value, 1.0))
         for socket in server.sockets
     ]
-    limits = {"memory": RateLimit(most=sum(channels), of="the rate of its memory channels")}
+    limits = {"memory": _RateLimit(most=sum(channels), of="the rate of its memory channels")}
     part = host.accelerator
     if part is None:
         return limits
     for precision, figure in part.peak.items():
-        limits[f"gemm-{precision}"] = RateLimit(most=float(figure.value), of=f"the peak of `{part.id}`")
+        limits[f"gemm-{precision}"] = _RateLimit(most=float(figure.value), of=f"the peak of `{part.id}`")
     if part.pcie is not None:
         rate = pcie_line_rate(float(part.pcie.generation.value), float(part.pcie.lanes.value))
         for way in ("to-device", "to-host"):
             for shared in ("", "-shared"):
-                limits[f"copy-{way}{shared}"] = RateLimit(most=rate, of="the line rate of PCIe")
+                limits[f"copy-{way}{shared}"] = _RateLimit(most=rate, of="the line rate of PCIe")
     if part.nvlink is not None:
-        limits["nvlink-copy"] = RateLimit(most=float(part.nvlink.value), of=f"the rate of {host.scale_up_name}")
+        limits["nvlink-copy"] = _RateLimit(most=float(part.nvlink.value), of=f"the rate of {host.scale_up_name}")
     return limits
 
 
@@ -193,7 +193,7 @@ def _of_collectives(
                 why = f"the design has no {operation} of {gpus} ranks as the model lays them out"
                 yield _unjudged(value, why)
             else:
-                top = collective_bound(operation, gpus, host, placement)
+                top = _collective_bound(operation, gpus, host, placement)
                 most, of = (top.most, top.of) if top else (None, "links")
                 yield _verdict(value, expected, expected * (1 - tolerance), most, of=of)
 
@@ -203,27 +203,27 @@ def _unjudged(measured: Measured, why: str) -> JudgedRow:
 
 
 def _of_nodes(
-    measured: Measured, row: CheckRow, tolerance: float, basis: GoodputBasis, top: RateLimit | None
+    measured: Measured, row: CheckRow, tolerance: float, basis: GoodputBasis, top: _RateLimit | None
 ) -> JudgedRow:
     """Return a value of a node, or of several that read or write together."""
     expected, least, most = row.expected, row.least, row.most
     storage = basis.storage
     if measured.check.startswith("storage-") and measured.nodes > 1 and storage is not None:
-        likely, lowest = storage_range(basis, "read" if measured.check == "storage-read" else "write", measured.nodes)
+        likely, lowest = _storage_range(basis, "read" if measured.check == "storage-read" else "write", measured.nodes)
         expected, least = likely.gbyte_s, lowest.gbyte_s * (1 - tolerance)
         most = storage.client_gbyte_s * measured.nodes
     of = "" if row.exact else (top.of if top else "what the NICs of its nodes carry")
     return _verdict(measured, expected, least, most, of=of)
 
 
-def judge(
+def _judge(
     rows: tuple[CheckRow, ...],
     measured: tuple[Measured, ...],
     tolerance: float,
     more: Collectives,
     basis: GoodputBasis,
     host: Host,
-    bounds: dict[str, RateLimit],
+    bounds: dict[str, _RateLimit],
 ) -> tuple[JudgedRow, ...]:
     """Return every measured value with its verdict, failures first.
 
@@ -250,7 +250,7 @@ def judge(
     return tuple(sorted(found, key=lambda item: _ORDER[item.verdict]))
 
 
-def robust_score(value: float, values: list[float]) -> tuple[float, float]:
+def _robust_score(value: float, values: list[float]) -> tuple[float, float]:
     """Return the median of values, and the distance of one from it in robust standard deviations.
 
     Args:
@@ -285,7 +285,7 @@ def _lengthened(check: str, ratio: float, job: TrainReport | None, domain: int) 
     return share * (1 / ratio - 1) if share else None
 
 
-def slow_parts(measured: tuple[Measured, ...], job: TrainReport | None, domain: int) -> tuple[SlowRow, ...]:
+def _slow_parts(measured: tuple[Measured, ...], job: TrainReport | None, domain: int) -> tuple[SlowRow, ...]:
     """Return nodes and parts that are slower than the others of the fleet, the slowest first.
 
     Args:
@@ -303,7 +303,7 @@ def slow_parts(measured: tuple[Measured, ...], job: TrainReport | None, domain: 
         if len(values) < _FLEET or check == ERRORS:
             continue
         for value in items:
-            middle, score = robust_score(value.value, values)
+            middle, score = _robust_score(value.value, values)
             if score < _SCORE and value.value < middle * (1 - _LEAST_GAP):
                 rows.append(
                     SlowRow(

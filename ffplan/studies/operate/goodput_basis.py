@@ -15,7 +15,7 @@ from ffplan.fabric.family import plan_fabric
 from ffplan.fabric.networks import storage_network
 from ffplan.fabric.sizing.plan import FabricPlan
 from ffplan.reliability.storage import StorageRates, capacity, storage_rates
-from ffplan.studies.operate.reliability import Hazards, hazards_beside, hazards_of
+from ffplan.studies.operate.reliability import Hazards, _hazards_beside, _hazards_of
 
 if TYPE_CHECKING:
     from ffplan.catalog.parts import Nic
@@ -26,7 +26,7 @@ _OWN = ("both", "storage")
 
 
 @record
-class StorageBasis:
+class _StorageBasis:
     """Storage servers with what they hold and carry."""
 
     groups: tuple[ResolvedGroup, ...]
@@ -105,7 +105,7 @@ def _terms(server: StorageServer, count: int, per_server: float) -> StorageRates
 
 def _storage_basis(
     design: ResolvedDesign, plan: FabricPlan, usual: ResolvedGroup | None, beside: float | None = None
-) -> StorageBasis | None:
+) -> _StorageBasis | None:
     """Return the storage of a design; None if neither the design nor its profile has any.
 
     Args:
@@ -148,7 +148,7 @@ def _storage_basis(
     client, assumed = _client(design, groups, beside if network is not None or not planned else None)
     first = groups[0].server
     assert isinstance(first, StorageServer)
-    return StorageBasis(
+    return _StorageBasis(
         groups=groups,
         planned=bool(planned),
         on_fabric=bool(planned) and network is None,
@@ -167,7 +167,7 @@ def _storage_basis(
     )
 
 
-def file_system_words(storage: StorageBasis) -> list[str]:
+def _file_system_words(storage: _StorageBasis) -> list[str]:
     """Return which file system's rates are taken, and how far they are known, in sentences."""
     system = storage.service.file_system
     assert system is not None
@@ -179,7 +179,7 @@ def file_system_words(storage: StorageBasis) -> list[str]:
     return [f"Clients, the whole and checkpoints have the rates of the file system `{system.id}`."]
 
 
-def fallback_notes(storage: StorageBasis) -> list[str]:
+def fallback_notes(storage: _StorageBasis) -> list[str]:
     """State the fallbacks for storage that a design does not describe."""
     sentences = []
     if not storage.planned:
@@ -200,7 +200,7 @@ class GoodputBasis:
     design: ResolvedDesign
     fabric: FabricPlan
     hazards: Hazards
-    storage: StorageBasis | None
+    storage: _StorageBasis | None
     bought_spares: int
     beside: Hazards | None = None
     """Hazards of a second profile, for its mean time between interruptions."""
@@ -220,12 +220,12 @@ def goodput_basis(
     """
     fabric = fabric or plan_fabric(design)
     sizing = ownership_sizing(design, catalog.fork())
-    hazards = hazards_of(design, catalog)
+    hazards = _hazards_of(design, catalog)
     return GoodputBasis(
         design=design,
         fabric=fabric,
         hazards=hazards,
-        beside=hazards_beside(design, catalog, hazards) if beside else None,
+        beside=_hazards_beside(design, catalog, hazards) if beside else None,
         storage=_storage_basis(design, fabric, sizing.storage, sizing.storage_gbyte_s),
         bought_spares=sizing.spare_nodes,
     )
@@ -240,7 +240,7 @@ def _spares_there(basis: GoodputBasis, nodes: float) -> int:
     return basis.bought_spares + max(basis.design.compute.group.count - int(nodes), 0)
 
 
-def spares_of(basis: GoodputBasis, nodes: float) -> int:
+def _spares_of(basis: GoodputBasis, nodes: float) -> int:
     """Return the spare nodes of a job: as the design states, or bought spares and nodes that the job leaves.
 
     Args:

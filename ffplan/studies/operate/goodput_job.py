@@ -18,9 +18,9 @@ from ffplan.reliability.job import JobCase, JobOutcome, job_outcome
 from ffplan.reliability.storage import with_nics
 from ffplan.results.training import TrainReport
 from ffplan.studies.basis.job_layout import most_gpus, node_of
-from ffplan.studies.operate.goodput_basis import GoodputBasis, goodput_basis, spares_of
-from ffplan.studies.operate.reliability import reliability_inputs
-from ffplan.studies.operate.storage_rates import storage_inputs
+from ffplan.studies.operate.goodput_basis import GoodputBasis, _spares_of, goodput_basis
+from ffplan.studies.operate.reliability import _reliability_inputs
+from ffplan.studies.operate.storage_rates import _storage_inputs
 from ffplan.studies.train.default_job import image_job, workload_gpus, workload_report
 from ffplan.training.conv_layers import gradient_bytes
 from ffplan.training.conv_step import STATE_BYTES
@@ -129,10 +129,10 @@ def job_on(
         # NICs in other zones are out of the job's reach
         read_gbyte_s=with_nics(storage.read, part) if storage else {},
         write_gbyte_s=with_nics(storage.write, part) if storage else {},
-        spares=spares_of(basis, nodes),
+        spares=_spares_of(basis, nodes),
         replica_nodes=max(1.0, replica / per_node),
         checkpoints=section.checkpoints,
-        restart=section.restart if section.restart != "standby" or spares_of(basis, nodes) else "requeue",
+        restart=section.restart if section.restart != "standby" or _spares_of(basis, nodes) else "requeue",
         shrinks=section.short_of_nodes == "shrink",
         interval=section.checkpoint_interval,
         drains=frozenset(basis.hazards.drains),
@@ -144,7 +144,7 @@ def job_on(
     )
 
 
-def job_inputs(basis: GoodputBasis, gpus: int) -> tuple[Input, ...]:
+def _job_inputs(basis: GoodputBasis, gpus: int) -> tuple[Input, ...]:
     """Return the inputs of a job's outcome: its hazards, and the rates of its file system.
 
     Args:
@@ -153,8 +153,8 @@ def job_inputs(basis: GoodputBasis, gpus: int) -> tuple[Input, ...]:
     """
     accelerator = basis.design.compute.accelerator
     return (
-        *reliability_inputs(basis.hazards, accelerator.id if accelerator else None, gpus),
-        *storage_inputs(basis),
+        *_reliability_inputs(basis.hazards, accelerator.id if accelerator else None, gpus),
+        *_storage_inputs(basis),
     )
 
 
@@ -192,7 +192,7 @@ def recovery(basis: GoodputBasis, job: JobCase) -> JobRecovery:
     Args:
         basis: the design with its hazards.
     """
-    inputs = job_inputs(basis, int(job.gpus))
+    inputs = _job_inputs(basis, int(job.gpus))
     return JobRecovery(basis, job, inputs, job_outcome(job, likely(inputs)))
 
 

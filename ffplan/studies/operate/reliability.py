@@ -56,7 +56,7 @@ def profile_of(design: ResolvedDesign, catalog: Catalog) -> ReliabilityProfile:
     return catalog.get(ReliabilityProfile, section.profile, design.document, path)
 
 
-def hazards_of(design: ResolvedDesign, catalog: Catalog) -> Hazards:
+def _hazards_of(design: ResolvedDesign, catalog: Catalog) -> Hazards:
     """Return the hazards of a design.
 
     Args:
@@ -94,7 +94,7 @@ def hazards_of(design: ResolvedDesign, catalog: Catalog) -> Hazards:
     )
 
 
-def hazards_beside(design: ResolvedDesign, catalog: Catalog, hazards: Hazards) -> Hazards | None:
+def _hazards_beside(design: ResolvedDesign, catalog: Catalog, hazards: Hazards) -> Hazards | None:
     """Return the hazards of the second profile that a design's profile names; None without one.
 
     The design's statements on its fleet refer to its own profile, and do not apply to the second.
@@ -113,7 +113,7 @@ def hazards_beside(design: ResolvedDesign, catalog: Catalog, hazards: Hazards) -
     second_profile = catalog.get(ReliabilityProfile, name, entry.document_of(("beside",)), ("beside",))
     stated = hazards.section.domain_failures
     kept = {part: rate for part, rate in stated.items() if part in second_profile.domain_parts}
-    return hazards_of(profiled(design, name, fleet=None, domain_failures=kept), catalog)
+    return _hazards_of(profiled(design, name, fleet=None, domain_failures=kept), catalog)
 
 
 def _drains(design: ResolvedDesign, profile: ReliabilityProfile, section: Reliability) -> dict[str, PlainEstimate]:
@@ -200,7 +200,7 @@ _PARTS = ("hangs", "reschedule", "standby", "together")
 """Inputs that are parts of a whole."""
 
 
-def estimate_input(name: str, label: str, unit: str, figure: Figure, owner: Part, *, part: bool = False) -> Input:
+def _estimate_input(name: str, label: str, unit: str, figure: Figure, owner: Part, *, part: bool = False) -> Input:
     """Return a figure of a profile, of another part, or of a design, as an input.
 
     Args:
@@ -252,7 +252,7 @@ def _rate_input(rate: HazardRate, profile: ReliabilityProfile) -> Input:
     )
 
 
-def reliability_inputs(hazards: Hazards, accelerator: str | None, gpus: float) -> tuple[Input, ...]:
+def _reliability_inputs(hazards: Hazards, accelerator: str | None, gpus: float) -> tuple[Input, ...]:
     """Return every input of a job's outcome.
 
     Args:
@@ -266,12 +266,12 @@ def reliability_inputs(hazards: Hazards, accelerator: str | None, gpus: float) -
     inputs = []
     for name, drain in hazards.drains.items():
         part = profile.domain_parts[name]
-        inputs.append(estimate_input(f"rate.{name}", f"rate of {part.label}", _A_YEAR, drain, profile))
-        inputs.append(estimate_input(f"drain.{name}", f"repair: {part.label}", "s", part.repair, profile))
+        inputs.append(_estimate_input(f"rate.{name}", f"rate of {part.label}", _A_YEAR, drain, profile))
+        inputs.append(_estimate_input(f"drain.{name}", f"repair: {part.label}", "s", part.repair, profile))
         inputs += [_fixed(f"stops.{name}", part.label, "1", 1.0), _fixed(f"removes.{name}", part.label, "1", 0.0)]
     if profile.tray_swap is not None:
         label = "until a spare is in the place of a node of a scale-up domain"
-        inputs.append(estimate_input("tray_swap", label, "s", profile.tray_swap, profile))
+        inputs.append(_estimate_input("tray_swap", label, "s", profile.tray_swap, profile))
     for rate in hazards.rates:
         if rate.name in hazards.drains:
             continue
@@ -279,18 +279,18 @@ def reliability_inputs(hazards: Hazards, accelerator: str | None, gpus: float) -
         inputs.append(_rate_input(sized_rate(rate, gpus), profile))
         for name, figure in (("stops", hazard.stops), ("removes", hazard.removes)):
             label = f"{hazard.label}: events that {'stop a job' if name == 'stops' else 'take a node out'}"
-            inputs.append(estimate_input(f"{name}.{rate.name}", label, "1", figure, profile, part=True))
+            inputs.append(_estimate_input(f"{name}.{rate.name}", label, "1", figure, profile, part=True))
         inputs.append(_path(rate, hazards))
     fleet = hazards.section.fleet or profile.fleet
-    inputs.append(estimate_input("fleet", "rates of this fleet over the usual", "1", fleet, profile))
+    inputs.append(_estimate_input("fleet", "rates of this fleet over the usual", "1", fleet, profile))
     relative = profile.relative.get(accelerator or "")
     if relative is not None:
         label = f"rates of {accelerator} over the profile's"
-        inputs.append(estimate_input("relative", label, "1", relative, profile))
+        inputs.append(_estimate_input("relative", label, "1", relative, profile))
     else:
         inputs.append(_fixed("relative", "rates of the accelerator over the profile's", "1", 1.0))
     for name, (label, unit) in _TIMES.items():
-        inputs.append(estimate_input(name, label, unit, getattr(profile, name), profile, part=name in _PARTS))
+        inputs.append(_estimate_input(name, label, unit, getattr(profile, name), profile, part=name in _PARTS))
     inputs.append(_stragglers(hazards, gpus))
     points = tuple((float(row.accelerators), float(row.time.value)) for row in profile.requeue)
     inputs.append(_fixed("requeue", "requeue of the whole job", "s", float(requeue_seconds(points, gpus))))
@@ -303,7 +303,7 @@ def _path(rate: HazardRate, hazards: Hazards) -> Input:
     figure = (hazards.section.path_repair or rate.hazard.path_repair) if rate.hazard.unit in PATHS else None
     if figure is None:
         return _fixed(f"path.{rate.name}", label, "s", 0.0)
-    return estimate_input(f"path.{rate.name}", label, "s", figure, hazards.profile)
+    return _estimate_input(f"path.{rate.name}", label, "s", figure, hazards.profile)
 
 
 def _stragglers(hazards: Hazards, gpus: float) -> Input:
@@ -315,7 +315,7 @@ def _stragglers(hazards: Hazards, gpus: float) -> Input:
         return _fixed("stragglers", label, "1", 0.0)
     figure = stated if stated is not None else usual
     assert figure is not None
-    return estimate_input("stragglers", label, "1", figure, profile, part=True)
+    return _estimate_input("stragglers", label, "1", figure, profile, part=True)
 
 
 def _fixed(name: str, label: str, unit: str, value: float) -> Input:

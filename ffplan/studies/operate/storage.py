@@ -13,15 +13,15 @@ from ffplan.reliability.incast import blocked_rate, incast
 from ffplan.results import storage as out
 from ffplan.results.design import SCHEMA_VERSION, ToolInfo
 from ffplan.studies.basis.provenance import announced, design_info, files_read, recalled_figures
-from ffplan.studies.operate.goodput_basis import fallback_notes, file_system_words, goodput_basis
+from ffplan.studies.operate.goodput_basis import _file_system_words, fallback_notes, goodput_basis
 from ffplan.studies.operate.storage_jobs import (
-    checkpoint_burst,
-    file_assumptions,
-    image_report,
-    image_words,
-    metadata_report,
+    _checkpoint_burst,
+    _file_assumptions,
+    _image_report,
+    _image_words,
+    _metadata_report,
 )
-from ffplan.studies.operate.storage_rates import nodes_terms, servers_terms, service_of
+from ffplan.studies.operate.storage_rates import _nodes_terms, _servers_terms, _service_of
 from ffplan.studies.operate.summaries import storage_summary
 from ffplan.training.memory import kv_bytes
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from ffplan.catalog.store import Catalog
     from ffplan.design.resolved import ResolvedDesign
     from ffplan.results.summaries import StorageSummary
-    from ffplan.studies.operate.goodput_basis import GoodputBasis, StorageBasis
+    from ffplan.studies.operate.goodput_basis import GoodputBasis, _StorageBasis
     from ffplan.studies.operate.goodput_job import GoodputJob
 
 _PIB = 2.0**50
@@ -115,21 +115,21 @@ def study_storage(
     summary = storage_summary(basis)
     if storage is None or summary is None:
         raise NoStorageError(f"`{design.spec.name}` plans no storage, and its ownership profile sizes none")
-    efficiency = float(service_of(basis, "read").efficiency)
+    efficiency = float(_service_of(basis, "read").efficiency)
     nodes, zones = design.compute.group.count, design.spec.fabric.zones
-    node_read, node_write = nodes_terms(basis, "read", 1), nodes_terms(basis, "write", 1)
-    all_read, client = nodes_terms(basis, "read", nodes)[0], node_read[0].gbyte_s
-    burst = checkpoint_burst(basis, storage, job) if job is not None else None
-    pictures = image_report(basis, summary.read_gbyte_s, job, images)
+    node_read, node_write = _nodes_terms(basis, "read", 1), _nodes_terms(basis, "write", 1)
+    all_read, client = _nodes_terms(basis, "read", nodes)[0], node_read[0].gbyte_s
+    burst = _checkpoint_burst(basis, storage, job) if job is not None else None
+    pictures = _image_report(basis, summary.read_gbyte_s, job, images)
     part = 1.0 if zones == 1 or design.side_by_side or not storage.on_fabric else 1.0 / zones
-    zone = servers_terms(basis, "read", part)[0].gbyte_s
+    zone = _servers_terms(basis, "read", part)[0].gbyte_s
     sender = sum(nic.rate.value for nic in storage.groups[0].nics)
     return out.StorageReport(
         schema_version=SCHEMA_VERSION,
         tool=ToolInfo("ffplan", __version__),
         design=design_info(design),
         catalog=files_read(catalog),
-        headline=(*_headline(summary, burst, nodes, all_read), *image_words(pictures)),
+        headline=(*_headline(summary, burst, nodes, all_read), *_image_words(pictures)),
         storage=summary,
         server=tuple(dict.fromkeys(group.server.id for group in storage.groups)),
         file_system=_file_systems(storage),
@@ -139,8 +139,8 @@ def study_storage(
         efficiency=efficiency,
         shared=storage.on_fabric,
         line_gbyte_s=storage.read["NICs of the servers"],
-        read=tuple(servers_terms(basis, "read")),
-        write=tuple(servers_terms(basis, "write")),
+        read=tuple(_servers_terms(basis, "read")),
+        write=tuple(_servers_terms(basis, "write")),
         zones=zones,
         zone_read_gbyte_s=zone,
         client_gbyte_s=client,
@@ -148,7 +148,7 @@ def study_storage(
         node_read=tuple(node_read),
         node_write=tuple(node_write),
         clients_gbyte_s=all_read.gbyte_s,
-        clients_write_gbyte_s=nodes_terms(basis, "write", nodes)[0].gbyte_s,
+        clients_write_gbyte_s=_nodes_terms(basis, "write", nodes)[0].gbyte_s,
         clients_busy=int(np.ceil(summary.read_gbyte_s / client)),
         bytes_per_accelerator=storage.usable_bytes / max(design.accelerators, 1),
         tiers=_tiers(basis, summary),
@@ -156,14 +156,14 @@ def study_storage(
         burst=burst,
         reads=_reads(basis, job, summary.read_gbyte_s, client) if job is not None else None,
         images=pictures,
-        metadata=(metadata := metadata_report(basis, pictures, burst)),
+        metadata=(metadata := _metadata_report(basis, pictures, burst)),
         metadata_servers=metadata.planned,
         assumptions=(*_assumptions(basis, storage, efficiency, pictures), *_untimed(job), *announced(catalog)),
         unverified=recalled_figures(catalog),
     )
 
 
-def _file_systems(storage: StorageBasis) -> tuple[str, ...]:
+def _file_systems(storage: _StorageBasis) -> tuple[str, ...]:
     """Return the catalogue ids of what runs on the servers; the one whose rates are taken comes first."""
     systems = (storage.service, *storage.groups)
     return tuple(dict.fromkeys(group.file_system.id for group in systems if group.file_system is not None))
@@ -210,7 +210,7 @@ def _headline(
 
 
 def _assumptions(
-    basis: GoodputBasis, storage: StorageBasis, efficiency: float, images: out.ImageReport | None
+    basis: GoodputBasis, storage: _StorageBasis, efficiency: float, images: out.ImageReport | None
 ) -> tuple[str, ...]:
     requests = basis.hazards.profile.requests
     window, gap = number(float(requests.window.value)), number(float(requests.gap.value) * 1e6)
@@ -222,9 +222,9 @@ def _assumptions(
         "without grants, servers send first in, first out, to clients at random.",
         "Storage and allreduce have virtual lanes of equal weight where they share the fabric.",
     ]
-    sentences += file_assumptions(basis, images)
+    sentences += _file_assumptions(basis, images)
     sentences += fallback_notes(storage)
-    sentences += file_system_words(storage)
+    sentences += _file_system_words(storage)
     if any(not isinstance(group.server, StorageServer) or group.server.drives.read is None for group in storage.groups):
         sentences.append("The rate of the drives is unknown: NICs alone bound it.")
     if basis.design.spec.fabric.zones > 1 and storage.on_fabric:

@@ -13,12 +13,12 @@ from ffplan.catalog.parts import StorageServer
 from ffplan.reliability.hazards import DAY_S, YEAR_DAYS
 from ffplan.results import storage as out
 from ffplan.studies.operate.goodput_job import is_replicated, job_on, model_parameters, recovery
-from ffplan.studies.operate.storage_rates import job_terms
+from ffplan.studies.operate.storage_rates import _job_terms
 
 if TYPE_CHECKING:
     from ffplan.catalog.ownership import PlainEstimate
     from ffplan.reliability.job import JobCase
-    from ffplan.studies.operate.goodput_basis import GoodputBasis, StorageBasis
+    from ffplan.studies.operate.goodput_basis import GoodputBasis, _StorageBasis
     from ffplan.studies.operate.goodput_job import GoodputJob
 
 _LANE = 0.5
@@ -60,7 +60,7 @@ def _save(basis: GoodputBasis, job: JobCase) -> _Save:
     )
 
 
-def checkpoint_burst(basis: GoodputBasis, storage: StorageBasis, timed_job: GoodputJob) -> out.BurstReport:
+def _checkpoint_burst(basis: GoodputBasis, storage: _StorageBasis, timed_job: GoodputJob) -> out.BurstReport:
     """Return the checkpoints of a job as storage sees them.
 
     A convolutional network is trained by data parallelism alone: its ranks have the same state, and one writes it.
@@ -126,7 +126,7 @@ def _source(basis: GoodputBasis, figure: PlainEstimate) -> str:
 def _reach(basis: GoodputBasis, gpus: int, parameters: float) -> tuple[float, str]:
     """Return the rate at which a job can read [GB/s], and what binds it: storage in its zones, or its own NICs."""
     job = job_on(basis, gpus, parameters)
-    least = job_terms(basis, job, "read")[0]
+    least = _job_terms(basis, job, "read")[0]
     return least.gbyte_s, least.label
 
 
@@ -155,7 +155,7 @@ def _job(basis: GoodputBasis, job: GoodputJob | None, size: float) -> out.ImageJ
     )
 
 
-def image_report(
+def _image_report(
     basis: GoodputBasis, read: float, timed_job: GoodputJob | None, images: float | None
 ) -> out.ImageReport | None:
     """Return the image reads that storage can feed; None if their size is unknown.
@@ -188,7 +188,7 @@ def image_report(
     )
 
 
-def metadata_report(
+def _metadata_report(
     basis: GoodputBasis, images: out.ImageReport | None, burst: out.BurstReport | None
 ) -> out.MetadataReport:
     """Return the opens at metadata servers, with one file per image and per writer of a checkpoint.
@@ -213,7 +213,7 @@ def metadata_report(
     )
 
 
-def image_words(images: out.ImageReport | None) -> tuple[str, ...]:
+def _image_words(images: out.ImageReport | None) -> tuple[str, ...]:
     """State the share of storage that a network's images take."""
     job = images.job if images is not None else None
     if images is None or job is None:
@@ -230,7 +230,7 @@ def image_words(images: out.ImageReport | None) -> tuple[str, ...]:
     return (first,)
 
 
-def file_assumptions(basis: GoodputBasis, images: out.ImageReport | None) -> list[str]:
+def _file_assumptions(basis: GoodputBasis, images: out.ImageReport | None) -> list[str]:
     """State the assumptions on files.
 
     Args:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ffplan.cost.inputs import Input
     from ffplan.reliability.job import JobCase
     from ffplan.reliability.storage import ServiceRates, Way
-    from ffplan.studies.operate.goodput_basis import GoodputBasis, StorageBasis
+    from ffplan.studies.operate.goodput_basis import GoodputBasis, _StorageBasis
 
 _LABELS = {
     "client": "the client of one node {way}",
@@ -31,7 +31,7 @@ WAYS = {
 """Words for reading and writing."""
 
 
-def _efficiency(basis: GoodputBasis, storage: StorageBasis) -> tuple[Figure, Part]:
+def _efficiency(basis: GoodputBasis, storage: _StorageBasis) -> tuple[Figure, Part]:
     """Return the rate of storage over its NICs, and the part that gives it: server, profile, or file system."""
     server, system, profile = storage.service.server, storage.service.file_system, basis.hazards.profile
     assert isinstance(server, StorageServer)
@@ -82,23 +82,23 @@ def _storage_figures(basis: GoodputBasis) -> tuple[_StorageFigure, ...]:
     return tuple(rates)
 
 
-def storage_inputs(basis: GoodputBasis) -> tuple[Input, ...]:
+def _storage_inputs(basis: GoodputBasis) -> tuple[Input, ...]:
     """Return the rates of a design's file system as inputs of a job's outcome.
 
     Args:
         basis: the design with its hazards and its storage.
     """
     from ffplan.studies.operate.reliability import (
-        estimate_input,  # numpy comes with it, which `design` does without
+        _estimate_input,  # numpy comes with it, which `design` does without
     )
 
     return tuple(
-        estimate_input(figure.name, figure.label, figure.unit, figure.figure, figure.owner, part=figure.unit == "1")
+        _estimate_input(figure.name, figure.label, figure.unit, figure.figure, figure.owner, part=figure.unit == "1")
         for figure in _storage_figures(basis)
     )
 
 
-def service_of(basis: GoodputBasis, way: Way, *, least: bool = False) -> ServiceRates:
+def _service_of(basis: GoodputBasis, way: Way, *, least: bool = False) -> ServiceRates:
     """Return the rates of a design's file system in one direction.
 
     Args:
@@ -114,11 +114,11 @@ def _ordered(terms: dict[str, Number]) -> list[StorageTerm]:
     return [StorageTerm(name, float(rate)) for name, rate in sorted(terms.items(), key=lambda term: float(term[1]))]
 
 
-def _servers(storage: StorageBasis, way: Way) -> dict[str, float]:
+def _servers(storage: _StorageBasis, way: Way) -> dict[str, float]:
     return storage.read if way == "read" else storage.write
 
 
-def servers_terms(basis: GoodputBasis, way: Way, part: float = 1.0) -> list[StorageTerm]:
+def _servers_terms(basis: GoodputBasis, way: Way, part: float = 1.0) -> list[StorageTerm]:
     """Return the limits of all storage servers together, the least first; none of a design without storage.
 
     Args:
@@ -128,10 +128,10 @@ def servers_terms(basis: GoodputBasis, way: Way, part: float = 1.0) -> list[Stor
     """
     if basis.storage is None:
         return []
-    return _ordered(server_terms(with_nics(_servers(basis.storage, way), part), service_of(basis, way)))
+    return _ordered(server_terms(with_nics(_servers(basis.storage, way), part), _service_of(basis, way)))
 
 
-def nodes_terms(basis: GoodputBasis, way: Way, nodes: int, *, least: bool = False) -> list[StorageTerm]:
+def _nodes_terms(basis: GoodputBasis, way: Way, nodes: int, *, least: bool = False) -> list[StorageTerm]:
     """Return the limits of what some compute nodes move, the least first; none of a design without storage.
 
     Args:
@@ -143,12 +143,12 @@ def nodes_terms(basis: GoodputBasis, way: Way, nodes: int, *, least: bool = Fals
     storage = basis.storage
     if storage is None:
         return []
-    service = service_of(basis, way, least=least)
+    service = _service_of(basis, way, least=least)
     nics = nodes * storage.client_gbyte_s
     return _ordered(transfer_terms(_servers(storage, way), service, nodes=nodes, nics_gbyte_s=nics))
 
 
-def storage_range(basis: GoodputBasis, way: Way, nodes: int) -> tuple[StorageTerm, StorageTerm]:
+def _storage_range(basis: GoodputBasis, way: Way, nodes: int) -> tuple[StorageTerm, StorageTerm]:
     """Return the limits of a number of nodes, at likely and at low rates of the file system.
 
     Args:
@@ -156,10 +156,10 @@ def storage_range(basis: GoodputBasis, way: Way, nodes: int) -> tuple[StorageTer
         way: read or write.
         nodes: nodes that move data at once [1].
     """
-    return nodes_terms(basis, way, nodes)[0], nodes_terms(basis, way, nodes, least=True)[0]
+    return _nodes_terms(basis, way, nodes)[0], _nodes_terms(basis, way, nodes, least=True)[0]
 
 
-def job_terms(basis: GoodputBasis, job: JobCase, way: Way) -> list[StorageTerm]:
+def _job_terms(basis: GoodputBasis, job: JobCase, way: Way) -> list[StorageTerm]:
     """Return the limits of what a job moves with storage in its zones, the least first.
 
     Args:
@@ -167,5 +167,5 @@ def job_terms(basis: GoodputBasis, job: JobCase, way: Way) -> list[StorageTerm]:
         way: read or write.
     """
     servers = job.read_gbyte_s if way == "read" else job.write_gbyte_s
-    service = service_of(basis, way)
+    service = _service_of(basis, way)
     return _ordered(transfer_terms(servers, service, nodes=job.nodes, nics_gbyte_s=job.clients_gbyte_s))

@@ -10,9 +10,9 @@ from ffplan.reliability.exposure import OF_NODES, JobUnits, job_units
 from ffplan.reliability.hazards import YEAR_S, HazardRate, event_rates, sized_rate
 from ffplan.reliability.spare_count import enough
 from ffplan.results.summaries import ReliabilitySummary, StorageSummary
-from ffplan.studies.operate.goodput_basis import spares_of
+from ffplan.studies.operate.goodput_basis import _spares_of
 from ffplan.studies.operate.reliability import Hazards
-from ffplan.studies.operate.storage_rates import servers_terms
+from ffplan.studies.operate.storage_rates import _servers_terms
 
 if TYPE_CHECKING:
     from ffplan.catalog.ownership import PlainEstimate
@@ -32,7 +32,7 @@ def storage_summary(basis: GoodputBasis) -> StorageSummary | None:
     storage = basis.storage
     if storage is None:
         return None
-    read, write = servers_terms(basis, "read")[0], servers_terms(basis, "write")[0]
+    read, write = _servers_terms(basis, "read")[0], _servers_terms(basis, "write")[0]
     count = max(basis.design.accelerators, 1)
     return StorageSummary(
         planned=storage.planned,
@@ -116,6 +116,6 @@ def reliability_summary(basis: GoodputBasis) -> ReliabilitySummary:
             rate.hazard.label for rate in by[:_NAMED] if likely[rate.name] * float(rate.hazard.stops.value) > 0
         ),
         nodes_in_repair=down,
-        spares=spares_of(basis, nodes),
+        spares=_spares_of(basis, nodes),
         spares_for_99=enough(down, 0.99),
     )

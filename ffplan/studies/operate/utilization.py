@@ -114,7 +114,7 @@ def _work(design: ResolvedDesign, request: UtilizationRequest) -> float:
     return request.load * design.accelerators * request.days * DAY_S
 
 
-def jobs_of_a_run(design: ResolvedDesign, request: UtilizationRequest) -> int:
+def _jobs_of_a_run(design: ResolvedDesign, request: UtilizationRequest) -> int:
     """Return the jobs that arrive in a run [1].
 
     Args:
@@ -155,7 +155,7 @@ def expected_seconds(design: ResolvedDesign, request: UtilizationRequest) -> flo
     zonings = 2 if design.spec.fabric.zones > 1 and not design.side_by_side else 1
     crowded = request.table is None or request.table.gpus.sum() > design.accelerators
     looks = request.days * DAY_S / request.quantum_s if crowded and "time-sharing" in request.policies else 0.0
-    return (_JOB_S * jobs_of_a_run(design, request) * len(request.policies) + _LOOK_S * looks) * request.runs * zonings
+    return (_JOB_S * _jobs_of_a_run(design, request) * len(request.policies) + _LOOK_S * looks) * request.runs * zonings
 
 
 def _interval(values: list[float], least: float = 0.0, most: float = 1.0) -> out.MeanInterval:

@@ -11,7 +11,7 @@ from ffplan.catalog.models import Model
 from ffplan.inputs.pool_plans import PoolPlan
 from ffplan.inputs.suggest import did_you_mean
 from ffplan.serving.plan import CACHE_WIDTHS, WIDTHS
-from ffplan.studies.serve.apart import apart_setup, best_pools
+from ffplan.studies.serve.apart import _apart_setup, _best_pools
 from ffplan.studies.serve.links import ServeError
 from ffplan.studies.serve.search import search
 from ffplan.studies.serve.serve import ServeTask, serve
@@ -122,8 +122,8 @@ def _answer_apart(fleet: Fleet, catalog: Catalog, asked: ServeQuestion) -> Serve
         raise ServeError(f"{option}: pools have plans of their own; write them as --prefill 4xTP8 --decode 1xDEP32")
     requests, pools = _chunked(asked, request), asked.pools
     if pools is None:
-        found = best_pools(catalog, asked.model, asked.engine, fleet, request, requests=requests, targets=task.targets)
+        found = _best_pools(catalog, asked.model, asked.engine, fleet, request, requests=requests, targets=task.targets)
         pools, task = (found.prefill, found.decode), replace(task, searched=found.plans)
         request, requests = found.request, _chunked(asked, found.request)
-    setup = apart_setup(catalog, asked.model, asked.engine, fleet, request, requests=requests, pools=pools)
+    setup = _apart_setup(catalog, asked.model, asked.engine, fleet, request, requests=requests, pools=pools)
     return serve(setup, catalog, replace(task, load=replace(task.load, requests=requests)))

@@ -16,9 +16,9 @@ from ffplan.results.serving import ServePlan, ServeTransfer
 from ffplan.serving.load import middle_step, token_seconds
 from ffplan.serving.pools import Pools, moved_bytes, prompt_pace, transfer_seconds
 from ffplan.serving.room import memory_use, requests_with_room
-from ffplan.studies.serve.links import ServeError, move_link
-from ffplan.studies.serve.search import plans_of, served_plans
-from ffplan.studies.serve.setup import Apart, PlanRequest, serve_setup
+from ffplan.studies.serve.links import ServeError, _move_link
+from ffplan.studies.serve.search import _plans_of, _served_plans
+from ffplan.studies.serve.setup import PlanRequest, _Apart, serve_setup
 
 if TYPE_CHECKING:
     from ffplan.catalog.engines import Engine
@@ -49,7 +49,7 @@ def _request(request: PlanRequest, plan: PoolPlan) -> PlanRequest:
     )
 
 
-def apart_setup(
+def _apart_setup(
     catalog: Catalog,
     model: Model,
     engine: Engine,
@@ -86,7 +86,7 @@ def apart_setup(
 
     prefill = copy("--prefill", pools[0], replace(requests, output=1))
     decode = copy("--decode", pools[1], requests)
-    link = move_link(fleet, catalog, pools[0].gpus, pools[1].gpus)
+    link = _move_link(fleet, catalog, pools[0].gpus, pools[1].gpus)
     unit = Pools(
         prefill=prefill.served,
         decode=decode.served,
@@ -102,7 +102,7 @@ def apart_setup(
         fabric_share=link.share,
         link=link.link,
     )
-    return replace(decode, apart=Apart(prefill=prefill, pools=unit, transfer=transfer))
+    return replace(decode, apart=_Apart(prefill=prefill, pools=unit, transfer=transfer))
 
 
 @record
@@ -123,7 +123,7 @@ class _PoolSide:
 
 
 @record
-class FoundPools:
+class _FoundPools:
     """Pools that serve most."""
 
     prefill: PoolPlan
@@ -134,7 +134,7 @@ class FoundPools:
     """Plans that were tried [1]."""
 
 
-def best_pools(
+def _best_pools(
     catalog: Catalog,
     model: Model,
     engine: Engine,
@@ -143,7 +143,7 @@ def best_pools(
     *,
     requests: Requests,
     targets: ServeTargets | None,
-) -> FoundPools:
+) -> _FoundPools:
     """Return the pools that serve most requests a second within mean latencies.
 
     Args:
@@ -168,10 +168,10 @@ def best_pools(
     shape = model.transformer
     if shape is None:
         raise ServeError(f"--model: {model.id} is no transformer")
-    plans = [plan for plan in plans_of(shape, engine, fleet, request) if plan.gpus < fleet.gpus]
+    plans = [plan for plan in _plans_of(shape, engine, fleet, request) if plan.gpus < fleet.gpus]
     if not plans:
         raise ServeError(f"no two plans of {model.id} split over {fleet.gpus:,} accelerators", infeasible=True)
-    served, chunk = served_plans(catalog, model, engine, fleet, plans)
+    served, chunk = _served_plans(catalog, model, engine, fleet, plans)
     load = replace(requests, chunk=chunk)
     use = memory_use(served, engine)
     prefill = _PoolSide(plans, _prompts_within(served, use, load, targets))
@@ -181,7 +181,7 @@ def best_pools(
         pair = _balanced(prefill.best(precision, tokens), decode.best(precision, tokens), fleet.gpus)
         if pair is not None:
             own = replace(request, precision=precision, chunk=tokens)
-            found.append((pair[0], FoundPools(pair[1], pair[2], own, 2 * len(plans))))
+            found.append((pair[0], _FoundPools(pair[1], pair[2], own, 2 * len(plans))))
     if not found:
         raise ServeError(
             f"no pools of {model.id} on {fleet.gpus:,} accelerators meet the targets, or have room", infeasible=True

@@ -84,7 +84,7 @@ class GroupLink:
     """Time of a small one that crosses the network [s]; 0 inside a scale-up network, where the engine's own holds."""
 
 
-def link_of(fleet: Fleet, catalog: Catalog, ranks: int) -> GroupLink:
+def _link_of(fleet: Fleet, catalog: Catalog, ranks: int) -> GroupLink:
     """Return rate and latency of collectives among the ranks of a group.
 
     Args:
@@ -134,7 +134,7 @@ def timed_link(library: Library, job: RankLayout, ranks: int, domain: int) -> Gr
 
 
 @record
-class MoveLink:
+class _MoveLink:
     """Keys and values from the accelerators of one pool to those of the other."""
 
     rate: float
@@ -145,7 +145,7 @@ class MoveLink:
     """What binds it, for people."""
 
 
-def move_link(fleet: Fleet, catalog: Catalog, senders: int, receivers: int) -> MoveLink:
+def _move_link(fleet: Fleet, catalog: Catalog, senders: int, receivers: int) -> _MoveLink:
     """Return the rate at which accelerators with prompts send to accelerators that decode.
 
     Args:
@@ -166,8 +166,8 @@ def move_link(fleet: Fleet, catalog: Catalog, senders: int, receivers: int) -> M
         `ffplan fabric route` with such flows.
     """
     if fleet.design is None or senders + receivers <= fleet.domain:
-        rate = link_of(fleet, catalog, min(senders + receivers, fleet.domain)).rate
-        return MoveLink(rate, 1.0, "scale-up network")
+        rate = _link_of(fleet, catalog, min(senders + receivers, fleet.domain)).rate
+        return _MoveLink(rate, 1.0, "scale-up network")
     from ffplan.fabric.family import plan_fabric
     from ffplan.studies.basis.job_layout import job_layout, node_of, own_library
 
@@ -178,7 +178,7 @@ def move_link(fleet: Fleet, catalog: Catalog, senders: int, receivers: int) -> M
     # of two domains, each accelerator sends half to the other
     own = _STREAM / 2 / float(np.asarray(chosen_time(query, job, float(_STREAM))).item())
     share, link = _fabric_share(design, fleet, senders, receivers)
-    return MoveLink(own * share, share, link)
+    return _MoveLink(own * share, share, link)
 
 
 def _fabric_share(design: ResolvedDesign, fleet: Fleet, senders: int, receivers: int) -> tuple[float, str]:

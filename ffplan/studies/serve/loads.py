@@ -52,7 +52,7 @@ def _lengths(load: Load, count: int, draw: np.random.Generator) -> tuple[Floats,
     return np.maximum(trace.prompts[chosen] * (1 - requests.hit), 1.0), trace.outputs[chosen]
 
 
-def run_closed(setup: ServeSetup, load: Load, concurrency: float) -> Times:
+def _run_closed(setup: ServeSetup, load: Load, concurrency: float) -> Times:
     """Return latencies at a fixed number of requests under way on a copy.
 
     The first requests are at every point of their answers, as in a system that has run for long; they are left out.

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @record
-class HourPrice:
+class _HourPrice:
     """Price of an accelerator-hour in use."""
 
     hour: float
@@ -26,7 +26,7 @@ class HourPrice:
     """Where it is from, for people."""
 
 
-def price_and_peak(setup: ServeSetup, catalog: Catalog) -> tuple[HourPrice | None, float | None]:
+def _price_and_peak(setup: ServeSetup, catalog: Catalog) -> tuple[_HourPrice | None, float | None]:
     """Return the price of an accelerator-hour, and the rated peak of the facility [kW].
 
     Returns:
@@ -39,11 +39,11 @@ def price_and_peak(setup: ServeSetup, catalog: Catalog) -> tuple[HourPrice | Non
     from ffplan.studies.cost.cost import hour_and_peak
 
     owned, peak = hour_and_peak(design, catalog)
-    price = None if owned is None else HourPrice(*owned, "an owned hour in use, as in `ffplan cost`")
+    price = None if owned is None else _HourPrice(*owned, "an owned hour in use, as in `ffplan cost`")
     return price or _rent(setup.fleet, catalog), peak
 
 
-def _rent(fleet: Fleet, catalog: Catalog) -> HourPrice | None:
+def _rent(fleet: Fleet, catalog: Catalog) -> _HourPrice | None:
     """Return the cheapest offer that somebody can sign for a fleet; None without any."""
     from ffplan.design.ownership import offers_for
     from ffplan.design.ownership_schema import Rent
@@ -59,10 +59,10 @@ def _rent(fleet: Fleet, catalog: Catalog) -> HourPrice | None:
     if not known:
         return None
     price, name = min(known)
-    return HourPrice(price, book.currency, f"rent {name}, by the paid hour")
+    return _HourPrice(price, book.currency, f"rent {name}, by the paid hour")
 
 
-def token_cost(setup: ServeSetup, requests: Requests, steady: Steady, price: HourPrice) -> ServeCost:
+def token_cost(setup: ServeSetup, requests: Requests, steady: Steady, price: _HourPrice) -> ServeCost:
     """Return the cost of tokens of a load.
 
     Equation:
@@ -101,7 +101,7 @@ def tokens_per_megawatt(tokens_s: float, peak_kw: float) -> float:
     return tokens_s / peak_kw * 1e3
 
 
-def node_rest_power(setup: ServeSetup) -> float:
+def _node_rest_power(setup: ServeSetup) -> float:
     """Return an accelerator's part of the rest of its node [W]; 0 without a design."""
     from ffplan.cost.power import component_sum
 

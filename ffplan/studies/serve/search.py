@@ -16,7 +16,7 @@ from ffplan.serving.memory import model_weights
 from ffplan.serving.plan import on_network
 from ffplan.serving.room import memory_use, requests_with_room
 from ffplan.serving.step import Served
-from ffplan.studies.serve.links import ServeError, link_of
+from ffplan.studies.serve.links import ServeError, _link_of
 from ffplan.studies.serve.setup import WIDEST
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ _LOADS = 64
 
 
 @record
-class Space:
+class _Space:
     """The plans of a search that no other beats."""
 
     choices: tuple[ServeChoice, ...]
@@ -49,7 +49,7 @@ def _powers(most: int) -> list[int]:
     return [2**power for power in range(max(most, 1).bit_length()) if 2**power <= most]
 
 
-def plans_of(shape: Transformer, engine: Engine, fleet: Fleet, request: PlanRequest) -> list[ServePlan]:
+def _plans_of(shape: Transformer, engine: Engine, fleet: Fleet, request: PlanRequest) -> list[ServePlan]:
     """Return the plans to try: all that a request leaves open."""
     widest = min(fleet.gpus, WIDEST)
     tensors = [request.tensor] if request.tensor else [t for t in _powers(widest) if shape.heads % t == 0]
@@ -97,7 +97,7 @@ def search(
     *,
     requests: Requests,
     targets: ServeTargets | None,
-) -> Space:
+) -> _Space:
     """Return the plans that no other beats in tokens a second of an accelerator and of a user.
 
     Args:
@@ -115,10 +115,10 @@ def search(
     shape = model.transformer
     if shape is None:
         raise ServeError(f"--model: {model.id} is no transformer")
-    plans = plans_of(shape, engine, fleet, request)
+    plans = _plans_of(shape, engine, fleet, request)
     if not plans:
         raise ServeError(f"no plan of {model.id} splits over {fleet.gpus:,} accelerators", infeasible=True)
-    served, chunk = served_plans(catalog, model, engine, fleet, plans)
+    served, chunk = _served_plans(catalog, model, engine, fleet, plans)
     use = memory_use(served, engine)
     room = requests_with_room(use, shape, requests.computed, requests.output, requests.shared)
     top = np.asarray(room) * served.deployment.data
@@ -141,7 +141,7 @@ def search(
         raise ServeError(_nearest(columns, possible, targets), infeasible=True)
     kept = _frontier(columns["gpu"], columns["user"], allowed)
     choices = tuple(_choice(plans[column], columns, (row, column)) for row, column in kept)
-    return Space(choices, int(possible.sum()))
+    return _Space(choices, int(possible.sum()))
 
 
 def mean_within(targets: ServeTargets | None, ttft: Floats, tpot: Floats) -> Bools:
@@ -169,7 +169,7 @@ def _nearest(columns: dict[str, Floats], possible: Bools, targets: ServeTargets 
     return f"no plan meets the targets; the nearest has a TTFT of {ttft:.3g} s and a TPOT of {1e3 * tpot:.3g} ms"
 
 
-def served_plans(
+def _served_plans(
     catalog: Catalog, model: Model, engine: Engine, fleet: Fleet, plans: list[ServePlan]
 ) -> tuple[Served, Floats]:
     """Return all plans as one array, and their chunks."""
@@ -180,7 +180,7 @@ def served_plans(
         for name in ("tensor", "pipeline", "data", "expert")
     }
     groups = [max(plan.tensor, plan.expert) for plan in plans]
-    links = {ranks: link_of(fleet, catalog, ranks) for ranks in set(groups)}
+    links = {ranks: _link_of(fleet, catalog, ranks) for ranks in set(groups)}
     caches = {plan.precision: plan.kv for plan in plans}
     kinds = sorted(caches)
     kind = np.array([kinds.index(plan.precision) for plan in plans])

@@ -31,15 +31,15 @@ from ffplan.serving.pools import prefill_rate
 from ffplan.serving.power import accelerator_power, prompt_power
 from ffplan.studies.basis.provenance import files_read, recalled_figures
 from ffplan.studies.serve.links import ServeError
-from ffplan.studies.serve.loads import Load, run_closed, run_open
-from ffplan.studies.serve.money import node_rest_power, price_and_peak, token_cost, tokens_per_megawatt
+from ffplan.studies.serve.loads import Load, _run_closed, run_open
+from ffplan.studies.serve.money import _node_rest_power, _price_and_peak, token_cost, tokens_per_megawatt
 
 if TYPE_CHECKING:
     from ffplan.base.array_math import Floats
     from ffplan.catalog.store import Catalog
     from ffplan.serving.load import Requests, Steady
     from ffplan.serving.simulate import Times
-    from ffplan.studies.serve.money import HourPrice
+    from ffplan.studies.serve.money import _HourPrice
     from ffplan.studies.serve.setup import ServeSetup
 
 PART_LABELS = {
@@ -103,8 +103,8 @@ def serve(setup: ServeSetup, catalog: Catalog, task: ServeTask) -> ServeReport:
     Raises:
         ServeError: if a rate is beyond saturation.
     """
-    price, peak = price_and_peak(setup, catalog)
-    largest = saturation(setup, task.load)
+    price, peak = _price_and_peak(setup, catalog)
+    largest = _saturation(setup, task.load)
     rates = task.rates or _traced(task.load, largest)
     loads = task.concurrency or (() if rates else _curve(setup, task, largest))
     rows = [_row(setup, task, price, peak, concurrency=value) for value in loads]
@@ -113,7 +113,7 @@ def serve(setup: ServeSetup, catalog: Catalog, task: ServeTask) -> ServeReport:
     return _report(setup, catalog, task, rows=tuple(rows), best=best, largest=largest, price=price)
 
 
-def saturation(setup: ServeSetup, load: Load) -> Saturation:
+def _saturation(setup: ServeSetup, load: Load) -> Saturation:
     """Return the load at which memory or the engine runs no more requests at a time."""
     most = setup.most(load.requests)
     # beside those that decode, a unit of pools has requests whose prompts are computed
@@ -211,7 +211,7 @@ def within(targets: ServeTargets, ttft: Latency, tpot: Latency) -> bool:
 
 def _closed(setup: ServeSetup, task: ServeTask, concurrency: float) -> tuple[Steady, Times]:
     steady = setup.means(task.load.requests, concurrency)
-    return steady, run_closed(setup, task.load, concurrency)
+    return steady, _run_closed(setup, task.load, concurrency)
 
 
 def latency_of(values: Floats, mean: float | None = None) -> Latency:
@@ -243,7 +243,7 @@ def _latencies(task: ServeTask, steady: Steady, times: Times) -> tuple[Latency, 
 def _row(
     setup: ServeSetup,
     task: ServeTask,
-    price: HourPrice | None,
+    price: _HourPrice | None,
     peak: float | None,
     *,
     concurrency: float = 0.0,
@@ -324,7 +324,7 @@ def _power(setup: ServeSetup, task: ServeTask, steady: Steady) -> float | None:
     busy = _prefill_busy(setup, requests, steady)
     if busy is not None:
         used += float(prompt_power(setup.engine, accelerator, busy)) * setup.prefill_gpus
-    return (used + node_rest_power(setup) * setup.gpus) * setup.copies
+    return (used + _node_rest_power(setup) * setup.gpus) * setup.copies
 
 
 def _prefill_busy(setup: ServeSetup, requests: Requests, steady: Steady) -> float | None:
@@ -357,7 +357,7 @@ def plan_row(setup: ServeSetup) -> ServePlan:
     )
 
 
-def pools_row(setup: ServeSetup) -> ServePools | None:
+def _pools_row(setup: ServeSetup) -> ServePools | None:
     """Return the pools of a unit as results have them; None where prompts share the copies that decode."""
     apart = setup.apart
     if apart is None:
@@ -401,7 +401,7 @@ def _report(
     rows: tuple[ServeRow, ...],
     best: int,
     largest: Saturation,
-    price: HourPrice | None,
+    price: _HourPrice | None,
 ) -> ServeReport:
     requests, use, design = task.load.requests, setup.use, setup.fleet.design
     return ServeReport(
@@ -411,7 +411,7 @@ def _report(
         model=setup.model.id,
         engine=setup.engine.id,
         plan=plan_row(setup),
-        pools=pools_row(setup),
+        pools=_pools_row(setup),
         copies=setup.copies,
         idle=setup.fleet.gpus - setup.copies * setup.gpus,
         prompt_tokens=float(requests.prompt),

@@ -25,7 +25,7 @@ from ffplan.serving.plan import on_network
 from ffplan.serving.pools import Pools, pools_loop, pools_open_loop, slices
 from ffplan.serving.room import MemoryUse, memory_use, requests_with_room
 from ffplan.serving.step import Served
-from ffplan.studies.serve.links import Fleet, ServeError, link_of
+from ffplan.studies.serve.links import Fleet, ServeError, _link_of
 
 if TYPE_CHECKING:
     from ffplan.base.array_math import Number
@@ -65,7 +65,7 @@ class PlanRequest:
 
 
 @record
-class Apart:
+class _Apart:
     """Prompts computed on accelerators of their own."""
 
     prefill: ServeSetup
@@ -89,7 +89,7 @@ class ServeSetup:
     chunk: int
     precision: str
     kv: str
-    apart: Apart | None = None
+    apart: _Apart | None = None
 
     @property
     def gpus(self) -> int:
@@ -277,7 +277,7 @@ def _with_tensor(
         expert=expert,
     )
     group = tensor * request.groups if expert > tensor else tensor
-    link = link_of(fleet, catalog, group)
+    link = _link_of(fleet, catalog, group)
     served = Served(
         shape=shape,
         weights=model_weights(shape),

@@ -95,7 +95,7 @@ def _left(margins: MemoryMargins) -> str:
     return f"{left}; --memory sets the limit. Memory is what is allocated: {beyond}."
 
 
-def training_assumptions(run: TrainRun, plan: PlanFields, *, given: bool) -> tuple[str, ...]:
+def _training_assumptions(run: TrainRun, plan: PlanFields, *, given: bool) -> tuple[str, ...]:
     """Return the assumptions behind times and memory of training.
 
     Args:
@@ -136,7 +136,7 @@ def training_assumptions(run: TrainRun, plan: PlanFields, *, given: bool) -> tup
     return tuple(sentences)
 
 
-def fsdp_assumption(rows: Sequence[TrainRow], calls: float = 0.0) -> tuple[str, ...]:
+def _fsdp_assumption(rows: Sequence[TrainRow], calls: float = 0.0) -> tuple[str, ...]:
     """Return the assumptions of ZeRO 3 where a row has it, with its measured slowness over many ranks.
 
     Args:
@@ -166,7 +166,7 @@ def fsdp_assumption(rows: Sequence[TrainRow], calls: float = 0.0) -> tuple[str, 
     )
 
 
-def drives_assumption(rows: Sequence[TrainRow], per_node: int) -> tuple[str, ...]:
+def _drives_assumption(rows: Sequence[TrainRow], per_node: int) -> tuple[str, ...]:
     """State the load on drives of plans that offload to them.
 
     Args:
@@ -185,7 +185,7 @@ def drives_assumption(rows: Sequence[TrainRow], per_node: int) -> tuple[str, ...
     )
 
 
-def conv_assumptions(run: ConvRun, plan: PlanFields, *, given: bool) -> tuple[str, ...]:
+def _conv_assumptions(run: ConvRun, plan: PlanFields, *, given: bool) -> tuple[str, ...]:
     """Return the assumptions behind times and memory of training a convolutional network.
 
     Args:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ffplan.training.group_collectives import GroupPlacement
 
 
-def reducer_of(design: ResolvedDesign, reducer: str | None) -> str:
+def _reducer_of(design: ResolvedDesign, reducer: str | None) -> str:
     """Return the library that reduces gradients: the one asked for, or the design's first."""
     if reducer is not None:
         return reducer
@@ -40,7 +40,7 @@ def cluster_of(design: ResolvedDesign, catalog: Catalog, reducer: str | None = N
         reducer: library for gradients; the design's first if omitted.
     """
     plan, node = plan_fabric(design), host(design.compute, design.port_gbyte_s * design.stripes)
-    name, library_id = reducer_of(design, reducer), own_library(design)
+    name, library_id = _reducer_of(design, reducer), own_library(design)
     names = (library_id, library_id if name == "nccl" else name.removesuffix("-nvlink"))
     libraries = [catalog.get(Library, library, design.document, ()) for library in names]
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from ffplan.base.formatting import GIB
 from ffplan.results.training import StageMemory, TrainRow
-from ffplan.studies.train.rows import MORE, gains_at, memory_fields, parts_at, plan_row, relevant, stacked
+from ffplan.studies.train.rows import MORE, _gains_at, _memory_fields, _parts_at, _plan_row, _relevant, stacked
 from ffplan.training.constraints import RefusedError
 from ffplan.training.conv_layers import image_flops
 from ffplan.training.conv_step import ConvRun, conv_memory, conv_step_parts, without_host
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from ffplan.training.memory_margins import MemoryMargins
 
 
-def conv_run(
+def _conv_run(
     model: Model, plan: PlanFields, part: Accelerator, system: Cluster, software: Software, margins: MemoryMargins
 ) -> ConvRun:
     """Return a network on a machine, with the plan as written.
@@ -63,7 +63,7 @@ def conv_run(
     )
 
 
-def conv_rows(run: ConvRun, plans: Sequence[ParallelPlans], limit: float) -> list[TrainRow]:
+def _conv_rows(run: ConvRun, plans: Sequence[ParallelPlans], limit: float) -> list[TrainRow]:
     """Return plans with their time and memory.
 
     Args:
@@ -75,7 +75,7 @@ def conv_rows(run: ConvRun, plans: Sequence[ParallelPlans], limit: float) -> lis
     many = replace(run, plans=stacked(plans))
     parts = conv_step_parts(many)
     seconds = np.asarray(step_time(parts))
-    after = {name: step_time(conv_step_parts(faster(many, name, MORE))) for name in relevant(many)}
+    after = {name: step_time(conv_step_parts(faster(many, name, MORE))) for name in _relevant(many)}
     fewer = without_path(many)
     left = None if fewer is None else np.broadcast_to(seconds / step_time(conv_step_parts(fewer)), seconds.shape)
     rows: list[TrainRow] = []
@@ -84,12 +84,12 @@ def conv_rows(run: ConvRun, plans: Sequence[ParallelPlans], limit: float) -> lis
         tokens = float(plan.batch / time)
         per_gpu = float(tokens / plan.gpus)
         rate = float(achieved(plan.batch * image_flops(run.layers), time, plan.gpus))
-        bought = gains_at(seconds, after, row)
+        bought = _gains_at(seconds, after, row)
         memory = _memory(run_of_plan)
         allocated = memory.total_gib * GIB
         rows.append(
             TrainRow(
-                plan=plan_row(1.0, plan, run.system),
+                plan=_plan_row(1.0, plan, run.system),
                 idle=0,
                 step_s=time,
                 tokens_s=tokens,
@@ -101,14 +101,14 @@ def conv_rows(run: ConvRun, plans: Sequence[ParallelPlans], limit: float) -> lis
                 mfu_causal=rate / speeds.peak,
                 hfu=rate / speeds.peak,
                 efficiency=per_gpu / (rows[0].tokens_s_gpu if rows else per_gpu),
-                parts=parts_at({name: float(value[row]) for name, value in parts.items()}, time),
+                parts=_parts_at({name: float(value[row]) for name, value in parts.items()}, time),
                 binding=bought[0].resource,
                 binding_label=bought[0].label,
                 gains=bought,
                 rooflines=(),
                 path_lost=None if left is None else float(left[row]),
                 memory_gib=memory.total_gib,
-                **memory_fields(run.margins, limit, allocated, float(worst_of(allocated, 0.0, run.margins)), 0.0),
+                **_memory_fields(run.margins, limit, allocated, float(worst_of(allocated, 0.0, run.margins)), 0.0),
                 offloaded_gib=0.0,
                 limit_gib=limit / GIB,
                 stages=(memory,),

@@ -15,10 +15,10 @@ from ffplan.design.training import PlanFields
 from ffplan.results.training import TrainReport
 from ffplan.studies.basis.job_layout import most_gpus
 from ffplan.studies.train.cluster import cluster_of
-from ffplan.studies.train.conv_rows import conv_run
+from ffplan.studies.train.conv_rows import _conv_run
 from ffplan.studies.train.plan_search import search
 from ffplan.studies.train.remedies import TOKENS
-from ffplan.studies.train.setup import TrainRequest, cluster_for, memory_for, software_for
+from ffplan.studies.train.setup import TrainRequest, _cluster_for, _memory_for, _software_for
 from ffplan.studies.train.train import train
 from ffplan.training.accelerator_rates import UncalibratedError
 from ffplan.training.constraints import RefusedError
@@ -97,10 +97,10 @@ def image_job(design: ResolvedDesign, catalog: Catalog, model: Model, gpus: int)
         UncalibratedError: if they have no training constants.
     """
     request = TrainRequest(model=model, plan=PlanFields(), gpus=(gpus,))
-    part, system = cluster_for(design, catalog, request)
-    software = software_for(design, catalog, part, request.plan)
-    limit, margins = memory_for(request, part, software)
-    run = conv_run(model, request.plan, part, system, software, margins)
+    part, system = _cluster_for(design, catalog, request)
+    software = _software_for(design, catalog, part, request.plan)
+    limit, margins = _memory_for(request, part, software)
+    run = _conv_run(model, request.plan, part, system, software, margins)
     fixed, first = (sum(float(size) for size in conv_memory(run, images).values()) for images in (0.0, 1.0))
     micro = 2 ** int(log2(max((limit - fixed) / (first - fixed), 1.0)))
     plan = request.plan.model_copy(update={"micro_batch": micro})

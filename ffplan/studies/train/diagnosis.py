@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @record
-class Diagnosis:
+class _Diagnosis:
     """Reason why a plan cannot run, and a remedy."""
 
     reason: str
@@ -48,7 +48,7 @@ def _nearest(value: float, number: int) -> str:
     return "take " + (" or ".join(f"{item:,}" for item in (below, above) if item is not None) or "1")
 
 
-def _memory(shape: Transformer, plans: ParallelPlans, limit: float, over: float) -> Diagnosis | None:
+def _memory(shape: Transformer, plans: ParallelPlans, limit: float, over: float) -> _Diagnosis | None:
     """Return the memory that does not fit, and its largest part; None if the excess is within `over`.
 
     Args:
@@ -67,7 +67,7 @@ def _memory(shape: Transformer, plans: ParallelPlans, limit: float, over: float)
     where = "every rank" if plans.pipeline == 1 else named
     text = f"{where} needs {gib(most)}, {gib(most - limit)} more than the {gib(limit)} there are"
     remedy = f"most of it, {gib(sizes[biggest])}, are {_WORDS_OF[biggest]}"
-    return Diagnosis("memory", text, remedy, over=most / limit - 1)
+    return _Diagnosis("memory", text, remedy, over=most / limit - 1)
 
 
 def _batches(plans: ParallelPlans) -> str:
@@ -137,44 +137,44 @@ def _of_pipelines(shape: Transformer, p: ParallelPlans, reason: str) -> tuple[st
     return text, "change the stages or the batch, or take 1f1b"
 
 
-def fixed_extras(plans: ParallelPlans) -> dict[str, Any]:
+def _fixed_extras(plans: ParallelPlans) -> dict[str, Any]:
     """Return the fields of a plan that are set and no axis of a search has, with the values that leave them out."""
     free: dict[str, Any] = {"unit_layers": 1.0, "shard": 0.0}
     return {name: value for name, value in free.items() if getattr(plans, name) != value}
 
 
-def relaxations(plans: ParallelPlans) -> list[dict[str, Any]]:
+def _relaxations(plans: ParallelPlans) -> list[dict[str, Any]]:
     """Return the fields of a plan to leave out to find one that runs, the fewest first."""
-    there = fixed_extras(plans)
+    there = _fixed_extras(plans)
     return [{}, *({name: value} for name, value in there.items()), *([there] if len(there) > 1 else [])]
 
 
-def explain(shape: Transformer, plans: ParallelPlans, reason: str) -> Diagnosis:
+def explain(shape: Transformer, plans: ParallelPlans, reason: str) -> _Diagnosis:
     """Return a fault of one plan, of plain numbers, in words."""
     if reason in AXIS_REASONS:
-        return Diagnosis(reason, *AXIS_REASONS[reason].explain(shape, plans))
+        return _Diagnosis(reason, *AXIS_REASONS[reason].explain(shape, plans))
     of_ranks = reason in ("ranks", "heads", "widths", "shard", "experts", "expert-ranks")
-    return Diagnosis(reason, *(_of_ranks if of_ranks else _of_pipelines)(shape, plans, reason))
+    return _Diagnosis(reason, *(_of_ranks if of_ranks else _of_pipelines)(shape, plans, reason))
 
 
-def _host_memory(shape: Transformer, plans: ParallelPlans, host_limit: float) -> Diagnosis:
+def _host_memory(shape: Transformer, plans: ParallelPlans, host_limit: float) -> _Diagnosis:
     """Return the host memory that does not hold what is offloaded."""
     held = float(np.max(host_bytes(shape, plans)))
     where = "the drives of its node" if plans.on_drives else "host memory"
     text = f"every rank leaves {gib(held)} to {where}, of which it may fill {gib(host_limit)}"
     remedies = ["fewer `offload_layers`"] if float(plans.offload_layers) else []
     remedies += ["zero: 1, which shares the states"] if plans.offload != "none" and float(plans.zero) == 0 else []
-    return Diagnosis("host-memory", text, f"take {' or '.join(remedies or ['more pipeline stages or nodes'])}")
+    return _Diagnosis("host-memory", text, f"take {' or '.join(remedies or ['more pipeline stages or nodes'])}")
 
 
-def diagnose(
+def _diagnose(
     shape: Transformer,
     plans: ParallelPlans,
     limit: float | None,
     host_limit: float | None = None,
     *,
     over: float = 0.0,
-) -> Diagnosis | None:
+) -> _Diagnosis | None:
     """Return why one plan cannot run, or None.
 
     Args:

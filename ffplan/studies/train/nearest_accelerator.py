@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @record
-class ErrorBand:
+class _ErrorBand:
     """Mean of absolute errors over published runs."""
 
     mean: float
@@ -30,20 +30,20 @@ class ErrorBand:
 
 WITHIN = 0.045
 """Part of an error between the runs of one source, from `ffplan model accuracy training --leave-one-out source` [1]."""
-DENSE = ErrorBand(0.075, WITHIN, 315, "published runs of dense models, each software stack predicted without it")
+DENSE = _ErrorBand(0.075, WITHIN, 315, "published runs of dense models, each software stack predicted without it")
 """Dense models on calibrated accelerators: `ffplan model accuracy training --leave-one-out stack`; the mean over
 accelerators and stacks."""
-EXPERTS = ErrorBand(
+EXPERTS = _ErrorBand(
     0.165, WITHIN, 23, "published runs of mixtures of experts, each software stack predicted without it"
 )
 """The same of models with experts."""
-SIBLING = ErrorBand(0.068, WITHIN, 338, "published runs, each accelerator predicted without it")
+SIBLING = _ErrorBand(0.068, WITHIN, 338, "published runs, each accelerator predicted without it")
 """Accelerators with the efficiencies of another of their chip: `--leave-one-out accelerator`."""
-KIN = ErrorBand(0.052, WITHIN, 191, "published runs, each kind of chip predicted without it")
+KIN = _ErrorBand(0.052, WITHIN, 191, "published runs, each kind of chip predicted without it")
 """Accelerators with the efficiencies of another chip of their process: `--leave-one-out chip`."""
-ESTIMATED = ErrorBand(0.145, WITHIN, 338, "published runs, each chip predicted without its process")
+ESTIMATED = _ErrorBand(0.145, WITHIN, 338, "published runs, each chip predicted without its process")
 """Accelerators with the efficiencies of a chip of another process: `--leave-one-out process`."""
-UNFITTED = ErrorBand(
+UNFITTED = _ErrorBand(
     ESTIMATED.mean,
     ESTIMATED.within,
     ESTIMATED.runs,
@@ -52,7 +52,7 @@ UNFITTED = ErrorBand(
 """Accelerators with constants from elsewhere, which may be as far off as another process's."""
 
 
-def widest(*bands: ErrorBand) -> ErrorBand:
+def _widest(*bands: _ErrorBand) -> _ErrorBand:
     """Return the band with the largest error."""
     return max(bands, key=lambda band: band.mean)
 
@@ -111,7 +111,7 @@ def fitted(part: Accelerator, catalog: Catalog) -> bool:
     )
 
 
-def nearest_calibrated(part: Accelerator, catalog: Catalog) -> Accelerator | None:
+def _nearest_calibrated(part: Accelerator, catalog: Catalog) -> Accelerator | None:
     """Return the nearest calibrated accelerator; None without one.
 
     Args:
@@ -130,10 +130,10 @@ def nearest_calibrated(part: Accelerator, catalog: Catalog) -> Accelerator | Non
 
 def unlike(first: Accelerator, two: Accelerator) -> tuple[bool, bool, bool, float]:
     """Return the sort key of relatives: the same chip first, then one energy, one line, and `distance` [1]."""
-    return not same_chip(first, two), not same_energy(first, two), not same_line(first, two), distance(first, two)
+    return not same_chip(first, two), not same_energy(first, two), not _same_line(first, two), distance(first, two)
 
 
-def same_line(first: Accelerator, two: Accelerator) -> bool:
+def _same_line(first: Accelerator, two: Accelerator) -> bool:
     """Return whether two accelerators are of one maker and process, and both have scale-up links, or neither has.
 
     H20 is a Hopper whose GEMMs stay below its limit of power: its kernels are those of Hopper, although the rates of an
@@ -249,7 +249,7 @@ def with_nearest_constants(part: Accelerator, catalog: Catalog) -> tuple[Acceler
     """
     if part.training is not None:
         return part, None
-    relative = nearest_calibrated(part, catalog)
+    relative = _nearest_calibrated(part, catalog)
     if relative is None or relative.training is None:
         return part, None
     catalog.entry(relative.id)  # the result rests on its file

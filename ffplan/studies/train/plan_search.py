@@ -10,15 +10,15 @@ from ffplan.base.formatting import plural
 from ffplan.base.record import record
 from ffplan.results.plan import SurePlan
 from ffplan.studies.basis.job_layout import most_gpus
-from ffplan.studies.train.diagnosis import relaxations
-from ffplan.studies.train.remedies import batch_words, batched, near_batch, with_batch
-from ffplan.studies.train.rows import EDGE, train_rows
+from ffplan.studies.train.diagnosis import _relaxations
+from ffplan.studies.train.remedies import _batch_words, _batched, _near_batch, _with_batch
+from ffplan.studies.train.rows import EDGE, _train_rows
 from ffplan.studies.train.setup import (
     TrainRequest,
     TrainSetup,
+    _setup_assumptions,
+    _train_report,
     check_available,
-    setup_assumptions,
-    train_report,
     train_setup,
 )
 from ffplan.studies.train.software import GRADIENTS
@@ -78,7 +78,7 @@ def _fixed(request: TrainRequest) -> dict[str, Any]:
     return fields
 
 
-def evaluated(setup: TrainSetup, request: TrainRequest, count: int) -> EvaluatedSpace:
+def _evaluated(setup: TrainSetup, request: TrainRequest, count: int) -> EvaluatedSpace:
     """Return the space of plans on `count` accelerators, evaluated."""
     space = search_space(setup.shape, count, setup.run.system.domain, _fixed(request))
     plans = setup.run.plans
@@ -108,17 +108,17 @@ def _enough(design: ResolvedDesign, setup: TrainSetup, request: TrainRequest, co
     most = most_gpus(design)
     while count < most:
         count = min(2 * count, most)
-        if best(evaluated(setup, request, count).step, 1):
+        if best(_evaluated(setup, request, count).step, 1):
             return f"{plural(count, 'accelerator')} would do"
     return "no number of this design's accelerators would do"
 
 
 def _hopeless(design: ResolvedDesign, setup: TrainSetup, request: TrainRequest, evaluated_space: EvaluatedSpace) -> str:
     """Return the reason why all plans of a space are refused, and the nearest plan that runs."""
-    count, (_, *options) = request.gpus[0], relaxations(setup.run.plans)
+    count, (_, *options) = request.gpus[0], _relaxations(setup.run.plans)
     lead = f"none of {evaluated_space.candidates:,} plans can run"
     for fields in options:
-        if best(evaluated(_without(setup, fields), request, count).step, 1):
+        if best(_evaluated(_without(setup, fields), request, count).step, 1):
             stated = " and ".join(f"`{name}: {getattr(request.plan, name)}`" for name in fields)
             return f"{lead} with {stated}; leave {'it' if len(fields) == 1 else 'both'} out"
     free = options[-1] if options else {}
@@ -132,11 +132,11 @@ def _hopeless(design: ResolvedDesign, setup: TrainSetup, request: TrainRequest, 
 def _no_batch(design: ResolvedDesign, catalog: Catalog, request: TrainRequest, transformer: Transformer) -> str:
     """Return the message for a search without a batch, with one for which it finds a plan."""
     count = request.gpus[0]
-    setup = train_setup(design, catalog, replace(request, plan=batched(request.plan, 1)), transformer)
-    for batch in (near_batch(setup, count), count):
-        if best(evaluated(with_batch(setup, batch), request, count).step, 1):
-            return batch_words(batch, request.gpus, search=True)
-    return batch_words(None, request.gpus)
+    setup = train_setup(design, catalog, replace(request, plan=_batched(request.plan, 1)), transformer)
+    for batch in (_near_batch(setup, count), count):
+        if best(_evaluated(_with_batch(setup, batch), request, count).step, 1):
+            return _batch_words(batch, request.gpus, search=True)
+    return _batch_words(None, request.gpus)
 
 
 def _as_found(request: TrainRequest, plan: ParallelPlans) -> TrainRequest:
@@ -183,7 +183,7 @@ def _sure(tried: _Tried, first: TrainRow) -> SurePlan | None:
     plans = _refined(tried.request, setup, tried.space, 1, sure=True)
     if not plans:
         return None
-    (row,) = train_rows(setup.run, plans, setup.limit, [first.plan.gpus], compared=False, gains=False)
+    (row,) = _train_rows(setup.run, plans, setup.limit, [first.plan.gpus], compared=False, gains=False)
     return SurePlan(row.plan, row.step_s, row.step_s / first.step_s - 1.0, row.memory_gib)
 
 
@@ -192,7 +192,7 @@ def _tried(
 ) -> _Tried:
     """Return the best plans of a space; empty if none can run."""
     setup = train_setup(design, catalog, request, transformer)
-    space = evaluated(setup, request, request.gpus[0])
+    space = _evaluated(setup, request, request.gpus[0])
     return _Tried(request, setup, space, _refined(request, setup, space, top))
 
 
@@ -249,7 +249,7 @@ def search(
     if not tried.winners:
         tried, moved = _offloaded(design, catalog, tried, transformer, top), (_OFFLOADED,)
     request, setup, space, winners = tried.request, tried.setup, tried.space, tried.winners
-    rows = train_rows(setup.run, winners, setup.limit, [count] * len(winners), compared=True, gains=gains)
+    rows = _train_rows(setup.run, winners, setup.limit, [count] * len(winners), compared=True, gains=gains)
     feasible = space.candidates - sum(space.refused.values())
     counts = (space.candidates, int(space.step.size), feasible, space.refused)
     size = float(parameters(setup.shape))
@@ -257,13 +257,13 @@ def search(
     known = "1f1b, plain or interleaved" if kept == "1f1b" else kept
     assumptions = (
         *moved,
-        *setup_assumptions(setup, _as_found(request, winners[0])),
+        *_setup_assumptions(setup, _as_found(request, winners[0])),
         f"The search kept to the schedule {known}; --schedule tries another.",
         *(() if request.fixed & GRADIENTS else ("It tried gradients of 4 and of 2 bytes; --grad-dtype keeps one.",)),
         *(("It tried moments of 2 bytes; --optimizer-dtype fp32 keeps 4.",) if _refinement(request).moments else ()),
         *(() if "overlap" in request.fixed else ("It hides every collective that can be; --overlap names fewer.",)),
     )
-    report = train_report(
+    report = _train_report(
         design, catalog, request, setup.part, size=size, rows=rows, assumptions=assumptions, counts=counts
     )
     return replace(report, sure=_sure(tried, rows[0]) if sure else None)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ffplan.base.formatting import plural
 from ffplan.base.record import record
 from ffplan.design.training import PlanFields
-from ffplan.studies.train.diagnosis import diagnose
+from ffplan.studies.train.diagnosis import _diagnose
 from ffplan.studies.train.setup import TrainSetup
 from ffplan.training.axes import AXES
 from ffplan.training.parallel_plan import parallel_plans
@@ -95,10 +95,10 @@ def _runs(job: Job, change: _Change) -> bool:
     if (plan.zero == 3 or plan.offload == "parameters") and plan.reduces_whole:
         return False
     plans = parallel_plans(plan, float(change.get("gpus", job.count)))
-    return diagnose(job.setup.shape, plans, job.setup.limit, job.setup.host_limit) is None
+    return _diagnose(job.setup.shape, plans, job.setup.limit, job.setup.host_limit) is None
 
 
-def remedies(job: Job, plans: ParallelPlans, reason: str) -> list[_Change]:
+def _remedies(job: Job, plans: ParallelPlans, reason: str) -> list[_Change]:
     """Return changes of a plan with which it runs: of each kind, the nearest below and above.
 
     Args:
@@ -113,19 +113,19 @@ def remedies(job: Job, plans: ParallelPlans, reason: str) -> list[_Change]:
     return changes
 
 
-def typed(change: _Change) -> str:
+def _typed(change: _Change) -> str:
     """Return a change as it is typed: options, or the fields of a plan file that have none."""
     return " ".join(
         f"{OPTIONS[name]} {value}" if name in OPTIONS else f"`{name}: {value}`" for name, value in change.items()
     )
 
 
-def remedy_words(changes: list[_Change]) -> str:
+def _remedy_words(changes: list[_Change]) -> str:
     """Return remedies in words; empty if there are none."""
-    return f"take {' or '.join(map(typed, changes))}" if changes else ""
+    return f"take {' or '.join(map(_typed, changes))}" if changes else ""
 
 
-def batch_for(setup: TrainSetup, plan: PlanFields, counts: tuple[int, ...]) -> int | None:
+def _batch_for(setup: TrainSetup, plan: PlanFields, counts: tuple[int, ...]) -> int | None:
     """Return a batch with which a plan runs on all numbers of accelerators; None if none is near.
 
     Args:
@@ -141,14 +141,14 @@ def batch_for(setup: TrainSetup, plan: PlanFields, counts: tuple[int, ...]) -> i
         units.append(int(plans.data * plans.micro))
     unit = lcm(*units)
     rounds = 1 if pipeline == 1 else pipeline * _ROUNDS
-    for number in (near_batch(setup, unit * rounds) // unit, rounds, pipeline, 1):
+    for number in (_near_batch(setup, unit * rounds) // unit, rounds, pipeline, 1):
         batch = unit * number
         if all(_runs(Job(setup, plan, count, count), {"batch": batch}) for count in counts):
             return batch
     return None
 
 
-def batch_words(batch: int | None, counts: tuple[int, ...], *, search: bool = False) -> str:
+def _batch_words(batch: int | None, counts: tuple[int, ...], *, search: bool = False) -> str:
     """Return the message for a request without a batch.
 
     Args:
@@ -164,17 +164,17 @@ def batch_words(batch: int | None, counts: tuple[int, ...], *, search: bool = Fa
     return f"{text}, such as --batch {batch}, with which {what} on {where}"
 
 
-def near_batch(setup: TrainSetup, unit: int) -> int:
+def _near_batch(setup: TrainSetup, unit: int) -> int:
     """Return the multiple of a number of sequences that comes nearest to a usual step [1]."""
     return max(1, round(TOKENS / float(setup.shape.sequence) / unit)) * unit
 
 
-def batched(plan: PlanFields, batch: int) -> PlanFields:
+def _batched(plan: PlanFields, batch: int) -> PlanFields:
     """Return a plan with a batch."""
     fields = {name: getattr(plan, name) for name in plan.model_fields_set}
     return PlanFields.model_validate({**fields, "batch": batch})
 
 
-def with_batch(setup: TrainSetup, batch: int) -> TrainSetup:
+def _with_batch(setup: TrainSetup, batch: int) -> TrainSetup:
     """Return workload and machine with another batch."""
     return replace(setup, run=replace(setup.run, plans=replace(setup.run.plans, batch=float(batch))))

@@ -193,7 +193,7 @@ def _data(run: TrainRun) -> list[Roofline]:
     return rows
 
 
-def plan_rooflines(run: TrainRun) -> tuple[Roofline, ...]:
+def _plan_rooflines(run: TrainRun) -> tuple[Roofline, ...]:
     """Return the rooflines of one plan.
 
     Args:

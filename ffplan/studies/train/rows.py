@@ -11,7 +11,7 @@ from ffplan.base.formatting import GIB, gib, percent
 from ffplan.base.record import record
 from ffplan.results.plan import PlanRow, StepPart
 from ffplan.results.training import Gain, StageMemory, TrainRow
-from ffplan.studies.train.rooflines import plan_rooflines
+from ffplan.studies.train.rooflines import _plan_rooflines
 from ffplan.training.axes import AXES, NUMBERS, RECOMPUTE
 from ffplan.training.memory import PARTS as MEMORY_PARTS
 from ffplan.training.memory import fullest_candidates, plan_bytes
@@ -36,7 +36,7 @@ _FITS, EDGE = "fits", "edge"
 """Verdicts on plans that are not refused."""
 
 
-def memory_fields(
+def _memory_fields(
     margins: MemoryMargins, limit: float, allocated: float, worst: float, temporary: float
 ) -> dict[str, Any]:
     """Return the fields of a row that judge its memory.
@@ -79,7 +79,7 @@ _SHOWN = 16
 """Most stages whose memory is listed one by one."""
 
 
-def plan_row(sequence: float, plans: ParallelPlans, system: Cluster) -> PlanRow:
+def _plan_row(sequence: float, plans: ParallelPlans, system: Cluster) -> PlanRow:
     """Return a plan as printed, for sequences of a length.
 
     ZeRO 3 scatters gradients, which HFReduce cannot: the library of all other collectives does.
@@ -156,7 +156,7 @@ def _memory(run: TrainRun) -> _Memory:
     )
 
 
-def relevant(run: TrainRun | ConvRun) -> list[str]:
+def _relevant(run: TrainRun | ConvRun) -> list[str]:
     """Return the resources that can matter to a run."""
     host, plans = run.system.host, run.plans
     reduces = run.system.reducer.method == "hfreduce"
@@ -179,7 +179,7 @@ def stacked(plans: Sequence[ParallelPlans]) -> ParallelPlans:
     return replace(plans[0], **columns)
 
 
-def gains_at(seconds: Floats, after: Mapping[str, Any], index: int) -> tuple[Gain, ...]:
+def _gains_at(seconds: Floats, after: Mapping[str, Any], index: int) -> tuple[Gain, ...]:
     """Return the gain of one plan from each resource, the largest first."""
     gains = [
         Gain(
@@ -190,7 +190,7 @@ def gains_at(seconds: Floats, after: Mapping[str, Any], index: int) -> tuple[Gai
     return tuple(sorted(gains, key=lambda gain: -gain.faster))
 
 
-def parts_at(parts: dict[str, float], seconds: float) -> tuple[StepPart, ...]:
+def _parts_at(parts: dict[str, float], seconds: float) -> tuple[StepPart, ...]:
     """Return the parts of one step, the largest first."""
     listed = sorted((name for name in PARTS if parts[name] > 0), key=lambda name: -parts[name])
     return tuple(StepPart(name, PARTS[name].label, parts[name], parts[name] / seconds) for name in listed)
@@ -240,7 +240,7 @@ def _timed(runs: Sequence[TrainRun], plans: Sequence[ParallelPlans]) -> tuple[di
     return found[0], [np.asarray(step_time(parts)) for parts in found]
 
 
-def train_rows(
+def _train_rows(
     run: TrainRun,
     plans: Sequence[ParallelPlans],
     limit: float,
@@ -261,7 +261,7 @@ def train_rows(
             nothing of it.
     """
     many = replace(run, plans=stacked(plans))
-    others = {name: faster(many, name, MORE) for name in (relevant(run) if gains else [])}
+    others = {name: faster(many, name, MORE) for name in (_relevant(run) if gains else [])}
     fewer = without_path(many)
     parts, times = _timed([many, *others.values(), *([] if fewer is None else [fewer])], plans)
     seconds, after = times[0], dict(zip(others, times[1:], strict=False))
@@ -269,7 +269,7 @@ def train_rows(
     rows: list[TrainRow] = []
     for index, plan in enumerate(plans):
         mine = {name: float(value[index]) for name, value in parts.items()}
-        bought = gains_at(seconds, after, index)
+        bought = _gains_at(seconds, after, index)
         first = rows[0] if rows else None
         row = _row(
             replace(run, plans=plan),
@@ -300,18 +300,18 @@ def _row(
     memory = _memory(capped)
     worst = float(worst_of(memory.allocated, memory.temporary, run.margins))
     return TrainRow(
-        plan=plan_row(float(shape.sequence), p, run.system),
+        plan=_plan_row(float(shape.sequence), p, run.system),
         idle=gpus_asked - int(p.gpus),
         **speeds,
         efficiency=speeds["tokens_s_gpu"] / (first.tokens_s_gpu if first else speeds["tokens_s_gpu"]),
-        parts=parts_at(parts, seconds),
+        parts=_parts_at(parts, seconds),
         binding=bought[0].resource if bought else "",
         binding_label=bought[0].label if bought else "",
         gains=bought,
-        rooflines=plan_rooflines(run),
+        rooflines=_plan_rooflines(run),
         path_lost=None,
         memory_gib=memory.allocated / GIB,
-        **memory_fields(run.margins, limit, memory.allocated, worst, memory.temporary),
+        **_memory_fields(run.margins, limit, memory.allocated, worst, memory.temporary),
         offloaded_gib=memory.host / GIB,
         limit_gib=limit / GIB,
         stages=memory.stages,

@@ -17,8 +17,8 @@ from ffplan.inputs.suggest import did_you_mean
 from ffplan.results.design import SCHEMA_VERSION, CatalogFile
 from ffplan.results.training import Refused, Skipped, TrainReport, TrainRow
 from ffplan.studies.basis.job_layout import most_gpus
-from ffplan.studies.train.assumptions import drives_assumption, fsdp_assumption, training_assumptions
-from ffplan.studies.train.cluster import cluster_of, reducer_of
+from ffplan.studies.train.assumptions import _drives_assumption, _fsdp_assumption, _training_assumptions
+from ffplan.studies.train.cluster import _reducer_of, cluster_of
 from ffplan.studies.train.nearest_accelerator import (
     DENSE,
     ESTIMATED,
@@ -26,12 +26,12 @@ from ffplan.studies.train.nearest_accelerator import (
     KIN,
     SIBLING,
     UNFITTED,
-    ErrorBand,
+    _ErrorBand,
+    _widest,
     fitted,
     power_ratio,
     same_chip,
     same_energy,
-    widest,
     with_nearest_constants,
 )
 from ffplan.studies.train.software import Software, software_of
@@ -133,7 +133,7 @@ def _machine(design: ResolvedDesign, catalog: Catalog, request: TrainRequest) ->
     """Return the machine of a design, kept where the request says so; its libraries count as read."""
     if request.machines is None:
         return cluster_of(design, catalog, request.plan.reducer)
-    name = reducer_of(design, request.plan.reducer)
+    name = _reducer_of(design, request.plan.reducer)
     machine = request.machines.get(name)
     if machine is None or len(machine.known) > _MOST_KNOWN:
         machine = request.machines[name] = cluster_of(design, catalog, request.plan.reducer)
@@ -142,7 +142,7 @@ def _machine(design: ResolvedDesign, catalog: Catalog, request: TrainRequest) ->
     return machine
 
 
-def cluster_for(design: ResolvedDesign, catalog: Catalog, request: TrainRequest) -> tuple[Accelerator, Cluster]:
+def _cluster_for(design: ResolvedDesign, catalog: Catalog, request: TrainRequest) -> tuple[Accelerator, Cluster]:
     """Return accelerator and machine.
 
     Raises:
@@ -162,7 +162,7 @@ def cluster_for(design: ResolvedDesign, catalog: Catalog, request: TrainRequest)
     return part, system
 
 
-def software_for(design: ResolvedDesign, catalog: Catalog, part: Accelerator, plan: PlanFields) -> Software:
+def _software_for(design: ResolvedDesign, catalog: Catalog, part: Accelerator, plan: PlanFields) -> Software:
     """Return the software of a plan.
 
     Raises:
@@ -174,7 +174,7 @@ def software_for(design: ResolvedDesign, catalog: Catalog, part: Accelerator, pl
     return software_of(catalog, part, plan.stack, design.document)
 
 
-def memory_for(request: TrainRequest, part: Accelerator, software: Software) -> tuple[float, MemoryMargins]:
+def _memory_for(request: TrainRequest, part: Accelerator, software: Software) -> tuple[float, MemoryMargins]:
     """Return the device memory that tensors may fill [byte], and what the runtime takes beyond them.
 
     A limit that the request gives is kept to; runs were published on cards, and never say what they would not exceed.
@@ -193,7 +193,7 @@ def settled(design: ResolvedDesign, catalog: Catalog, request: TrainRequest) -> 
     part = design.compute.accelerator
     if part is None or request.plan.stack is None:
         return request
-    plan = software_for(design, catalog, part, request.plan).settled(request.plan)
+    plan = _software_for(design, catalog, part, request.plan).settled(request.plan)
     return request if plan is request.plan else replace(request, plan=plan, settled=True)
 
 
@@ -236,9 +236,9 @@ def train_setup(
             infeasible=False,
             fields=("reducer",),
         )
-    part, system = cluster_for(design, catalog, request)
-    software = software_for(design, catalog, part, plan)
-    limit, margins = memory_for(request, part, software)
+    part, system = _cluster_for(design, catalog, request)
+    software = _software_for(design, catalog, part, plan)
+    limit, margins = _memory_for(request, part, software)
     replaced = {"sequence": plan.sequence} if plan.sequence else {}
     run = TrainRun(
         shape_of(transformer, **replaced),
@@ -279,7 +279,7 @@ def _basis(part: Accelerator, precision: str, near: Accelerator | None) -> str:
     return basis
 
 
-def _band(accelerator: Accelerator, near: Accelerator | None, model: Model, *, by_fit: bool) -> ErrorBand:
+def _band(accelerator: Accelerator, near: Accelerator | None, model: Model, *, by_fit: bool) -> _ErrorBand:
     """Return the error of times of a class of runs: the wider of the model's and the accelerator's.
 
     The class counts, not the options: a named stack may be another release, and narrows nothing.
@@ -291,11 +291,11 @@ def _band(accelerator: Accelerator, near: Accelerator | None, model: Model, *, b
     experts = model.transformer is not None and model.transformer.experts is not None
     kind = EXPERTS if experts else DENSE
     if not by_fit:
-        return widest(kind, UNFITTED)
+        return _widest(kind, UNFITTED)
     if near is None:
         return kind
     kin = KIN if same_energy(accelerator, near) else ESTIMATED
-    return widest(kind, SIBLING if same_chip(accelerator, near) else kin)
+    return _widest(kind, SIBLING if same_chip(accelerator, near) else kin)
 
 
 def _refused(reasons: dict[str, int]) -> tuple[Refused, ...]:
@@ -305,7 +305,7 @@ def _refused(reasons: dict[str, int]) -> tuple[Refused, ...]:
     )
 
 
-def train_report(
+def _train_report(
     design: ResolvedDesign,
     catalog: Catalog,
     request: TrainRequest,
@@ -329,7 +329,7 @@ def train_report(
     accelerator = design.compute.accelerator
     assert accelerator is not None
     relative = with_nearest_constants(accelerator, catalog)[1]
-    software = software_for(design, catalog, part, request.plan)
+    software = _software_for(design, catalog, part, request.plan)
     near = catalog.entry(relative).part if relative is not None else None
     assert near is None or isinstance(near, Accelerator)
     band = _band(accelerator, near, request.model, by_fit=fitted(near or accelerator, catalog))
@@ -364,15 +364,15 @@ def train_report(
         skipped=skipped,
         assumptions=(
             *assumptions,
-            *fsdp_assumption(rows, speeds.sharding_calls),
-            *drives_assumption(rows, design.compute.accelerators_per_node),
+            *_fsdp_assumption(rows, speeds.sharding_calls),
+            *_drives_assumption(rows, design.compute.accelerators_per_node),
         ),
     )
 
 
-def setup_assumptions(setup: TrainSetup, request: TrainRequest) -> tuple[str, ...]:
+def _setup_assumptions(setup: TrainSetup, request: TrainRequest) -> tuple[str, ...]:
     """Return the assumptions of a transformer that are not in the design, one sentence each."""
-    sentences = training_assumptions(setup.run, request.plan, given=request.memory is not None)
+    sentences = _training_assumptions(setup.run, request.plan, given=request.memory is not None)
     if request.settled:
         sentences += (
             f"The recipes of `{request.plan.stack}` give the widths of gradients, which the plan leaves out.",

@@ -153,7 +153,7 @@ def _check_tables(catalog: Catalog, stack: SoftwareStack) -> None:
             catalog.get(AttentionRates, table, catalog.entry(stack.id).document, ("attention", table))
 
 
-def stacks_of(catalog: Catalog) -> Iterator[SoftwareStack]:
+def _stacks_of(catalog: Catalog) -> Iterator[SoftwareStack]:
     """Yield every stack of a catalogue, without counting it as read."""
     seen = catalog.fork()
     for name in seen.ids_of("stack"):
@@ -172,7 +172,7 @@ def stack_of_source(catalog: Catalog, title: str) -> str | None:
         title: title of a source of measured runs.
     """
     best, plain = (-1, 0, ""), title.lower()
-    for stack in stacks_of(catalog):
+    for stack in _stacks_of(catalog):
         for repository in stack.repositories:
             position = plain.rfind(repository.lower())
             best = max(best, (position, len(repository), stack.id)) if position >= 0 else best

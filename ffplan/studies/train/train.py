@@ -9,35 +9,35 @@ from ffplan.base.formatting import plural
 from ffplan.design.training import LEAST_ZERO
 from ffplan.results.training import Skipped, TrainReport
 from ffplan.studies.basis.job_layout import most_gpus
-from ffplan.studies.train.assumptions import conv_assumptions
-from ffplan.studies.train.conv_rows import conv_rows, conv_run
-from ffplan.studies.train.diagnosis import Diagnosis, diagnose, fixed_extras, relaxations
-from ffplan.studies.train.plan_search import evaluated
+from ffplan.studies.train.assumptions import _conv_assumptions
+from ffplan.studies.train.conv_rows import _conv_rows, _conv_run
+from ffplan.studies.train.diagnosis import _diagnose, _Diagnosis, _fixed_extras, _relaxations
+from ffplan.studies.train.plan_search import _evaluated
 from ffplan.studies.train.remedies import (
     Job,
-    batch_for,
-    batch_words,
-    batched,
-    near_batch,
-    remedies,
-    remedy_words,
-    with_batch,
+    _batch_for,
+    _batch_words,
+    _batched,
+    _near_batch,
+    _remedies,
+    _remedy_words,
+    _with_batch,
 )
-from ffplan.studies.train.rows import train_rows
+from ffplan.studies.train.rows import _train_rows
 from ffplan.studies.train.setup import (
     TrainRequest,
     TrainSetup,
+    _cluster_for,
+    _memory_for,
+    _setup_assumptions,
+    _software_for,
+    _train_report,
     check_available,
-    cluster_for,
     host_room,
-    memory_for,
     settled,
-    setup_assumptions,
-    software_for,
-    train_report,
     train_setup,
 )
-from ffplan.studies.train.software import stacks_of
+from ffplan.studies.train.software import _stacks_of
 from ffplan.training.axes import AXES, RECOMPUTE, ParallelPlans
 from ffplan.training.constraints import CANNOT, FIELDS, ROOM, RefusedError
 from ffplan.training.conv_layers import gradient_bytes
@@ -62,10 +62,10 @@ def _images(design: ResolvedDesign, catalog: Catalog, request: TrainRequest) -> 
         RefusedError: if it cannot run on one of them.
         UncalibratedError: if the accelerators have no training constants.
     """
-    part, system = cluster_for(design, catalog, request)
-    software = software_for(design, catalog, part, request.plan)
-    limit, margins = memory_for(request, part, software)
-    run = conv_run(request.model, request.plan, part, system, software, margins)
+    part, system = _cluster_for(design, catalog, request)
+    software = _software_for(design, catalog, part, request.plan)
+    limit, margins = _memory_for(request, part, software)
+    run = _conv_run(request.model, request.plan, part, system, software, margins)
 
     def plan(count: int) -> ParallelPlans:
         check_available(design, count)
@@ -74,10 +74,10 @@ def _images(design: ResolvedDesign, catalog: Catalog, request: TrainRequest) -> 
         return parallel
 
     plans, skipped = _tried(request.gpus, plan)
-    rows = conv_rows(run, list(plans.values()), limit)
-    assumptions = conv_assumptions(run, request.plan, given=request.memory is not None)
+    rows = _conv_rows(run, list(plans.values()), limit)
+    assumptions = _conv_assumptions(run, request.plan, given=request.memory is not None)
     size = gradient_bytes(run.layers, 1.0)
-    return train_report(design, catalog, request, part, size=size, rows=rows, assumptions=assumptions, skipped=skipped)
+    return _train_report(design, catalog, request, part, size=size, rows=rows, assumptions=assumptions, skipped=skipped)
 
 
 def train(design: ResolvedDesign, catalog: Catalog, request: TrainRequest, *, gains: bool = True) -> TrainReport:
@@ -116,57 +116,57 @@ def train(design: ResolvedDesign, catalog: Catalog, request: TrainRequest, *, ga
         return parallel
 
     plans, skipped = _tried(request.gpus, plan)
-    rows = train_rows(setup.run, list(plans.values()), setup.limit, list(plans), compared=False, gains=gains)
+    rows = _train_rows(setup.run, list(plans.values()), setup.limit, list(plans), compared=False, gains=gains)
     size = float(parameters(setup.shape))
-    return train_report(
+    return _train_report(
         design,
         catalog,
         request,
         setup.part,
         size=size,
         rows=rows,
-        assumptions=setup_assumptions(setup, request),
+        assumptions=_setup_assumptions(setup, request),
         skipped=skipped,
     )
 
 
-def fault_of(setup: TrainSetup, plans: ParallelPlans) -> Diagnosis | None:
+def fault_of(setup: TrainSetup, plans: ParallelPlans) -> _Diagnosis | None:
     """Return why a plan, of plain numbers, cannot run, or None."""
-    return diagnose(setup.shape, plans, setup.limit, setup.host_limit, over=setup.run.margins.counted_over)
+    return _diagnose(setup.shape, plans, setup.limit, setup.host_limit, over=setup.run.margins.counted_over)
 
 
 def _no_batch(design: ResolvedDesign, catalog: Catalog, request: TrainRequest, transformer: Transformer) -> str:
     """Return the message for a plan without a batch, with one that runs."""
     for count in request.gpus:
         check_available(design, count)
-    setup = train_setup(design, catalog, replace(request, plan=batched(request.plan, 1)), transformer)
-    batch, count = batch_for(setup, request.plan, request.gpus), request.gpus[0]
-    text = batch_words(batch, request.gpus)
+    setup = train_setup(design, catalog, replace(request, plan=_batched(request.plan, 1)), transformer)
+    batch, count = _batch_for(setup, request.plan, request.gpus), request.gpus[0]
+    text = _batch_words(batch, request.gpus)
     if batch is not None:
         return text
-    guess = near_batch(setup, count)
-    plan = batched(request.plan, guess)
-    near = _nearest(with_batch(setup, guess), plan, parallel_plans(plan, float(count)), count)
+    guess = _near_batch(setup, count)
+    plan = _batched(request.plan, guess)
+    near = _nearest(_with_batch(setup, guess), plan, parallel_plans(plan, float(count)), count)
     return f"{text}; with --batch {guess}, {near}"
 
 
-def _published(catalog: Catalog, request: TrainRequest, wrong: Diagnosis) -> Iterator[str]:
+def _published(catalog: Catalog, request: TrainRequest, wrong: _Diagnosis) -> Iterator[str]:
     """Yield the stack whose published runs are counted as far over the memory of their cards as a refused plan."""
     if request.plan.stack is not None or request.memory is not None:
         return
-    near = [stack.id for stack in stacks_of(catalog) if stack.counted_over and stack.counted_over.value >= wrong.over]
+    near = [stack.id for stack in _stacks_of(catalog) if stack.counted_over and stack.counted_over.value >= wrong.over]
     if wrong.reason == "memory" and near:
         yield f"a published run of `{near[0]}`, which did fit, is counted as far over: --stack {near[0]} times the plan"
 
 
 def _ways_out(
-    design: ResolvedDesign, setup: TrainSetup, request: TrainRequest, plans: ParallelPlans, wrong: Diagnosis
+    design: ResolvedDesign, setup: TrainSetup, request: TrainRequest, plans: ParallelPlans, wrong: _Diagnosis
 ) -> Iterator[str]:
     """Yield remedies for a plan that cannot run, each verified to run."""
     count = int(plans.gpus)
     job = Job(setup, request.plan, count, most_gpus(design))
-    yield wrong.remedy if wrong.reason == "memory" else remedy_words(remedies(job, plans, wrong.reason))
-    if len(request.gpus) == 1 and best(evaluated(setup, request, count).step, 1):
+    yield wrong.remedy if wrong.reason == "memory" else _remedy_words(_remedies(job, plans, wrong.reason))
+    if len(request.gpus) == 1 and best(_evaluated(setup, request, count).step, 1):
         yield "--search finds the fastest"
     yield _nearest(setup, request.plan, plans, count)
 
@@ -198,14 +198,14 @@ def _tried(
 def _nearest(setup: TrainSetup, plan: PlanFields, requested: ParallelPlans, count: int) -> str:
     """Return the options of the nearest plan that runs on `count` accelerators, in words."""
     space = search_space(setup.shape, count, setup.run.system.domain, {})
-    for left_out in relaxations(requested):
+    for left_out in _relaxations(requested):
         base = replace(requested, **left_out, reduced_bytes=0.0)
         evaluated = evaluate_space(
             replace(setup.run, plans=base), space, count, setup.limit, host_limit=setup.host_limit
         )
         index = nearest(evaluated, base)
         near = None if index is None else single(evaluated.plans, evaluated.step.shape, index)
-        if near is None or any(near.zero < LEAST_ZERO[name] for name in fixed_extras(near)):
+        if near is None or any(near.zero < LEAST_ZERO[name] for name in _fixed_extras(near)):
             continue
         changes = [*(f"without `{name}`" for name in left_out), *_changed(plan, requested, near)]
         return f"the nearest plan that runs: {' '.join(changes)}"

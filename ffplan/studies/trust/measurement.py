@@ -47,7 +47,7 @@ def place(row: AccuracyRow) -> str:
     return f"{row.case}, {row.what}" + (f", {row.gpus:,} GPUs" if row.gpus else "") + size
 
 
-def score(name: str, title: str, rows: Iterable[AccuracyRow]) -> Score | None:
+def _score(name: str, title: str, rows: Iterable[AccuracyRow]) -> Score | None:
     """Return the summary of the rows that count; None without any."""
     counted = [row for row in rows if row.scored]
     if not counted:
@@ -69,8 +69,8 @@ def _total(rows: list[AccuracyRow]) -> Score | None:
     """Return the summary of all rows, without computed ones unless there are no others."""
     measured = [row for row in rows if row.kind != "arithmetic"]
     if len(measured) in {0, len(rows)}:
-        return score("all", "all rows", rows)
-    return score("all", "all measured rows", measured) or score("all", "all rows", rows)
+        return _score("all", "all rows", rows)
+    return _score("all", "all measured rows", measured) or _score("all", "all rows", rows)
 
 
 def accuracy_report(subject: str, titles: dict[str, str], rows: list[AccuracyRow]) -> AccuracyReport:
@@ -80,15 +80,15 @@ def accuracy_report(subject: str, titles: dict[str, str], rows: list[AccuracyRow
         subject: the kind of cases replayed.
         titles: name of every source, by id.
     """
-    by_source = [score(name, title, [row for row in rows if row.source == name]) for name, title in titles.items()]
+    by_source = [_score(name, title, [row for row in rows if row.source == name]) for name, title in titles.items()]
     sized = [row for row in rows if row.size_bytes is not None]
-    kinds = [score(name, title, [row for row in rows if row.kind == name]) for name, title in _KINDS]
+    kinds = [_score(name, title, [row for row in rows if row.kind == name]) for name, title in _KINDS]
     bands = [
-        score(name, title, [row for row in sized if row.size_bytes and low <= row.size_bytes < high])
+        _score(name, title, [row for row in sized if row.size_bytes and low <= row.size_bytes < high])
         for name, title, low, high in BANDS
     ]
     if subject == "serving":
-        bands = [score(name, title, [row for row in rows if row.unit == name]) for name, title in QUANTITIES]
+        bands = [_score(name, title, [row for row in rows if row.unit == name]) for name, title in QUANTITIES]
     return AccuracyReport(
         schema_version=SCHEMA_VERSION,
         subject=subject,

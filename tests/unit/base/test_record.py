@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from ffplan.base import formatting
 from ffplan.base.record import record
-from ffplan.base.tracked import START, made_of, paths_of, split_marks, track, untracked
+from ffplan.base.tracked import START, _paths_of, _untracked, made_of, split_marks, track
 
 
 class Few:
@@ -157,9 +157,9 @@ def test_arithmetic_keeps_the_paths_of_both_sides() -> None:
         (abs(-inner.count), 3),
         (7 // inner.count, 2),
     ):
-        assert (untracked(value), type(untracked(value))) == (plain, type(plain))
-        assert paths_of([value])
-    assert paths_of([inner.rate / inner.count]) == ("inner.rate", "inner.count")
+        assert (_untracked(value), type(_untracked(value))) == (plain, type(plain))
+        assert _paths_of([value])
+    assert _paths_of([inner.rate / inner.count]) == ("inner.rate", "inner.count")
     assert copy.deepcopy(inner.rate).paths == ("inner.rate",)  # type: ignore[attr-defined]
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ffplan.calibration.kernel_fit import rates_of, starting_values, units_of
-from ffplan.calibration.kernel_times import attention_operations, rates_at
+from ffplan.calibration.kernel_fit import _rates_of, _starting_values, _units_of
+from ffplan.calibration.kernel_times import _attention_operations, _rates_at
 from ffplan.catalog.parts import Accelerator
 from ffplan.catalog.store import Catalog
-from ffplan.measuring.kernels import AttentionCall, Gemm, MemoryCall
-from ffplan.measuring.plan import default_plan
+from ffplan.measuring.kernels import AttentionCall, Gemm, _MemoryCall
+from ffplan.measuring.plan import _default_plan
 from ffplan.measuring.recording import Recording, read_recording
 from ffplan.measuring.run import RecordingHead, run_plan
 from ffplan.training.gemm import gemm_time
@@ -56,13 +56,13 @@ def reached(call: AttentionCall) -> float:
 def seconds(kernel: Kernel, part: Accelerator, known: dict[str, float]) -> float:
     """Return the time of a kernel by the model's formulas [s]."""
     if isinstance(kernel, Gemm):
-        at = rates_at(part, rates_of(known, part, 132), kernel.dtype)
+        at = _rates_at(part, _rates_of(known, part, 132), kernel.dtype)
         moved = {"read": kernel.read, "written": kernel.written}
         return float(gemm_time(kernel.m, kernel.n, kernel.k, at, **moved)) + known["gemm"]
     if isinstance(kernel, AttentionCall):
-        any_rates = rates_at(part, rates_of(known, part, 132), "bf16")
-        return attention_operations(kernel, any_rates) / reached(kernel) / 1e12
-    if isinstance(kernel, MemoryCall):
+        any_rates = _rates_at(part, _rates_of(known, part, 132), "bf16")
+        return _attention_operations(kernel, any_rates) / reached(kernel) / 1e12
+    if isinstance(kernel, _MemoryCall):
         fraction = known["stream" if kernel.operation == "copy" else "memory"]
         return kernel.bytes / (part.memory_bandwidth.value * 1e9 * fraction) + known["small"]
     return kernel.bytes / LINK[kernel.direction] + START
@@ -71,9 +71,9 @@ def seconds(kernel: Kernel, part: Accelerator, known: dict[str, float]) -> float
 def made_up(noise: float = 0.01, *, seed: int = 1, known: dict[str, float] | None = None) -> Recording:
     """Return a recording of the usual plan on a made-up H100, with noise of each batch [1]."""
     part, rules = accelerator(), known or KNOWN
-    assert units_of(part, transcribed("h100-xla-cudnn")) == 132
-    assert set(rules) == set(starting_values(part))
+    assert _units_of(part, transcribed("h100-xla-cudnn")) == 132
+    assert set(rules) == set(_starting_values(part))
     device = RuledDevice(lambda kernel: seconds(kernel, part, rules), noise=noise, seed=seed)
-    plan = replace(default_plan(), seconds=0.1, warm=0.05, soak=0.0)
+    plan = replace(_default_plan(), seconds=0.1, warm=0.05, soak=0.0)
     found = run_plan(plan, device, RecordingHead("made up of known constants", "2026-11"))
     return found.model_copy(update={"origin": "synthetic"})

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ffplan.calibration.collective_fit import collective_runs, fit_collectives, of_collectives, with_rates
-from ffplan.calibration.collective_overlay import overlay_text
+from ffplan.calibration.collective_fit import _collective_runs, _fit_collectives, _with_rates, of_collectives
+from ffplan.calibration.collective_overlay import _overlay_text
 from ffplan.calibration.fit import FitError
 from ffplan.catalog.parts import Accelerator
 from ffplan.catalog.store import Catalog
@@ -49,10 +49,10 @@ def written(path: Path, operations: tuple[str, ...], values: dict[str, list[floa
 def made_up(path: Path, operations: tuple[str, ...]) -> Path:
     """Write cases as the model has them with other constants."""
     written(path, operations)
-    runs = collective_runs(Catalog(), (str(path),), H100)
+    runs = _collective_runs(Catalog(), (str(path),), H100)
     values: dict[str, list[float]] = {}
     for run in runs:
-        bench = CaseParts(run.bench.catalog, run.bench.document, instead=with_rates(h100(), TRUE))
+        bench = CaseParts(run.bench.catalog, run.bench.document, instead=_with_rates(h100(), TRUE))
         rows = collective_rows(CaseReplay(bench, run.file), run.case, ("collectives", run.position))
         values[run.case.operation] = [row.model for row in rows]
     return written(path, operations, values)
@@ -60,7 +60,7 @@ def made_up(path: Path, operations: tuple[str, ...]) -> Path:
 
 def test_constants_that_made_the_rows_are_found_again(tmp_path: Path) -> None:
     file = made_up(tmp_path / "ours.yaml", ("allreduce", "all-gather", "all-to-all"))
-    made = fit_collectives(h100(), collective_runs(Catalog(), (str(file),), H100), None)
+    made = _fit_collectives(h100(), _collective_runs(Catalog(), (str(file),), H100), None)
     assert made.values == pytest.approx(TRUE, rel=0.01)
     assert not made.notes
     assert abs(made.after).max() < 0.005 < 0.05 < abs(made.before).mean()
@@ -71,52 +71,52 @@ def test_a_time_from_call_to_start_is_found_where_the_catalogue_has_none(tmp_pat
     part = h100()
     assert part.collectives is not None
     bare = part.model_copy(update={"collectives": part.collectives.model_copy(update={"launch": None})})
-    runs = collective_runs(Catalog(), (str(file),), H100)
-    assert fit_collectives(bare, runs, None).values == pytest.approx({"ring": 320.0, "launch": 20e-6}, rel=0.01)
+    runs = _collective_runs(Catalog(), (str(file),), H100)
+    assert _fit_collectives(bare, runs, None).values == pytest.approx({"ring": 320.0, "launch": 20e-6}, rel=0.01)
 
 
 def test_rows_tell_what_they_rest_on_alone(tmp_path: Path) -> None:
     file = str(made_up(tmp_path / "ours.yaml", ("all-gather",)))
-    runs = collective_runs(Catalog(), (file,), H100)
-    found = fit_collectives(h100(), runs, None).values
+    runs = _collective_runs(Catalog(), (file,), H100)
+    found = _fit_collectives(h100(), runs, None).values
     assert set(found) == {"ring", "launch"}
     assert found["ring"] == pytest.approx(320, rel=0.01)
     with pytest.raises(FitError, match="cannot tell nvls"):
-        fit_collectives(h100(), runs, ("ring", "nvls"))
+        _fit_collectives(h100(), runs, ("ring", "nvls"))
     with pytest.raises(FitError, match="no collective in these files ran on `h100-sxm-80gb`"):
-        fit_collectives(h100(), (), None)
-    assert collective_runs(Catalog(), (file,), "a100-sxm-80gb") == ()
+        _fit_collectives(h100(), (), None)
+    assert _collective_runs(Catalog(), (file,), "a100-sxm-80gb") == ()
 
 
 def test_one_row_does_not_tell_two_constants(tmp_path: Path) -> None:
     text = HEAD + "  - {id: a, system: {server: hgx-h100-8nic}, operation: all-gather, gpus: [8], sizes: [64 MiB], "
     file = tmp_path / "one.yaml"
     file.write_text(text + "metric: time_us, values: [[230]]}\n")
-    runs = collective_runs(Catalog(), (str(file),), H100)
+    runs = _collective_runs(Catalog(), (str(file),), H100)
     with pytest.raises(FitError, match="1 rows cannot tell ring, launch apart"):
-        fit_collectives(h100(), runs, None)
-    made = fit_collectives(h100(), runs, ("launch",))
+        _fit_collectives(h100(), runs, None)
+    made = _fit_collectives(h100(), runs, ("launch",))
     assert abs(made.after).max() < 0.01
     far = HEAD + "  - {id: a, system: {server: hgx-h100-8nic}, operation: all-gather, gpus: [8], sizes: [8 GiB], "
     file.write_text(far + "metric: busbw_gbyte_s, values: [[20]]}\n")
-    ended = fit_collectives(h100(), collective_runs(Catalog(), (str(file),), H100), ("ring",))
+    ended = _fit_collectives(h100(), _collective_runs(Catalog(), (str(file),), H100), ("ring",))
     assert ended.values["ring"] == pytest.approx(370 / 4, rel=0.01)
     assert ended.notes == {"ring": "at the end of its range"}
 
 
 def test_the_file_keeps_what_was_not_fitted(tmp_path: Path) -> None:
     file = made_up(tmp_path / "ours.yaml", ("allreduce", "all-gather"))
-    made = fit_collectives(h100(), collective_runs(Catalog(), (str(file),), H100), None)
+    made = _fit_collectives(h100(), _collective_runs(Catalog(), (str(file),), H100), None)
     place = Catalog().locate(H100)
     assert place is not None
     text = place[0].read_text()
-    once = overlay_text(text, "a.yaml", made)
-    assert overlay_text(once, "a.yaml", made) == once  # a second fit takes the place of the first
+    once = _overlay_text(text, "a.yaml", made)
+    assert _overlay_text(once, "a.yaml", made) == once  # a second fit takes the place of the first
     gone = [line for line in text.splitlines() if line not in once.splitlines()]
     assert [line.split(":")[0].strip() for line in gone] == ["ring", "busbw", "launch"]
     assert 'title: "ffplan model calibrate on our node: 10 rows, mean error 0.0%", date: "2026-11-22"' in once
     with pytest.raises(FitError, match="add these lines by hand"):
-        overlay_text("kind: accelerator\n", "a.yaml", made)
+        _overlay_text("kind: accelerator\n", "a.yaml", made)
 
 
 def test_what_acceptance_saves_is_what_calibrate_takes(tmp_path: Path) -> None:

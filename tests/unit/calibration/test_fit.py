@@ -12,14 +12,14 @@ from ffplan.calibration.calibrate import CalibrationRequest, _report
 from ffplan.calibration.fit import (
     BOUNDS,
     Fit,
+    _fitted_rates,
+    _timed_rows,
+    _undetermined,
+    _waits_for_host,
     errors,
     fit,
-    fitted_rates,
-    timed_rows,
-    undetermined,
-    waits_for_host,
 )
-from ffplan.calibration.joint import JointFit, joint_errors, joint_fit
+from ffplan.calibration.joint import _joint_errors, _joint_fit, _JointFit
 from ffplan.calibration.leave_one_out import leave_one_out
 from ffplan.catalog.training import NAMES
 from ffplan.validation.training_rows import modelled_measure, replayed_times
@@ -35,7 +35,7 @@ TRUE = {"matrix": 0.5, "kernel": 1e-5}
 def made(constants: dict[str, float] | None = None, source: str = "mine", text: str = H100) -> TrainingReplay:
     """Return runs with the seconds that the model takes with these constants in place of the catalogue's."""
     table = prepared(text.replace("id: mine", f"id: {source}"))
-    rates = fitted_rates(constants or {}, table.accelerator.training, 132)
+    rates = _fitted_rates(constants or {}, table.accelerator.training, 132)
     return replace(table, columns={**table.columns, "seconds": replayed_times(table, rates)[0]})
 
 
@@ -76,34 +76,34 @@ def test_a_row_counts_by_its_first_measure() -> None:
     mixed = {"seconds": np.array([seconds[0], np.nan]), "mfu": modelled_measure(table, "mfu", seconds) / 4}
     both = replace(table, columns={**table.columns, **mixed})
     assert errors([both]).tolist() == pytest.approx([0.0, -0.75])
-    assert timed_rows(both) == 2
-    assert timed_rows(replace(table, columns={**table.columns, "seconds": np.array([np.nan, 1.0])})) == 1
-    assert timed_rows(replace(table, columns={"gpus": np.array([8.0, 8.0])})) == 0
+    assert _timed_rows(both) == 2
+    assert _timed_rows(replace(table, columns={**table.columns, "seconds": np.array([np.nan, 1.0])})) == 1
+    assert _timed_rows(replace(table, columns={"gpus": np.array([8.0, 8.0])})) == 0
 
 
 def test_what_no_row_depends_on_is_undetermined() -> None:
     """Runs at bf16 tell nothing of FP8."""
     table = made()
     values = {"matrix": 0.5, "matrix_fp8": 0.6}
-    assert undetermined([table], values, table.accelerator.training, 132) == ["matrix_fp8"]
+    assert _undetermined([table], values, table.accelerator.training, 132) == ["matrix_fp8"]
 
 
 def test_what_is_not_fitted_stays() -> None:
     base = prepared(H100).accelerator.training
     assert base is not None
-    found = fitted_rates({"matrix": 0.5}, base, 99)
+    found = _fitted_rates({"matrix": 0.5}, base, 99)
     assert (found.matrix.value, found.memory, found.kernel) == (0.5, base.memory, base.kernel)
     assert found.units.value == 132  # the catalogue's
-    bare = fitted_rates({"matrix": 0.5}, None, 99)
+    bare = _fitted_rates({"matrix": 0.5}, None, 99)
     assert (bare.units.value, bare.memory.value, bare.kernel.value, bare.attention) == (99, 0.8, 2e-5, None)
 
 
 def test_runs_wait_for_a_host_that_launches_slowly() -> None:
     """H100 under NeMo has no time to launch; vTrain's stack on A100 has 3.3 ms a layer, which small layers wait for."""
-    assert not waits_for_host([prepared(H100)])
+    assert not _waits_for_host([prepared(H100)])
     small = RUNS.replace("[8, 64, 2, 2, 2, 2,", "[8, 8, 1, 8, 1, 1,")
-    assert not waits_for_host([prepared(small)])
-    assert waits_for_host(
+    assert not _waits_for_host([prepared(small)])
+    assert _waits_for_host(
         [prepared(small.replace("recompute: full", "recompute: full, stack: megatron-deepspeed-2023"))]
     )
 
@@ -144,17 +144,17 @@ def test_a_joint_fit_finds_what_belongs_to_accelerator_and_stack() -> None:
         )
         base = table.accelerator.training
         assert base is not None
-        known = JointFit({("", "matrix"): 0.6, ("", "memory"): 0.4, (stack, "memory"): memory}, 0)
+        known = _JointFit({("", "matrix"): 0.6, ("", "memory"): 0.4, (stack, "memory"): memory}, 0)
         seconds = replayed_times(table, known.rates(base, table.accelerator), known.stack(stack))[0]
         found[stack] = replace(table, columns={**table.columns, "seconds": seconds})
-    made_of = joint_fit(list(found.values()))
+    made_of = _joint_fit(list(found.values()))
     assert made_of.rows == 8
     slow, fast = (made_of.values[stack, "memory"] for stack in ("nemo-2024", "xla-2025"))
     common = made_of.stack("unknown").memory
     assert common is not None
     assert slow < common.value < fast
     assert fast / slow == pytest.approx(0.5 / 0.3, rel=0.35)  # drawn together
-    assert np.abs(joint_errors(list(found.values()), made_of)).max() < 0.02
+    assert np.abs(_joint_errors(list(found.values()), made_of)).max() < 0.02
 
 
 @pytest.mark.parametrize(
@@ -173,11 +173,11 @@ def test_names_of_the_part_stay_with_fitted_figures() -> None:
     """The stack and the kernels that a catalogue's rates name are those of the fit too."""
     base = made().accelerator.training
     assert base is not None
-    found = fitted_rates({"matrix": 0.5}, base, 132)
+    found = _fitted_rates({"matrix": 0.5}, base, 132)
     assert {name: getattr(found, name) for name in NAMES[1:]} == {name: getattr(base, name) for name in NAMES[1:]}
     assert base.kernels is not None
     assert base.stack is not None
-    alone = fitted_rates({"matrix": 0.5}, None, 132)
+    alone = _fitted_rates({"matrix": 0.5}, None, 132)
     assert all(getattr(alone, name) is None for name in NAMES[1:])
 
 

@@ -14,7 +14,7 @@ from ffplan.base.errors import InputError
 from ffplan.calibration import calibrate, fit, joint, leave_one_out
 from ffplan.calibration.calibrate import Calibration, CalibrationRequest, _units, _value
 from ffplan.calibration.fit import BOUNDS, Fit, FitError, _before, _start, solver
-from ffplan.calibration.joint import FP8, JointFit
+from ffplan.calibration.joint import FP8, _JointFit
 from ffplan.calibration.leave_one_out import Kinds
 from ffplan.calibration.overlay import KEY, START
 from ffplan.catalog.evidence import DurationFigure
@@ -36,9 +36,9 @@ def source(name: str, rows: Sequence[float], **fields: Any) -> Any:
 
 def fitted(monkeypatch: pytest.MonkeyPatch, *sources: Any, first: float = 0.5, name: str = "matrix") -> Fit:
     """Fit one constant to rows whose time is that of the measured one over the constant."""
-    monkeypatch.setattr(fit, "timed_rows", lambda replay: len(replay.rows))
-    monkeypatch.setattr(fit, "fitted_rates", lambda values, *_: values)
-    monkeypatch.setattr(fit, "relative_times", lambda replay, values, *_: np.exp(replay.rows) / values[name])
+    monkeypatch.setattr(fit, "_timed_rows", lambda replay: len(replay.rows))
+    monkeypatch.setattr(fit, "_fitted_rates", lambda values, *_: values)
+    monkeypatch.setattr(fit, "_relative_times", lambda replay, values, *_: np.exp(replay.rows) / values[name])
     monkeypatch.setattr(fit, "_before", lambda *_: None)
     base: Any = SimpleNamespace(**{name: SimpleNamespace(value=first)})
     pytest.importorskip("scipy")
@@ -89,8 +89,8 @@ def test_times_of_launching_are_tried_from_above_and_below(monkeypatch: pytest.M
         return SimpleNamespace(cost=len(starts) % 3, x=first)
 
     monkeypatch.setattr(fit, "solver", lambda: solve)
-    monkeypatch.setattr(fit, "timed_rows", lambda _: 9)
-    monkeypatch.setattr(fit, "fitted_rates", lambda values, *_: values)
+    monkeypatch.setattr(fit, "_timed_rows", lambda _: 9)
+    monkeypatch.setattr(fit, "_fitted_rates", lambda values, *_: values)
     monkeypatch.setattr(fit, "errors", lambda *_: np.array([-0.1, 0.3]))
     runs: Any = [source("s", [])]
     found = fit.fit(runs, names=("matrix", "launch"), units=1)
@@ -124,9 +124,9 @@ def test_errors_before_are_of_whole_sets_alone(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_rows_of_a_source_are_those_of_all_its_tables(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fit, "timed_rows", lambda replay: len(replay.rows))
+    monkeypatch.setattr(fit, "_timed_rows", lambda replay: len(replay.rows))
     tables = [source("a", [1.0]), source("b", [1.0, 1.0]), source("a", [1.0, 1.0])]
-    assert fit.rows_of_sources(tables) == {"a": 3, "b": 2}
+    assert fit._rows_of_sources(tables) == {"a": 3, "b": 2}
 
 
 def test_a_fit_without_scipy_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -151,12 +151,12 @@ def stacked(name: str, best: dict[str, float], stack: str = "", precision: str =
 
 
 def together(
-    monkeypatch: pytest.MonkeyPatch, *sources: Any, kin: JointFit | None = None
+    monkeypatch: pytest.MonkeyPatch, *sources: Any, kin: _JointFit | None = None
 ) -> dict[tuple[str, str], float]:
     """Fit constants jointly; a row is as far off as its constants are, one after the other. Return their logarithms."""
 
-    def ratios(replay: Any, found: JointFit) -> Any:
-        stack = joint.stack_name(replay)
+    def ratios(replay: Any, found: _JointFit) -> Any:
+        stack = joint._stack_name(replay)
         logs = []
         for name, best in replay.best.items():
             key = (stack, name) if (stack, name) in found.values else ("", name)
@@ -165,8 +165,8 @@ def together(
 
     pytest.importorskip("scipy")
     monkeypatch.setattr(joint, "_ratios", ratios)
-    monkeypatch.setattr(fit, "timed_rows", lambda replay: len(replay.rows))
-    found = joint.joint_fit(list(sources), kin)
+    monkeypatch.setattr(fit, "_timed_rows", lambda replay: len(replay.rows))
+    found = joint._joint_fit(list(sources), kin)
     assert found.rows == sum(len(item.rows) for item in sources)
     return {key: math.log(value) for key, value in found.values.items()}
 
@@ -235,7 +235,7 @@ def test_a_fit_begins_at_what_the_catalogue_has() -> None:
 
 def test_constants_of_a_stack_that_was_not_there_are_the_common_ones() -> None:
     """Times of launching are the catalogue's: no fit tells them."""
-    found = JointFit({("", "memory"): 0.4, ("a", "memory"): 0.3}, 9)
+    found = _JointFit({("", "memory"): 0.4, ("a", "memory"): 0.3}, 9)
     known = StackRates(launch=DurationFigure.model_construct(value=1e-3, source="profile"))
     own, other = found.stack("a", known), found.stack("b", None)
     assert own.memory is not None
@@ -281,12 +281,12 @@ def halved(monkeypatch: pytest.MonkeyPatch) -> list[tuple[list[str], ...]]:
     """Fits that halve every error; what each was made on is noted."""
     seen: list[Any] = []
 
-    def made(replays: Sequence[Any], kin: JointFit | None = None) -> JointFit:
+    def made(replays: Sequence[Any], kin: _JointFit | None = None) -> _JointFit:
         seen.append([item.file.id for item in replays] + (["beside"] if kin is not None else []))
-        return JointFit({("", "matrix"): 0.5, ("", "memory"): 0.5}, sum(len(item.rows) for item in replays))
+        return _JointFit({("", "matrix"): 0.5, ("", "memory"): 0.5}, sum(len(item.rows) for item in replays))
 
-    monkeypatch.setattr(leave_one_out, "joint_fit", made)
-    monkeypatch.setattr(leave_one_out, "joint_errors", lambda items, _: np.concatenate([i.rows for i in items]) / 2)
+    monkeypatch.setattr(leave_one_out, "_joint_fit", made)
+    monkeypatch.setattr(leave_one_out, "_joint_errors", lambda items, _: np.concatenate([i.rows for i in items]) / 2)
     monkeypatch.setattr(leave_one_out, "errors", lambda items: np.concatenate([item.rows for item in items]))
     monkeypatch.setattr(leave_one_out, "_unnamed", lambda item: run_of("", "", *(3 * item.rows)))
     monkeypatch.setattr(nearest_accelerator, "distance", lambda a, b: abs(len(a.id) - len(b.id)))
@@ -374,11 +374,11 @@ def test_a_fit_is_drawn_to_the_energy_of_its_kin(monkeypatch: pytest.MonkeyPatch
     """Kin at 700 W reach half of 1,000 TFLOP/s; at 1,400 W of the same energy 40 % of 2,500. Rows say 42 %."""
     at = math.log(0.42)
     item, off = stacked("a", {"matrix": at}), at - math.log(0.4)
-    kin = JointFit({("", "matrix"): 0.5}, 1, SimpleNamespace())  # type: ignore[arg-type]
+    kin = _JointFit({("", "matrix"): 0.5}, 1, SimpleNamespace())  # type: ignore[arg-type]
     monkeypatch.setattr(joint, "power_ratio", lambda *_: 1400 / 700 * 1000 / 2500)
     assert joint._expected(item.accelerator, kin) == pytest.approx(0.4)
     assert joint._expected(item.accelerator, None) is None
-    assert joint._expected(item.accelerator, JointFit({}, 1, kin.accelerator)) is None
+    assert joint._expected(item.accelerator, _JointFit({}, 1, kin.accelerator)) is None
     found = together(monkeypatch, item, kin=kin)
     k = 0.04 / 0.05
     assert found["", "matrix"] - at == pytest.approx(-(k**2) * off / (1 + k**2), rel=0.05)
@@ -428,7 +428,7 @@ def test_kinds_are_scored_by_rows(halved: list[list[str]]) -> None:
     ],
 )
 def test_products_that_no_run_had(precision: str, known: dict[str, float], values: dict[str, float]) -> None:
-    made = JointFit({("", "matrix"): 0.5, **{("", name): value for name, value in known.items()}}, 7)
+    made = _JointFit({("", "matrix"): 0.5, **{("", name): value for name, value in known.items()}}, 7)
     found = leave_one_out._given([run_of("x", "a", 0.1, precision=precision)], made)
     assert found.values == {("", "matrix"): 0.5, **{("", name): value for name, value in values.items()}}
     assert found.rows == 7
@@ -495,8 +495,8 @@ def test_constants_that_runs_can_tell(
         )
         for precision in precisions
     ]
-    assert fit.needed_constants(replays, launches=False) == names
-    assert fit.needed_constants(replays, launches=True) == (*names, "launch", "launch_parallel", "launch_step")
+    assert fit._needed_constants(replays, launches=False) == names
+    assert fit._needed_constants(replays, launches=True) == (*names, "launch", "launch_parallel", "launch_step")
 
 
 def test_a_file_that_was_written_is_read_again() -> None:
@@ -556,10 +556,10 @@ def test_when_a_calibration_is_none(monkeypatch: pytest.MonkeyPatch, changed: di
     replaced: dict[str, Any] = {
         "runs": lambda *_: [run],
         "_base": lambda *_: base,
-        "needed_constants": lambda *_, **__: ("matrix",),
-        "waits_for_host": lambda _: changed.get("waits", False),
+        "_needed_constants": lambda *_, **__: ("matrix",),
+        "_waits_for_host": lambda _: changed.get("waits", False),
         "fit": lambda *_, **__: made,
-        "undetermined": lambda *_: changed.get("blind", []),
+        "_undetermined": lambda *_: changed.get("blind", []),
         "_report": lambda *_: SimpleNamespace(constants=(), after=0.1),
         "_overlay": lambda *_: "text",
     }
@@ -582,7 +582,7 @@ def test_a_report_is_by_source(monkeypatch: pytest.MonkeyPatch) -> None:
         return np.concatenate([item.rows for item in items]) * (2 if own is base else 1)
 
     monkeypatch.setattr(calibrate, "errors", errors)
-    monkeypatch.setattr(calibrate, "fitted_rates", lambda *_: None)
+    monkeypatch.setattr(calibrate, "_fitted_rates", lambda *_: None)
     made = Fit(values={"matrix": 0.6, "kernel": 1e-5}, notes={"kernel": "odd"}, rows=3, before=0.6, after=0.3)
     found: CalibrationReport = calibrate._report(request(), made, base, 100, tables)
     assert [(item.source, item.n) for item in found.sources] == [("a", 2), ("b", 1)]

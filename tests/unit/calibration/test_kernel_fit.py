@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ffplan.calibration.fit import FitError
-from ffplan.calibration.kernel_fit import BOUNDS, fit_kernels, starting_values, timed_groups, units_of
-from ffplan.calibration.kernel_times import attention_operations, attention_seconds, rates_at, with_kernel
-from ffplan.calibration.link_fit import fit_link
+from ffplan.calibration.kernel_fit import BOUNDS, _fit_kernels, _starting_values, _timed_groups, _units_of
+from ffplan.calibration.kernel_times import _attention_operations, _attention_seconds, _rates_at, _with_kernel
+from ffplan.calibration.link_fit import _fit_link
 from ffplan.catalog.kernels import AttentionRates
 from ffplan.catalog.store import Catalog
 from ffplan.measuring.kernels import AttentionCall
@@ -23,7 +23,7 @@ EXACT, NOISY = made_up(noise=0.0), made_up(noise=0.02)
 
 
 def test_known_constants_come_back() -> None:
-    found = fit_kernels(EXACT, accelerator())
+    found = _fit_kernels(EXACT, accelerator())
     assert set(found.errors) == set(KNOWN)
     assert not found.kept
     for name, value in KNOWN.items():
@@ -37,7 +37,7 @@ def test_known_constants_come_back_within_the_noise(seed: int) -> None:
 
     A fit that ignored the noise, or that took its errors for smaller than they are, would miss one of them.
     """
-    found = fit_kernels(made_up(noise=0.05, seed=seed), accelerator())
+    found = _fit_kernels(made_up(noise=0.05, seed=seed), accelerator())
     for name, value in KNOWN.items():
         low, high = found.ends(name)
         assert low * 0.99 <= value <= high * 1.01, (name, low, value, high)
@@ -47,14 +47,14 @@ def test_known_constants_come_back_within_the_noise(seed: int) -> None:
 def test_other_constants_make_another_fit() -> None:
     """The fit reads the times: constants a fifth lower come back as well."""
     lower = {name: value * 0.8 for name, value in KNOWN.items()}
-    found = fit_kernels(made_up(noise=0.0, known=lower), accelerator())
+    found = _fit_kernels(made_up(noise=0.0, known=lower), accelerator())
     for name, value in lower.items():
         assert found.values[name] == pytest.approx(value, rel=5e-4), name
 
 
 def test_gemms_that_leave_multiprocessors_idle_are_shown_and_not_fitted() -> None:
     """4,096 x 256 has 64 tiles of 128 x 128, and 4,096 x 1,024 has 256: the H100 has 132 multiprocessors."""
-    timed = timed_groups(EXACT, accelerator())["gemm bf16"]
+    timed = _timed_groups(EXACT, accelerator())["gemm bf16"]
     used = {(row.m, row.n): bool(use) for row, use in zip(timed.rows, timed.used, strict=True)}
     assert (used[4096, 256], used[4096, 512], used[4096, 1024]) == (False, False, True)
     rows = [
@@ -62,17 +62,17 @@ def test_gemms_that_leave_multiprocessors_idle_are_shown_and_not_fitted() -> Non
         for row, use in zip(timed.rows, timed.used, strict=True)
     ]
     slower = EXACT.model_copy(update={"gemms": tuple(rows)})
-    assert fit_kernels(slower, accelerator()).values["matrix"] == pytest.approx(KNOWN["matrix"], rel=1e-3)
+    assert _fit_kernels(slower, accelerator()).values["matrix"] == pytest.approx(KNOWN["matrix"], rel=1e-3)
 
 
 def test_what_the_rows_do_not_tell_is_kept() -> None:
     """Three large GEMMs say nothing of a kernel's own time; without small kernels there is no `kernel`."""
     large = tuple(row for row in NOISY.gemms if row.dtype == "bf16" and min(row.m, row.n, row.k) >= 8192)
     assert len(large) == 3
-    found = fit_kernels(NOISY.model_copy(update={"gemms": large, "memory": (), "attention": ()}), accelerator())
+    found = _fit_kernels(NOISY.model_copy(update={"gemms": large, "memory": (), "attention": ()}), accelerator())
     assert "gemm" in found.kept
     assert set(found.errors) | set(found.kept) == {"matrix", "stream", "gemm"}
-    before = starting_values(accelerator())
+    before = _starting_values(accelerator())
     for name in found.kept:
         assert found.values[name] == before[name], name
     assert found.values["matrix"] == pytest.approx(KNOWN["matrix"], rel=0.05)
@@ -82,7 +82,7 @@ def test_what_the_rows_do_not_tell_is_kept() -> None:
 def test_a_constant_on_a_bound_is_refused() -> None:
     """Copies faster than the memory: the most that a fraction can be, which is no measurement."""
     fast = tuple(row.model_copy(update={"median_us": row.median_us / 2}) for row in EXACT.memory)
-    found = fit_kernels(EXACT.model_copy(update={"memory": fast, "gemms": ()}), accelerator())
+    found = _fit_kernels(EXACT.model_copy(update={"memory": fast, "gemms": ()}), accelerator())
     assert found.kept["stream"] == "the most that the fit allows"
     assert "stream" not in found.errors
     assert found.values["stream"] == pytest.approx(0.9)  # the catalogue's
@@ -90,18 +90,18 @@ def test_a_constant_on_a_bound_is_refused() -> None:
 
 def test_nothing_measured_is_nothing_fitted() -> None:
     empty = EXACT.model_copy(update={"memory": (), "gemms": ()})
-    assert fit_kernels(empty, accelerator()).errors == {}
-    assert set(BOUNDS) == set(starting_values(accelerator("mi300x")))
+    assert _fit_kernels(empty, accelerator()).errors == {}
+    assert set(BOUNDS) == set(_starting_values(accelerator("mi300x")))
 
 
 def test_multiprocessors_come_from_the_catalogue_or_the_device() -> None:
-    assert units_of(accelerator(), EXACT) == 132
+    assert _units_of(accelerator(), EXACT) == 132
     other = accelerator("mi300x")
     assert other.training is None
-    assert units_of(other, EXACT) == 132
+    assert _units_of(other, EXACT) == 132
     unknown = EXACT.device.model_copy(update={"multiprocessors": None})
     with pytest.raises(FitError, match="neither the catalogue nor the recording"):
-        units_of(other, EXACT.model_copy(update={"device": unknown}))
+        _units_of(other, EXACT.model_copy(update={"device": unknown}))
 
 
 def call(way: str, *, causal: bool, batch: int = 2) -> AttentionCall:
@@ -120,11 +120,11 @@ def call(way: str, *, causal: bool, batch: int = 2) -> AttentionCall:
 
 def test_operations_of_attention_are_those_of_published_rates() -> None:
     """4 s^2 h d b forward, 10 backward, half with a causal mask: as flash-attention's benchmarks count them."""
-    at = rates_at(accelerator(), accelerator().training, "bf16")  # type: ignore[arg-type]
+    at = _rates_at(accelerator(), accelerator().training, "bf16")  # type: ignore[arg-type]
     whole = 4.0 * 4096**2 * 16 * 128 * 2
-    assert attention_operations(call("forward", causal=False), at) == pytest.approx(whole)
-    assert attention_operations(call("backward", causal=False), at) == pytest.approx(2.5 * whole)
-    assert attention_operations(call("both", causal=True), at) == pytest.approx(3.5 / 2 * whole)
+    assert _attention_operations(call("forward", causal=False), at) == pytest.approx(whole)
+    assert _attention_operations(call("backward", causal=False), at) == pytest.approx(2.5 * whole)
+    assert _attention_operations(call("both", causal=True), at) == pytest.approx(3.5 / 2 * whole)
 
 
 def test_the_catalogue_gives_back_the_times_of_its_own_source() -> None:
@@ -132,15 +132,15 @@ def test_the_catalogue_gives_back_the_times_of_its_own_source() -> None:
     part, table = accelerator(), Catalog().entry("attention-h100").part
     assert isinstance(table, AttentionRates)
     assert part.training is not None
-    at = with_kernel(rates_at(part, part.training, "bf16"), table, "cudnn", 989.4e12)
+    at = _with_kernel(_rates_at(part, part.training, "bf16"), table, "cudnn", 989.4e12)
     assert at is not None
     rows = [row for row in transcribed("h100-xla-cudnn").attention if row.kernel == "cudnn" and row.causal]
     back = [row for row in rows if row.measured == "backward"]
     assert len(back) == 5
     for row in back:
-        assert attention_seconds(row, at) * 1e6 == pytest.approx(row.median_us, rel=1e-4), row.words
-    assert with_kernel(at, table, "fa9", 1e15) is None
-    assert with_kernel(at, None, "cudnn", 1e15) is None
+        assert _attention_seconds(row, at) * 1e6 == pytest.approx(row.median_us, rel=1e-4), row.words
+    assert _with_kernel(at, table, "fa9", 1e15) is None
+    assert _with_kernel(at, None, "cudnn", 1e15) is None
 
 
 def copies(recording: Recording, way: str) -> list[CopyRow]:
@@ -149,20 +149,20 @@ def copies(recording: Recording, way: str) -> list[CopyRow]:
 
 def test_the_link_is_told_from_the_time_before_a_copy() -> None:
     for way, rate in LINK.items():
-        found = fit_link(copies(EXACT, way))
+        found = _fit_link(copies(EXACT, way))
         assert found.rate == pytest.approx(rate, rel=1e-3), way
         assert found.start == pytest.approx(START, rel=1e-2), way
-        assert fit_link(copies(NOISY, way)).rate == pytest.approx(rate, rel=0.05)
+        assert _fit_link(copies(NOISY, way)).rate == pytest.approx(rate, rel=0.05)
         assert found.seconds(2**24) == pytest.approx(2**24 / rate + START, rel=1e-3)
         assert found.largest_error < 1e-3
     with pytest.raises(FitError, match="one size"):
-        fit_link(copies(EXACT, "both")[:1])
+        _fit_link(copies(EXACT, "both")[:1])
 
 
 def test_published_gemms_give_the_published_rule() -> None:
     """XLA's table on H100: 5 to 6 us a kernel by its rule of larger of operations and bytes; here 4.1, since results
     are written afterwards. Large products reach 736 to 780 TFLOP/s, and 92 % of the peak between waves and writes."""
-    found = fit_kernels(transcribed("h100-xla-cudnn"), accelerator())
+    found = _fit_kernels(transcribed("h100-xla-cudnn"), accelerator())
     assert found.values["gemm"] == pytest.approx(4.1e-6, rel=0.05)
     assert found.values["matrix"] == pytest.approx(0.923, abs=0.01)
     assert found.kept == {"stream": "the most that the fit allows"}
@@ -176,7 +176,7 @@ def test_steps_reach_three_quarters_of_what_kernels_reach() -> None:
     for name, part in pairs.items():
         rates = accelerator(part).training
         assert rates is not None
-        found[part] = rates.matrix.value / fit_kernels(transcribed(name), accelerator(part)).values["matrix"]
+        found[part] = rates.matrix.value / _fit_kernels(transcribed(name), accelerator(part)).values["matrix"]
     assert found == {
         "h100-sxm-80gb": pytest.approx(0.81, abs=0.01),
         "b200": pytest.approx(0.88, abs=0.01),

@@ -8,18 +8,18 @@ import pytest
 
 from ffplan.base.errors import InputError
 from ffplan.calibration.fit import FitError
-from ffplan.calibration.measured_attention import measured_attention
+from ffplan.calibration.measured_attention import _measured_attention
 from ffplan.calibration.measured_fit import MeasuredRequest, MeasuredResult, fit_recording
-from ffplan.calibration.measured_fits import default_rates
+from ffplan.calibration.measured_fits import _default_rates
 from ffplan.calibration.measured_overlay import (
     KEY,
-    MeasuredSource,
-    attention_file,
-    figure_line,
-    merged_tables,
-    stack_lines,
-    with_lines,
-    with_source,
+    _attention_file,
+    _figure_line,
+    _MeasuredSource,
+    _merged_tables,
+    _stack_lines,
+    _with_lines,
+    _with_source,
 )
 from ffplan.catalog.kernels import AttentionRates, AttentionTable
 from ffplan.catalog.parts import Accelerator
@@ -130,7 +130,7 @@ def test_measured_attention_takes_the_place_of_its_kernels_alone() -> None:
     kept = [table for table in before.tables if table.kernel in ("fa1", "fa3", "triton")]
     assert [table for table in made.tables if table.kernel in ("fa1", "fa3", "triton")] == kept
     assert (before.usual, made.usual, made.peak.value) == ("cudnn-9.19", "cudnn", 989.4)
-    again = validate(AttentionRates, document(attention_file(made)))
+    again = validate(AttentionRates, document(_attention_file(made)))
     assert again.tables == made.tables
 
 
@@ -142,8 +142,8 @@ def test_a_part_of_another_peak_gets_a_table_of_its_own() -> None:
     shipped = Catalog().entry("attention-h100").part
     assert isinstance(shipped, AttentionRates)
     lower = shipped.model_copy(update={"peak": shipped.peak.model_copy(update={"value": 900.0})})
-    source = MeasuredSource("t", "2026", measured=True)
-    own = measured_attention(MADE_UP, accelerator(), lower, default_rates(accelerator(), 132), source)
+    source = _MeasuredSource("t", "2026", measured=True)
+    own = _measured_attention(MADE_UP, accelerator(), lower, _default_rates(accelerator(), 132), source)
     assert own.part is not None
     assert (own.part.id, own.part.peak.value) == ("attention-h100-sxm-80gb", 989.4)
     assert {item.kernel for item in own.part.tables} == {"fa2", "cudnn"}
@@ -252,33 +252,33 @@ def test_a_file_in_another_style_is_left_to_its_owner(tmp_path: Path) -> None:
 
 def test_lines_of_a_section_are_replaced_or_added() -> None:
     text = "sources:\n  a: {}\ntraining:\n  set: x\n  matrix:\n    value: 1\n    source: a\n# end\npower: 1\n"
-    made = with_lines(text, "training", {"matrix": "  matrix: {value: 2}", "stream": "  stream: {value: 3}"})
+    made = _with_lines(text, "training", {"matrix": "  matrix: {value: 2}", "stream": "  stream: {value: 3}"})
     assert made == (
         "sources:\n  a: {}\ntraining:\n  set: x\n  matrix: {value: 2}\n# end\n  stream: {value: 3}\npower: 1\n"
     )
-    assert with_lines("a: 1\n", "pcie", {"bandwidth": "  bandwidth: 2"}) == "a: 1\npcie:\n  bandwidth: 2\n"
+    assert _with_lines("a: 1\n", "pcie", {"bandwidth": "  bandwidth: 2"}) == "a: 1\npcie:\n  bandwidth: 2\n"
 
 
 def test_a_source_is_replaced_by_a_newer_one() -> None:
-    first = with_source("sources:\n  a: {}\n", MeasuredSource('a "b"', "2026", measured=True))
-    again = with_source(first, MeasuredSource("c", "2027", measured=False))
+    first = _with_source("sources:\n  a: {}\n", _MeasuredSource('a "b"', "2026", measured=True))
+    again = _with_source(first, _MeasuredSource("c", "2027", measured=False))
     assert first == f'sources:\n  {KEY}: {{title: "a \\"b\\"", date: "2026", grade: measured, status: V}}\n  a: {{}}\n'
     assert again == f'sources:\n  {KEY}: {{title: "c", date: "2027", grade: estimate, status: D}}\n  a: {{}}\n'
 
 
 def test_figures_have_their_range_and_note() -> None:
-    line = figure_line("stream", ("88 %", "87 %", "89 %"), "two\nlines")
+    line = _figure_line("stream", ("88 %", "87 %", "89 %"), "two\nlines")
     assert line == f'  stream: {{value: 88 %, low: 87 %, high: 89 %, source: {KEY}, status: D, note: "two lines"}}'
-    assert figure_line("bandwidth", ("1 GB/s",) * 3, derived=False).endswith(f"source: {KEY}}}")
+    assert _figure_line("bandwidth", ("1 GB/s",) * 3, derived=False).endswith(f"source: {KEY}}}")
 
 
 def test_constants_of_a_stack() -> None:
     line = "  memory: {value: 1}"
     one = "constants:\n  a:\n    memory: {value: 9}\n    launch: {value: 2}\n  b:\n    memory: {value: 3}\n"
-    assert stack_lines(one, "a", line) == one.replace("{value: 9}", "{value: 1}")
-    assert stack_lines(one, "b", line) == one.replace("{value: 3}", "{value: 1}")
-    assert stack_lines(one, "c", line) == f"{one}  c:\n    memory: {{value: 1}}\n"
-    assert stack_lines("id: x\n", "a", line) == "id: x\nconstants:\n  a:\n    memory: {value: 1}\n"
+    assert _stack_lines(one, "a", line) == one.replace("{value: 9}", "{value: 1}")
+    assert _stack_lines(one, "b", line) == one.replace("{value: 3}", "{value: 1}")
+    assert _stack_lines(one, "c", line) == f"{one}  c:\n    memory: {{value: 1}}\n"
+    assert _stack_lines("id: x\n", "a", line) == "id: x\nconstants:\n  a:\n    memory: {value: 1}\n"
 
 
 def table(measured: str, width: int = 64, *, causal: bool = True) -> AttentionTable:
@@ -298,5 +298,5 @@ def table(measured: str, width: int = 64, *, causal: bool = True) -> AttentionTa
 def test_a_measured_pass_replaces_that_pass() -> None:
     before = (table("both"), table("forward"), table("backward"), table("forward", 128), table("forward", causal=False))
     forward, both = table("forward"), table("both")
-    assert merged_tables(before, [forward]) == (before[0], before[2], before[3], before[4], forward)
-    assert merged_tables(before, [both]) == (before[3], before[4], both)
+    assert _merged_tables(before, [forward]) == (before[0], before[2], before[3], before[4], forward)
+    assert _merged_tables(before, [both]) == (before[3], before[4], both)

@@ -8,7 +8,7 @@ import pytest
 
 from ffplan.calibration.calibrate import runs
 from ffplan.calibration.fit import Fit
-from ffplan.calibration.overlay import figure_text, source_line, training_block, with_training
+from ffplan.calibration.overlay import _figure_text, _source_line, _training_block, _with_training
 from ffplan.catalog.parts import Accelerator
 from ffplan.catalog.store import Catalog
 from ffplan.inputs.validate import validate
@@ -31,8 +31,8 @@ def part(text: str) -> Accelerator:
 
 def overlaid(*, own: bool = True) -> str:
     base = part(TEXT).training
-    sources = [source_line("calibration", "ours", "2026-11"), source_line("calibration-start", "theirs", "2025")]
-    return with_training(TEXT, sources, training_block(FITTED, base, 132, same_part=own, set_name="mine"))
+    sources = [_source_line("calibration", "ours", "2026-11"), _source_line("calibration-start", "theirs", "2025")]
+    return _with_training(TEXT, sources, _training_block(FITTED, base, 132, same_part=own, set_name="mine"))
 
 
 @pytest.mark.parametrize(
@@ -46,7 +46,7 @@ def overlaid(*, own: bool = True) -> str:
     ],
 )
 def test_constants_as_people_write_them(name: str, value: float, text: str) -> None:
-    assert figure_text(name, value) == text
+    assert _figure_text(name, value) == text
 
 
 def test_what_was_fitted_is_read_back() -> None:
@@ -74,10 +74,10 @@ def test_sources_of_what_was_kept() -> None:
 
 
 def test_a_second_calibration_replaces_the_first() -> None:
-    twice = with_training(
+    twice = _with_training(
         overlaid(),
-        [source_line("calibration", "again", "2027")],
-        training_block(FITTED, None, 99, same_part=True, set_name="next"),
+        [_source_line("calibration", "again", "2027")],
+        _training_block(FITTED, None, 99, same_part=True, set_name="next"),
     )
     assert (twice.count("training:\n"), twice.count("  calibration: "), twice.count("  calibration-start: ")) == (
         1,
@@ -88,13 +88,13 @@ def test_a_second_calibration_replaces_the_first() -> None:
 
 
 def test_titles_stand_on_one_line_between_quotes() -> None:
-    line = source_line("k", 'C:\\runs "of"\nours', "2026")
+    line = _source_line("k", 'C:\\runs "of"\nours', "2026")
     assert line == r'  k: {title: "C:\\runs \"of\" ours", date: "2026", grade: derived, status: D}'
 
 
 def test_text_behind_the_block_is_kept() -> None:
     text = "sources:\n  a: {}\ntraining:\n  set: x\n\n  matrix: {}\n# end\npower: 1\n"
-    assert with_training(text, ["  b: {}"], ["training:", "  set: y"]) == (
+    assert _with_training(text, ["  b: {}"], ["training:", "  set: y"]) == (
         "sources:\n  b: {}\n  a: {}\npower: 1\ntraining:\n  set: y\n"
     )
 

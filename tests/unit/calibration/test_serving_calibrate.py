@@ -10,8 +10,8 @@ import pytest
 from ffplan.base.errors import InputError
 from ffplan.calibration.serving_calibrate import ServingResult, calibrate_serving
 from ffplan.calibration.serving_fit import NAMES
-from ffplan.calibration.serving_overlay import release_rates, with_constants
-from ffplan.calibration.serving_runs import MeasuredSetup, ServingRequest, model_id, setup_of, stated_run
+from ffplan.calibration.serving_overlay import _release_rates, _with_constants
+from ffplan.calibration.serving_runs import ServingRequest, _MeasuredSetup, _setup_of, _stated_run, model_id
 from ffplan.catalog.engines import Engine
 from ffplan.catalog.store import Catalog
 from ffplan.results.serving_runs import BenchmarkRun
@@ -46,9 +46,9 @@ def run_of(line: int, tensor: int, concurrency: float, prompt: float, output: fl
 
 def timed(run: BenchmarkRun, engine: Engine, catalog: Catalog) -> BenchmarkRun:
     """Return a run with the times that an engine's constants make of it."""
-    setup = setup_of(catalog, [run], REQUEST)
-    served = stated_run(catalog, run, REQUEST).served(
-        MeasuredSetup(engine, setup.accelerator, setup.library),
+    setup = _setup_of(catalog, [run], REQUEST)
+    served = _stated_run(catalog, run, REQUEST).served(
+        _MeasuredSetup(engine, setup.accelerator, setup.library),
         "closed",
         {"concurrency": run.concurrency or 0.0, "tpot_ms": 1.0},
     )
@@ -64,8 +64,8 @@ def release() -> Engine:
 
 
 def truth(engine: Engine, factors: dict[str, float]) -> Engine:
-    rates = release_rates(engine, "h100-sxm-80gb")
-    return with_constants(
+    rates = _release_rates(engine, "h100-sxm-80gb")
+    return _with_constants(
         engine, "h100-sxm-80gb", {name: getattr(rates, name).value * factor for name, factor in factors.items()}
     )
 
@@ -92,7 +92,7 @@ def test_constants_that_made_the_runs_are_found_again(release: Engine) -> None:
     assert errors["tpot"].left_out is not None
     assert errors["tpot"].left_out < 0.03
     assert errors["ttft"].after < 0.5 * errors["ttft"].before
-    wanted = release_rates(engine, "h100-sxm-80gb")
+    wanted = _release_rates(engine, "h100-sxm-80gb")
     found = {row.name: row.after / getattr(wanted, row.name).value for row in result.report.constants}
     for name in FACTORS:
         assert found[name] == pytest.approx(1, abs=0.1), name
@@ -221,10 +221,10 @@ def test_models_by_the_names_of_servers(name: str, expected: str | None) -> None
 
 def test_files_alone_may_say_everything() -> None:
     run = replace(run_of(1, 8, 16.0, 1024.0, 512.0), accelerator="h200", software="vllm", version="0.12.0")
-    setup = setup_of(Catalog(), [run], ServingRequest())
+    setup = _setup_of(Catalog(), [run], ServingRequest())
     assert (setup.accelerator.id, setup.engine.id) == ("h200-sxm", "vllm-2026")
     with pytest.raises(InputError, match="a release of sglang"):
-        setup_of(Catalog(), [run], ServingRequest(engine="sglang-2026"))
+        _setup_of(Catalog(), [run], ServingRequest(engine="sglang-2026"))
     with pytest.raises(InputError, match="and --isl says 2048"):
-        stated_run(Catalog(), run, ServingRequest(prompt=2048))
-    assert stated_run(Catalog(), run, ServingRequest(prompt=1000)).prompt == 1024.0
+        _stated_run(Catalog(), run, ServingRequest(prompt=2048))
+    assert _stated_run(Catalog(), run, ServingRequest(prompt=1000)).prompt == 1024.0

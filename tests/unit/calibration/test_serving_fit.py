@@ -7,20 +7,20 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from ffplan.calibration.serving_fit import FRACTIONS, NAMES, PRIORS, Fit, Observation, observed, times
+from ffplan.calibration.serving_fit import FRACTIONS, NAMES, PRIORS, Fit, _Observation, _observed, times
 from ffplan.catalog.store import Catalog
 from ffplan.inputs.document import read_document
 from ffplan.inputs.validate import validate
 from ffplan.serving.step import prompt_seconds, step_time
 from ffplan.validation.serving_cases import ServingFile
-from ffplan.validation.serving_replay import median_prompts, points_of, served_run, static_batch
+from ffplan.validation.serving_replay import _served_run, _static_batch, median_prompts, points_of
 from tests import engines
 from tests.support import ROOT
 
 FOLDER = ROOT / "catalogs" / "measurements" / "serving"
 
 
-def observations(name: str) -> list[Observation]:
+def observations(name: str) -> list[_Observation]:
     return engines.observations([str(FOLDER / f"{name}.yaml")], Catalog())
 
 
@@ -30,7 +30,7 @@ def test_the_fit_computes_the_times_of_the_formulas(name: str) -> None:
     document = read_document(FOLDER / f"{name}.yaml")
     file = validate(ServingFile, document)
     for position, run in enumerate(file.runs):
-        served = served_run(run, Catalog(), document, ("runs", position))
+        served = _served_run(run, Catalog(), document, ("runs", position))
         rates, point = served.served.rates, next(points_of(served))
         constants = {
             key: 1 / getattr(rates, key) if key in FRACTIONS else getattr(rates, key)
@@ -38,7 +38,7 @@ def test_the_fit_computes_the_times_of_the_formulas(name: str) -> None:
             if not key.startswith("matrix")
         }
         constants |= dict.fromkeys(("matrix", "matrix_fp8", "matrix_fp4"), 1 / rates.matrix)
-        seen = observed(served, point, file.id)[0]
+        seen = _observed(served, point, file.id)[0]
         table = {key: np.array([value]) for key, value in seen.terms.items()}
         group = point.load / run.data
         step = step_time(served.served, group, point.prompt + point.output / 2)
@@ -81,8 +81,8 @@ def test_prompts_of_the_median_step() -> None:
 def test_a_static_batch_is_its_prompts_and_its_steps() -> None:
     document = read_document(FOLDER / "trtllm-0-9.yaml")
     file = validate(ServingFile, document)
-    served = served_run(file.runs[0], Catalog(), document, ("runs", 0))
+    served = _served_run(file.runs[0], Catalog(), document, ("runs", 0))
     points = list(points_of(served))
-    whole = static_batch(served.served, points[0])
-    longer = static_batch(served.served, replace(points[0], output=2 * points[0].output))
+    whole = _static_batch(served.served, points[0])
+    longer = _static_batch(served.served, replace(points[0], output=2 * points[0].output))
     assert whole < longer < 2.2 * whole

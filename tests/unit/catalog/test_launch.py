@@ -9,7 +9,7 @@ import pytest
 
 from ffplan.base.errors import InputError
 from ffplan.catalog.configs.part import read_import
-from ffplan.catalog.launch.arguments import Variables, plain_lines
+from ffplan.catalog.launch.arguments import _plain_lines, _Variables
 from ffplan.catalog.launch.read import Launch, read_launch
 from ffplan.design.plan_file import read_plan
 from tests.fuzz.forms import LAUNCHES
@@ -70,7 +70,7 @@ def test_values_of_variables() -> None:
     script = (
         "A=2\nB=${A}\nexport C=$((A * B + 1))\nD=${X:-7}\n: ${E:=9}\nF=$F\nG=$1\nH=1\nH=2\nI=$(nproc)\nJ=$J2\nJ2=$J\n"
     )
-    values = Variables(plain_lines(script))
+    values = _Variables(_plain_lines(script))
     assert [values.expanded(f"${name}") for name in "ABCDE"] == ["2", "2", "5", "7", "9"]
     for name, reason in {
         "F": "not set",

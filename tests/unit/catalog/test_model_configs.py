@@ -9,7 +9,7 @@ import pytest
 
 from ffplan.base.errors import InputError
 from ffplan.catalog.configs.architectures import architectures
-from ffplan.catalog.configs.part import ImportedModel, import_model
+from ffplan.catalog.configs.part import _import_model, _ImportedModel
 from ffplan.catalog.models import Model, Transformer
 from ffplan.catalog.named import part_of
 from ffplan.catalog.store import Catalog
@@ -22,9 +22,9 @@ CONFIGS = json.loads((ROOT / "tests/published/model-configs.json").read_text())
 LLAMA: dict[str, Any] = CONFIGS["llama3-8b"]["config"]
 
 
-def read(folder: Path, fields: object) -> ImportedModel:
+def read(folder: Path, fields: object) -> _ImportedModel:
     (folder / "config.json").write_text(json.dumps(fields))
-    return import_model(str(folder))
+    return _import_model(str(folder))
 
 
 def shape(folder: Path, fields: object) -> Transformer:
@@ -134,10 +134,10 @@ def test_names(tmp_path: Path) -> None:
 
 def test_folders_without_a_config(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"this folder has no config\.json"):
-        import_model(str(tmp_path))
+        _import_model(str(tmp_path))
     (tmp_path / "adapter_config.json").write_text('{"peft_type": "LORA", "base_model_name_or_path": "a/b"}')
     with pytest.raises(InputError, match=r"name the config\.json of its base model, `a/b`"):
-        import_model(str(tmp_path))
+        _import_model(str(tmp_path))
 
 
 def test_every_row_is_an_architecture() -> None:

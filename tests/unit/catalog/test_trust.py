@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from ffplan.catalog.extended import base_name, with_base
-from ffplan.catalog.kinds import KINDS, model_of
+from ffplan.catalog.extended import _with_base, base_name
+from ffplan.catalog.kinds import KINDS, _model_of
 from ffplan.catalog.noted import noted
 from ffplan.catalog.store import Catalog
 from ffplan.inputs.model import Frozen
@@ -45,12 +45,12 @@ def same(one: Any, two: Any) -> bool:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_trusted_and_validated_parts_are_the_same(kind: str) -> None:
-    model, names = model_of(kind), CATALOG.ids_of(kind)
+    model, names = _model_of(kind), CATALOG.ids_of(kind)
     assert names
     for name in names:
         entry = CATALOG.entry(name)
         document = entry.document
         data = document.data
         if kind == "reliability" and base_name(data) is not None and entry.base is not None:
-            data = with_base(data, entry.base.data)
+            data = _with_base(data, entry.base.data)
         assert same(trusted(model, data), validate(model, document, data)), name

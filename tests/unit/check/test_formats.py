@@ -15,7 +15,7 @@ import xmlschema
 
 from ffplan.base.errors import Finding, Severity
 from ffplan.check import formats
-from ffplan.check.checked import Checked, fingerprints, path_of, uri_of
+from ffplan.check.checked import Checked, _fingerprints, _uri_of, path_of
 from ffplan.check.formats import FORMATS, render
 from tests.support import ROOT, ffplan
 
@@ -152,7 +152,7 @@ def test_hostile_texts_break_no_format(form: str) -> None:
 def test_paths_are_relative_with_forward_slashes() -> None:
     assert path_of("./designs//a.yaml") == "designs/a.yaml"
     assert path_of("designs/../b.yaml") == "b.yaml"
-    assert uri_of("my designs/ä.yaml") == "my%20designs/%C3%A4.yaml"
+    assert _uri_of("my designs/ä.yaml") == "my%20designs/%C3%A4.yaml"
 
 
 @pytest.mark.parametrize("form", FORMATS)
@@ -321,10 +321,10 @@ def test_the_summary(words: tuple[str, ...], severities: str, beside: Any, summa
 def test_findings_are_told_apart_by_message_where_they_have_no_field() -> None:
     plain, other = finding(), finding(message="other")
     with_field, elsewhere = finding(path="cost"), finding(path="cost", message="other")
-    marks = fingerprints((plain, other, with_field, elsewhere, finding(rule="x"), finding(file="c.yaml")))
+    marks = _fingerprints((plain, other, with_field, elsewhere, finding(rule="x"), finding(file="c.yaml")))
     assert len(set(marks)) == 6  # the second at a field counts as a repetition
-    assert fingerprints((elsewhere,)) == fingerprints((with_field,))
-    assert fingerprints((other, plain))[1] == marks[0]
+    assert _fingerprints((elsewhere,)) == _fingerprints((with_field,))
+    assert _fingerprints((other, plain))[1] == marks[0]
 
 
 def test_paths_outside_the_folder_stay_absolute(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,7 +14,7 @@ import pytest
 from ffplan.base.errors import Finding, InputError, Severity
 from ffplan.catalog.evidence import PriceFigure, Source
 from ffplan.catalog.store import Catalog
-from ffplan.check.limit import DesignLimit, compare, unknown_job, unrated
+from ffplan.check.limit import DesignLimit, _unknown_job, _unrated, compare
 from ffplan.check.policy import NO_POLICY, named_limits, with_limits
 from ffplan.check.rules import RULES
 from ffplan.design.resolve import resolve
@@ -114,7 +114,7 @@ def test_a_least_has_the_slack_of_its_last_digits_too(actual: float, found: int)
 )
 def test_a_limit_of_power(watts: float | None, limit: float, missing: int, words: str) -> None:
     lacks: Any = tuple(SimpleNamespace(path=f"power.{at}", part="box") for at in range(missing))
-    found = held(replace(LOAD, what="the power", words=""), watts, limit, missing=unrated(lacks))
+    found = held(replace(LOAD, what="the power", words=""), watts, limit, missing=_unrated(lacks))
     assert [item.message for item in found] == ([words] if words else [])
 
 
@@ -221,7 +221,7 @@ def test_a_figure_of_a_job_is_worked_out_only_for_a_limit() -> None:
         raise AssertionError
 
     assert not replace(LOAD, field="goodput", holder=never).breaches(job(0.1, limit=None))
-    assert unknown_job(job(0.95)) == ""  # only a run over tokens needs them
+    assert _unknown_job(job(0.95)) == ""  # only a run over tokens needs them
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 
 from ffplan.check import formats
 from ffplan.check.baseline import write_baseline
-from ffplan.check.limit import compare, unknown_job
+from ffplan.check.limit import _unknown_job, compare
 from ffplan.check.policy import _is_stricter
 from ffplan.check.rules import RULES
 from ffplan.check.rules import node as node_rules
@@ -37,7 +37,7 @@ RULE = {rule.id: rule for rule in RULES}
 )
 def test_why_a_job_is_unknown(workload: Any, timed: Any, tokens: bool, words: str) -> None:
     examined: Any = SimpleNamespace(design=SimpleNamespace(workload=workload), timed=timed)
-    assert unknown_job(examined, tokens=tokens) == words
+    assert _unknown_job(examined, tokens=tokens) == words
 
 
 @pytest.mark.parametrize(("leaf", "spine", "found"), [(0, 0, 1), (0, 4, 1), (2, 0, 0), (2, 4, 0)])

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 import typer
 
-from ffplan.cli.completion import complete_figure, complete_varied
-from ffplan.cli.options import by_comma, complete_part
+from ffplan.cli.completion import _complete_figure, _complete_varied
+from ffplan.cli.options import _by_comma, _complete_part
 
 
 def context(**params: Any) -> typer.Context:
@@ -18,31 +18,31 @@ def context(**params: Any) -> typer.Context:
 
 
 def test_fields_of_the_design_are_offered_with_their_equals_sign() -> None:
-    offered = complete_varied(context(file="superpod-h100-4su"), "fabric.o")
+    offered = _complete_varied(context(file="superpod-h100-4su"), "fabric.o")
     assert offered == ["fabric.oversubscription="]
-    assert "floor.racks_per_row=" in complete_varied(context(file="superpod-h100-4su"), "floor.")
+    assert "floor.racks_per_row=" in _complete_varied(context(file="superpod-h100-4su"), "floor.")
 
 
 @pytest.mark.parametrize("file", [None, "no-such-design", "-"])
 def test_without_a_design_the_usual_fields_are_offered(file: str | None) -> None:
-    assert complete_varied(context(file=file), "nodes") == ["nodes[0].count="]
+    assert _complete_varied(context(file=file), "nodes") == ["nodes[0].count="]
 
 
 def test_figures_of_the_design_are_offered() -> None:
-    offered = complete_figure(context(what="superpod-h100-4su"), "cost.t")
+    offered = _complete_figure(context(what="superpod-h100-4su"), "cost.t")
     assert offered == ["cost.total", "cost.total_low", "cost.total_high"]
-    assert "run.cost_per_million_tokens" in complete_figure(context(what="superpod-h100-4su"), "run.")
+    assert "run.cost_per_million_tokens" in _complete_figure(context(what="superpod-h100-4su"), "run.")
 
 
 @pytest.mark.parametrize("what", [None, "fat-tree", "no-such-design"])
 def test_a_word_has_no_figures(what: str | None) -> None:
-    assert complete_figure(context(what=what), "") == []
+    assert _complete_figure(context(what=what), "") == []
 
 
 def test_stacks_are_offered() -> None:
-    assert complete_part("stack")("torcht") == ["torchtitan-2024"]
+    assert _complete_part("stack")("torcht") == ["torchtitan-2024"]
 
 
 def test_lists_with_commas() -> None:
-    assert by_comma(None) is None
-    assert by_comma(["a, b", "c"]) == ["a", "b", "c"]
+    assert _by_comma(None) is None
+    assert _by_comma(["a, b", "c"]) == ["a", "b", "c"]

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from ffplan import load
-from ffplan.cli.init import PowerOf
+from ffplan.cli.init import _PowerOf
 from ffplan.studies.choose.candidates import POWERS
 from tests.support import ROOT, but_few, ffplan, valid
 
@@ -180,7 +180,7 @@ def test_a_power_bounds_what_it_is_said_to_be(power_of: str, field: str, tmp_pat
 
 
 def test_every_power_that_can_be_meant_can_be_asked_for() -> None:
-    assert [item.value for item in PowerOf] == list(POWERS)
+    assert [item.value for item in _PowerOf] == list(POWERS)
 
 
 @pytest.mark.deep

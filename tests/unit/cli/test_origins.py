@@ -16,7 +16,7 @@ from ffplan.base.tracked import split_marks, track
 from ffplan.cost.inputs import LABELS
 from ffplan.figures.figure import Figure, equation
 from ffplan.figures.origins import FIGURES, Origins
-from ffplan.report.document import Body, Remarks, laid_out
+from ffplan.report.document import Remarks, _Body, _laid_out
 from ffplan.results.origin import Evidence
 from ffplan.schema.described import described
 from ffplan.studies.explain.derivation import derivation_of
@@ -110,13 +110,13 @@ def document_of(name: str) -> Document:
     return kept[0]
 
 
-def texts(body: Body) -> Iterator[str]:
+def texts(body: _Body) -> Iterator[str]:
     """Yield every text of a body."""
     yield body.title
     for block in body.blocks:
         if not isinstance(block, Remarks):
             yield block.title
-        found = laid_out(block)
+        found = _laid_out(block)
         if isinstance(found, tuple):
             yield from found
         else:

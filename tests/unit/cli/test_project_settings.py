@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ffplan.cli.project import _settings, project_catalogs, project_prices
+from ffplan.cli.project import _project_catalogs, _project_prices, _settings
 from tests.support import ffplan as run
 
 if TYPE_CHECKING:
@@ -30,8 +30,8 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_commands_find_the_parts_and_prices_of_the_project(project: Path) -> None:
-    assert project_catalogs(["mine"]) == ["mine", "../parts"]
-    assert project_prices() == "usd-2024"
+    assert _project_catalogs(["mine"]) == ["mine", "../parts"]
+    assert _project_prices() == "usd-2024"
     done = run(*SIZE, "sn9999")
     assert (done.code, "cost [USD]" in done.out) == (0, True), done.err
     assert "sn9999" in run("catalog", "list", "switches").out
@@ -74,23 +74,23 @@ def test_a_wrong_policy_is_the_matter_of_check_alone(project: Path) -> None:
 def test_settings_stand_in_a_pyproject_too(project: Path) -> None:
     (project / "ffplan.toml").unlink()
     (project / "pyproject.toml").write_text('[tool.ffplan]\ncatalog = ["parts"]\n')
-    assert project_catalogs() == ["../parts"]
-    assert project_prices() is None
+    assert _project_catalogs() == ["../parts"]
+    assert _project_prices() is None
 
 
 def test_a_pyproject_of_others_has_none(project: Path) -> None:
     (project / "ffplan.toml").unlink()
     (project / "pyproject.toml").write_text('[project]\nname = "ffplan-designs"\n')
-    assert project_catalogs() == []
+    assert _project_catalogs() == []
 
 
 def test_a_folder_that_is_gone_has_none(project: Path) -> None:
     (project / "designs").rmdir()
-    assert project_catalogs(["mine"]) == ["mine"]
+    assert _project_catalogs(["mine"]) == ["mine"]
 
 
 def test_without_settings_nothing_is_added(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     _settings.cache_clear()
-    assert project_catalogs() == []
-    assert project_prices() is None
+    assert _project_catalogs() == []
+    assert _project_prices() is None

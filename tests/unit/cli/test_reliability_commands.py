@@ -12,7 +12,7 @@ from ffplan.catalog.reliability import JobMix
 from ffplan.catalog.store import Catalog
 from ffplan.design.resolve import resolve
 from ffplan.inputs.document import parse_document
-from ffplan.studies.operate.utilization import UtilizationRequest, jobs_of_a_run
+from ffplan.studies.operate.utilization import UtilizationRequest, _jobs_of_a_run
 from tests.support import ROOT, ffplan, ffplan_once, valid, with_reliability
 
 if TYPE_CHECKING:
@@ -587,7 +587,7 @@ def test_jobs_that_memory_cannot_hold() -> None:
         save_s=10.0,
         load_s=60.0,
     )
-    assert 19_900_000 < jobs_of_a_run(design, asked) <= 20_000_000
+    assert 19_900_000 < _jobs_of_a_run(design, asked) <= 20_000_000
 
 
 def test_jobs_of_a_csv(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import ffplan as api
-from ffplan.inputs.pool_plans import PoolPlan, parse_pool
+from ffplan.inputs.pool_plans import PoolPlan, _parse_pool
 from tests.support import ROOT, ffplan, reported
 
 if TYPE_CHECKING:
@@ -31,8 +31,8 @@ def report(command: str) -> dict[str, Any]:
     ],
 )
 def test_plans_as_people_write_them(text: str, plan: PoolPlan) -> None:
-    assert parse_pool(text) == plan
-    assert parse_pool(str(plan)) == plan
+    assert _parse_pool(text) == plan
+    assert _parse_pool(str(plan)) == plan
 
 
 def test_units_of_two_pools() -> None:

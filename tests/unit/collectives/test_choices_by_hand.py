@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from ffplan.collectives.nccl import Choice, call_time, choices
+from ffplan.collectives.nccl import _Choice, call_time, choices
 from ffplan.collectives.rank_layout import RankLayout
 from tests.support import exactly, host_named, library_named
 
@@ -27,7 +27,7 @@ def found(
     *,
     library: Library | None = None,
     **asked: Any,
-) -> dict[tuple[str, str], Choice]:
+) -> dict[tuple[str, str], _Choice]:
     """Return the choices on whole nodes or parts of them, by algorithm and protocol."""
     job = RankLayout(host=host_named(server), nodes=nodes, per_node=per_node)
     usual = {"in_network": False, "algorithm": None, "protocol": None, **asked}

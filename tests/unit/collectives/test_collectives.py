@@ -10,31 +10,31 @@ import pytest
 
 from ffplan.catalog.library import Library
 from ffplan.catalog.store import Catalog
-from ffplan.collectives.algorithm import LatencyFigures
+from ffplan.collectives.algorithm import _LatencyFigures
 from ffplan.collectives.bottleneck import Line, solve, sustained_rate, totals
-from ffplan.collectives.exchanges import all_to_all, rail_all_to_all, send_receive, star
+from ffplan.collectives.exchanges import _all_to_all, _rail_all_to_all, _send_receive, star
 from ffplan.collectives.expert_dispatch import (
     Routing,
+    _expected_hits,
+    _expected_reach,
+    _node_limited,
     copied,
     copying_fault,
     counted_copies,
-    expected_hits,
-    expected_reach,
     grouped_hits,
-    node_limited,
     straight,
     token_bytes,
 )
-from ffplan.collectives.hfreduce import hfreduce, one_way_ledger, pipeline_hops
-from ffplan.collectives.latency import log_latency, ring_latency, switch_latency, tree_latency
+from ffplan.collectives.hfreduce import _one_way_ledger, _pipeline_hops, hfreduce
+from ffplan.collectives.latency import _log_latency, _switch_latency, _tree_latency, ring_latency
 from ffplan.collectives.pat import PAT, pat
 from ffplan.collectives.pods import pod_ring
 from ffplan.collectives.rank_layout import RankLayout
 from ffplan.collectives.rings import hierarchical, ring
-from ffplan.collectives.switch_reduction import nvls, nvls_tree, sharp
+from ffplan.collectives.switch_reduction import _nvls_tree, nvls, sharp
 from ffplan.collectives.timing import CollectiveQuery, choices, time_grid
 from ffplan.collectives.trees import tree
-from ffplan.collectives.volumes import bus_factor, depth, mean_tree_load, nics_of, ring_steps
+from ffplan.collectives.volumes import _depth, _mean_tree_load, _nics_of, bus_factor, ring_steps
 from ffplan.fabric.sizing.link_cuts import LinkCut
 from ffplan.node.resources import resources
 from ffplan.validation.communication_cases import System
@@ -66,15 +66,15 @@ def test_bus_factors_of_nccl_tests() -> None:
 
 
 def test_trees() -> None:
-    assert [mean_tree_load(n) for n in (1, 2, 4, 128)] == pytest.approx([0, 1, 1.5, 127 / 64])
-    assert depth(1) == 0
-    assert np.asarray(depth(np.array([8, 1024]))).tolist() == [3, 10]
+    assert [_mean_tree_load(n) for n in (1, 2, 4, 128)] == pytest.approx([0, 1, 1.5, 127 / 64])
+    assert _depth(1) == 0
+    assert np.asarray(_depth(np.array([8, 1024]))).tolist() == [3, 10]
 
 
 def test_a_job_uses_its_share_of_the_nics() -> None:
-    assert [nics_of(8, 8, used) for used in (1, 4, 8)] == [1, 4, 8]
-    assert nics_of(4, 8, 1) == 1
-    assert nics_of(4, 4, 72) == 72  # 18 trays of one scale-up switch
+    assert [_nics_of(8, 8, used) for used in (1, 4, 8)] == [1, 4, 8]
+    assert _nics_of(4, 8, 1) == 1
+    assert _nics_of(4, 4, 72) == 72  # 18 trays of one scale-up switch
 
 
 def test_ring_on_dgx_h100() -> None:
@@ -134,7 +134,7 @@ def test_reduction_in_switches() -> None:
     """(p + 1) / p inside; trees send twice between nodes, SHARP once."""
     host = host_named("hgx-h100-8nic")
     assert use(nvls("allreduce", RankLayout(host=host, nodes=1, per_node=8)), "nvls") == (1.125, 1.125)
-    assert use(nvls_tree("allreduce", RankLayout(host=host, nodes=128, per_node=8)), "nic") == (0.25, 0.25)
+    assert use(_nvls_tree("allreduce", RankLayout(host=host, nodes=128, per_node=8)), "nic") == (0.25, 0.25)
     assert use(sharp("allreduce", RankLayout(host=host, nodes=128, per_node=8)), "nic") == (0.125, 0.125)
 
 
@@ -154,8 +154,8 @@ def test_all_to_all() -> None:
     """32 ranks: 24 of 32 pieces leave the node; a quarter of a node's traffic is all that NICs do not carry."""
     host = host_named("hgx-h100-8nic")
     direct, rail = (
-        all_to_all("all-to-all", RankLayout(host=host, nodes=4, per_node=8)),
-        rail_all_to_all("all-to-all", RankLayout(host=host, nodes=4, per_node=8)),
+        _all_to_all("all-to-all", RankLayout(host=host, nodes=4, per_node=8)),
+        _rail_all_to_all("all-to-all", RankLayout(host=host, nodes=4, per_node=8)),
     )
     assert use(direct, "nic") == use(rail, "nic") == (0.75, 0.75)
     assert use(direct, "nvlink_all") == pytest.approx((7 / 32, 7 / 32))
@@ -163,7 +163,7 @@ def test_all_to_all() -> None:
     cut = (LinkCut(name="leaf_uplinks", label="", sets=2, links=1, gbyte_s=1.0),)
     crossing = [
         use(ledger("all-to-all", RankLayout(host=host, nodes=4, per_node=8, zones=1, cuts=cut)), "leaf_uplinks")[0]
-        for ledger in (all_to_all, rail_all_to_all)
+        for ledger in (_all_to_all, _rail_all_to_all)
     ]
     assert crossing[1] == pytest.approx(16 * 16 / 32)  # only what goes to the other leaf of the rail
     assert crossing[0] == pytest.approx(8 / 8 + 16 * 0.75 * 7 / 8)  # and all that changes rails
@@ -178,7 +178,7 @@ def test_pat() -> None:
     assert use(lines, "nic") == pytest.approx((31 / 32, 31 / 32))
     library = Catalog().entry("nccl").part
     assert isinstance(library, Library)
-    whole, inner = PAT.latency(LatencyFigures(library, job, "all-gather", "pat", "simple", measured=True))
+    whole, inner = PAT.latency(_LatencyFigures(library, job, "all-gather", "pat", "simple", measured=True))
     assert whole == pytest.approx(8e-6 + 5 * 14e-6)
     assert inner == pytest.approx(8e-6)
     assert not PAT.possible(replace(job, per_node=8))
@@ -186,7 +186,7 @@ def test_pat() -> None:
 
 def test_all_to_all_over_pcie_shares_root_ports() -> None:
     """GPU5 and GPU6 on one port: 2 x 14/16 each way."""
-    lines = all_to_all("all-to-all", RankLayout(host=host_named("fire-flyer-2-node"), nodes=2, per_node=8))
+    lines = _all_to_all("all-to-all", RankLayout(host=host_named("fire-flyer-2-node"), nodes=2, per_node=8))
     assert totals(lines)[("root_port", "cpu1-rp1")] == pytest.approx((1.75, 1.75))
 
 
@@ -230,9 +230,9 @@ def test_a_gather_over_pcie_enters_by_the_ports_of_nic_and_root() -> None:
 
 
 def test_send_and_receive() -> None:
-    lines = send_receive("sendrecv", RankLayout(host=host_named("hgx-h100-8nic"), nodes=2, per_node=8))
+    lines = _send_receive("sendrecv", RankLayout(host=host_named("hgx-h100-8nic"), nodes=2, per_node=8))
     assert use(lines, "nic") == (1, 1)
-    assert use(send_receive("sendrecv", RankLayout(host=host_named("p5-48xlarge"), nodes=2, per_node=8)), "nic") == (
+    assert use(_send_receive("sendrecv", RankLayout(host=host_named("p5-48xlarge"), nodes=2, per_node=8)), "nic") == (
         0.25,
         0.25,
     )
@@ -245,10 +245,10 @@ def test_latencies_of_nccl() -> None:
     assert ring_latency(8.4, 3.4, 14, 62, 6, overhead=3.0, plateau=1.4) == pytest.approx(
         1.4 * (8.4 + 56 * 3.4 + 6 * 14)
     )
-    assert log_latency(8, 14, 32) == pytest.approx(8 + 5 * 14)
-    assert tree_latency(6.8, 0.6, 5.0, 8, 4) == pytest.approx(6.8 + 2 * (7 * 0.6 + 2 * 5.0))
-    assert switch_latency(25, 20.9, 1024) == pytest.approx(25 + 2 * 10 * 20.9)
-    assert [switch_latency(25, 18, n, in_network=True) for n in (1, 4)] == [25, 43]
+    assert _log_latency(8, 14, 32) == pytest.approx(8 + 5 * 14)
+    assert _tree_latency(6.8, 0.6, 5.0, 8, 4) == pytest.approx(6.8 + 2 * (7 * 0.6 + 2 * 5.0))
+    assert _switch_latency(25, 20.9, 1024) == pytest.approx(25 + 2 * 10 * 20.9)
+    assert [_switch_latency(25, 18, n, in_network=True) for n in (1, 4)] == [25, 43]
 
 
 def test_hfreduce_uses_every_resource_once_reckoned() -> None:
@@ -262,13 +262,13 @@ def test_hfreduce_uses_every_resource_once_reckoned() -> None:
 
 def test_pipeline_of_hfreduce() -> None:
     """128 nodes: 14 stages, two more across zones; each passes 5.8 MB on at 24 GB/s, loaded 2 x 127/128 times."""
-    assert [pipeline_hops(128, zones, 2) for zones in (1, 2)] == [14, 16]
-    assert [pipeline_hops(128, zones, 2, 1) for zones in (1, 2)] == [7, 8]  # up the trees, or down
+    assert [_pipeline_hops(128, zones, 2) for zones in (1, 2)] == [14, 16]
+    assert [_pipeline_hops(128, zones, 2, 1) for zones in (1, 2)] == [7, 8]  # up the trees, or down
 
 
 def test_halves_of_hfreduce() -> None:
     """Eight copies on four nodes, of which three send: 19.5 operations up, 3.75 down; the root copies once."""
-    up = {line.step: line.operations for line in one_way_ledger("reduce", 8, 2, 0.75)}
+    up = {line.step: line.operations for line in _one_way_ledger("reduce", 8, 2, 0.75)}
     assert up == {
         "D2H landing": 8,
         "CPU reduce-add": 8,
@@ -278,7 +278,7 @@ def test_halves_of_hfreduce() -> None:
         "reduce-add of received data": 0.75,
         "H2D": 0.25,
     }
-    down = [(line.step, line.kind, line.operations) for line in one_way_ledger("broadcast", 8, 2, 0.75)]
+    down = [(line.step, line.kind, line.operations) for line in _one_way_ledger("broadcast", 8, 2, 0.75)]
     assert down == [
         ("D2H landing", "write", 0.25),
         ("IB send, double binary tree", "read", 0.75),
@@ -310,15 +310,15 @@ def test_halves_of_hfreduce() -> None:
 def test_tokens() -> None:
     assert token_bytes(7168, "dispatch") == 7168 + 224
     assert token_bytes(7168, "combine") == 14336
-    assert expected_hits(2, 4, 2, 1) == 1
-    assert expected_hits(2, 4, 2, 2) == pytest.approx(2 * (1 - 2 / 4 * 1 / 3))
-    assert expected_hits(4, 4, 1, 4) == 4  # every bin
+    assert _expected_hits(2, 4, 2, 1) == 1
+    assert _expected_hits(2, 4, 2, 2) == pytest.approx(2 * (1 - 2 / 4 * 1 / 3))
+    assert _expected_hits(4, 4, 1, 4) == 4  # every bin
 
 
 def test_tokens_reach_at_most_their_groups() -> None:
     job = RankLayout(host=host_named("h800-8nic"), nodes=8, per_node=8)
-    nodes, gpus = expected_reach(job, Routing(tokens=1, hidden=1, top_k=8, experts=256, groups=4))
-    assert nodes == pytest.approx(expected_hits(4, 128, 32, 8))
+    nodes, gpus = _expected_reach(job, Routing(tokens=1, hidden=1, top_k=8, experts=256, groups=4))
+    assert nodes == pytest.approx(_expected_hits(4, 128, 32, 8))
     assert 3.6 < nodes < 4
     assert 7 < gpus < 8
     assert counted_copies(
@@ -333,7 +333,7 @@ def test_tokens_reach_at_most_their_groups() -> None:
         > 5
     )
     assert counted_copies(job, Routing(tokens=1, hidden=1, top_k=8, experts=256, groups=4), "straight") == 8
-    assert use(node_limited(job, Routing(tokens=1, hidden=1, top_k=8, experts=256, groups=4)), "nic")[
+    assert use(_node_limited(job, Routing(tokens=1, hidden=1, top_k=8, experts=256, groups=4)), "nic")[
         0
     ] == pytest.approx(nodes * 7 / 8)
     assert use(straight(job, Routing(tokens=1, hidden=1, top_k=8, experts=256, groups=4), "dispatch"), "nic")[
@@ -349,11 +349,11 @@ def test_multiprocessors_copy_tokens() -> None:
     """Eight nodes: 3.6 of four nodes and 7.3 GPUs, so that 20 copy 0.89 times the tokens each; one node has no NIC."""
     assert copied(2.0, 4.0, 5.0) == 2
     job = RankLayout(host=host_named("h800-8nic"), nodes=8, per_node=8)
-    nodes, gpus = expected_reach(job, routed())
-    assert use(node_limited(job, routed(20)), "sm")[1] == pytest.approx((nodes * 7 / 8 + 2 * gpus) / 20)
-    assert "sm" not in {kind for kind, _ in totals(node_limited(job, routed()))}
+    nodes, gpus = _expected_reach(job, routed())
+    assert use(_node_limited(job, routed(20)), "sm")[1] == pytest.approx((nodes * 7 / 8 + 2 * gpus) / 20)
+    assert "sm" not in {kind for kind, _ in totals(_node_limited(job, routed()))}
     one = RankLayout(host=host_named("h800-8nic"), nodes=1, per_node=8)
-    assert use(node_limited(one, routed(4)), "sm")[1] == pytest.approx(2 * expected_reach(one, routed())[1] / 4)
+    assert use(_node_limited(one, routed(4)), "sm")[1] == pytest.approx(2 * _expected_reach(one, routed())[1] / 4)
 
 
 def test_few_multiprocessors_bound_tokens_and_many_do_not() -> None:
@@ -366,7 +366,7 @@ def test_few_multiprocessors_bound_tokens_and_many_do_not() -> None:
         assert sms is None or [choice.algorithm for choice in found] == ["node-limited"]
         return float(found[0].seconds_per_byte)
 
-    gpus = expected_reach(job, routed())[1]
+    gpus = _expected_reach(job, routed())[1]
     assert per_byte(4) == pytest.approx(2 * gpus / (4 * 38.7e9))
     assert per_byte(None) == per_byte(20) == per_byte(132) < per_byte(7)
 
@@ -386,7 +386,7 @@ def test_bins_that_groups_let_draws_hit() -> None:
     assert grouped_hits(2.0, 8, 4, 2, 2) == pytest.approx(1 / 3 * 1 + 2 / 3 * 2 * both)
     assert grouped_hits(4.0, 8, 4, 2, 2) == pytest.approx(2 * both)
     assert grouped_hits(8.0, 8, 4, 2, 2) == pytest.approx(2)
-    assert grouped_hits(3.0, 6, 1, 1, 2) == expected_hits(3.0, 6, 2, 2)
+    assert grouped_hits(3.0, 6, 1, 1, 2) == _expected_hits(3.0, 6, 2, 2)
 
 
 @pytest.mark.parametrize("bins", [2, 4, 8, 16])

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from ffplan.collectives.exchanges import all_to_all
+from ffplan.collectives.exchanges import _all_to_all
 from ffplan.collectives.hfreduce import hfreduce
-from ffplan.collectives.inside_node import ring_lines
+from ffplan.collectives.inside_node import _ring_lines
 from ffplan.collectives.rank_layout import RankLayout
 from ffplan.fabric.sizing.link_cuts import LinkCut
 from ffplan.node.host import host_of
@@ -64,17 +64,17 @@ CROSSED, STRAIGHT = (("g0", "g2"), ("g1", "g3")), (("g0", "g1"), ("g2", "g3"))
 def test_all_to_all_over_pcie() -> None:
     """Of eight pieces seven move, four of them over NICs: 4 x 1/2 over two. A GPU behind the switch sends two pieces
     past it; one with a port of its own six, the NIC's share being beneath the other port. Two and two cross sockets."""
-    found = moved(all_to_all("all-to-all", layout(2)))
+    found = moved(_all_to_all("all-to-all", layout(2)))
     plain = both(nic=NICS, gpu_nic_peer=NICS, hbm=0.875, pcie_peer=0.875, socket_fabric={"0": 0.5})
     assert found == (plain | both(**ports(a=0.5, b=1.5, c=1.0)))
-    alone = moved(all_to_all("all-to-all", layout(1)))
+    alone = moved(_all_to_all("all-to-all", layout(1)))
     assert alone == (both(hbm=0.75, pcie_peer=0.75, socket_fabric={"0": 1.0}, **ports(a=1.0, b=1.0)))
 
 
 @pytest.mark.parametrize(("pairs", "a", "b"), [(STRAIGHT, 0.5, 1.5), (CROSSED, 0.25, 1.25)])
 def test_all_to_all_beside_bridges(pairs: Any, a: float, b: float) -> None:
     """One piece of eight passes the bridge; where the two have other ports, each port has two pieces less."""
-    found = moved(all_to_all("all-to-all", layout(2, network=scale_up(pairs=pairs))))
+    found = moved(_all_to_all("all-to-all", layout(2, network=scale_up(pairs=pairs))))
     plain = both(nic=NICS, gpu_nic_peer=NICS, hbm=0.875, pcie_peer=0.75, nvlink_copy=0.125, socket_fabric={"0": 0.5})
     assert found == (plain | both(**ports(a=a, b=b, c=1.0)))
 
@@ -84,7 +84,7 @@ def test_leaves_of_two_rails(rail: bool, load: float) -> None:
     """Sixteen ranks over two leaves of a rail: eight ranks send eight of 16 pieces to the others, 4. Without rails half
     of what leaves a node, 8 x 3/4, changes rail and leaf as well."""
     job = layout(4, network=scale_up(switched=True), sets=2)
-    assert moved(all_to_all("all-to-all", job, rail=rail))["leaf_uplinks", "0"] == ((load, load))
+    assert moved(_all_to_all("all-to-all", job, rail=rail))["leaf_uplinks", "0"] == ((load, load))
 
 
 @pytest.mark.parametrize(
@@ -96,7 +96,7 @@ def test_leaves_of_two_rails(rail: bool, load: float) -> None:
 )
 def test_a_ring_over_bridged_pairs(pairs: Any, a: tuple[float, float], b: tuple[float, float]) -> None:
     """The first of a pair takes from PCIe and gives to the bridge, the second the other way; NIC m has its own port."""
-    found = moved(ring_lines(layout(2, network=scale_up(pairs=pairs)), "ring", 1.0, 0.25))
+    found = moved(_ring_lines(layout(2, network=scale_up(pairs=pairs)), "ring", 1.0, 0.25))
     for first, second in pairs:
         assert (found["pcie_peer", first], found["pcie_peer", second]) == ((1.0, 0.0), (0.0, 1.0))
         assert (found["nvlink", first], found["nvlink", second]) == ((0.0, 1.0), (1.0, 0.0))
@@ -105,12 +105,12 @@ def test_a_ring_over_bridged_pairs(pairs: Any, a: tuple[float, float], b: tuple[
 
 
 def test_a_ring_of_one_pair_stays_on_its_bridge() -> None:
-    found = moved(ring_lines(layout(1, network=scale_up(pairs=STRAIGHT), per_node=2), "ring", 1.0, 0.0))
+    found = moved(_ring_lines(layout(1, network=scale_up(pairs=STRAIGHT), per_node=2), "ring", 1.0, 0.0))
     assert found == both(nvlink=1.0)
 
 
 def test_a_ring_without_bridges_passes_each_port_once() -> None:
-    found = moved(ring_lines(layout(2), "ring", 0.5, 0.25))
+    found = moved(_ring_lines(layout(2), "ring", 0.5, 0.25))
     assert found == both(pcie_peer=0.5, **ports(a=0.5, b=0.5, c=0.25))
 
 

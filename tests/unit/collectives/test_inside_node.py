@@ -13,14 +13,14 @@ from ffplan.catalog.store import Catalog
 from ffplan.collectives.algorithms import ALGORITHMS
 from ffplan.collectives.bottleneck import sustained_rate, totals
 from ffplan.collectives.inside_node import (
-    axes_spanned,
-    bridged,
-    bridged_hops,
-    chain_lines,
-    exchange_factor,
-    link_factor,
-    one_pair,
-    ring_lines,
+    _axes_spanned,
+    _bridged,
+    _bridged_hops,
+    _chain_lines,
+    _exchange_factor,
+    _link_factor,
+    _one_pair,
+    _ring_lines,
 )
 from ffplan.collectives.rank_layout import RankLayout
 from ffplan.collectives.timing import CollectiveQuery, chosen, time_choices
@@ -49,11 +49,11 @@ def seconds(host: Host, nodes: int, per_node: int, operation: str = "allreduce",
 
 def test_pairs_are_used_by_even_numbers_of_neighbouring_ranks() -> None:
     host = host_named("fire-flyer-2-node-nvlink")
-    assert [float(bridged(job(host, 1, p))) for p in (1, 2, 3, 4, 8)] == [0, 1, 0, 1, 1]
-    assert [float(one_pair(job(host, n, 2))) for n in (1, 2)] == [1, 0]
-    assert [float(bridged_hops(job(host, 1, p))) for p in (1, 2, 8)] == [0, 1, 0.5]
-    assert float(bridged(job(host, 1, 4, adjacent=False))) == 0
-    assert float(bridged(job(replace(host, pairs=host.pairs[:1]), 1, 4))) == 0
+    assert [float(_bridged(job(host, 1, p))) for p in (1, 2, 3, 4, 8)] == [0, 1, 0, 1, 1]
+    assert [float(_one_pair(job(host, n, 2))) for n in (1, 2)] == [1, 0]
+    assert [float(_bridged_hops(job(host, 1, p))) for p in (1, 2, 8)] == [0, 1, 0.5]
+    assert float(_bridged(job(host, 1, 4, adjacent=False))) == 0
+    assert float(_bridged(job(replace(host, pairs=host.pairs[:1]), 1, 4))) == 0
 
 
 def test_a_pair_reduces_over_its_bridge_alone() -> None:
@@ -74,7 +74,7 @@ def test_bridged_cards_use_pcie_one_way() -> None:
     assert (used["nvlink", "gpu0"], used["nvlink", "gpu1"]) == ((0, 1.5), (1.5, 0))
     assert (used["root_port", "cpu0-rp0"], used["root_port", "cpu0-rp1"]) == ((0, 1.5), (1.5, 0))
     assert used["root_port", "cpu1-rp1"] == (0, 0)  # GPU5 hands over to GPU6 below one port
-    ring = totals(ring_lines(job(host, 1, 4), "ring over PCIe", 1.5, 0.0))
+    ring = totals(_ring_lines(job(host, 1, 4), "ring over PCIe", 1.5, 0.0))
     assert ring["pcie_peer", "gpu0"] == (1.5, 0)
     lines = ALGORITHMS["ring"].ledger("allreduce", job(host, 1, 4))
     assert sustained_rate(resources(host), lines) == pytest.approx(24 / 1.5)  # and not 32.4 / 3
@@ -84,7 +84,7 @@ def test_a_chain_crosses_pcie_between_pairs_only() -> None:
     host = host_named("fire-flyer-2-node-nvlink")
     alone = totals(ALGORITHMS["tree"].ledger("allreduce", job(host, 1, 2)))
     assert alone["pcie_peer", "gpu0"] == (0, 0)
-    head = totals(chain_lines(job(host, 4, 8), 2.0, 2.0, 0.0))["pcie_peer", "gpu0"]
+    head = totals(_chain_lines(job(host, 4, 8), 2.0, 2.0, 0.0))["pcie_peer", "gpu0"]
     assert head == (2, 2)  # the NICs at the head, its neighbour across the bridge
     many = totals(ALGORITHMS["tree"].ledger("allreduce", job(host, 1, 8)))
     assert many["pcie_peer", "gpu0"] == many["nvlink", "gpu0"] == many["root_port", "cpu0-rp0"] == (1, 1)
@@ -101,7 +101,7 @@ def test_an_all_to_all_sends_one_piece_over_the_bridge() -> None:
 
 def test_a_switch_gives_two_gpus_all_links() -> None:
     host = host_named("hgx-h100-8nic")
-    assert link_factor(job(host, 1, 2)) == 1
+    assert _link_factor(job(host, 1, 2)) == 1
     used = totals(ALGORITHMS["ring"].ledger("allreduce", job(host, 1, 2)))
     assert used["nvlink", "gpu0"] == (1, 1)
 
@@ -114,18 +114,18 @@ def torus(*dims: int) -> Host:
 def test_a_torus_carries_rings_on_every_axis_that_ranks_span() -> None:
     """TPU v5p, 16 x 20 x 28: a third of the links along one axis, all from 321 chips on; half on an open axis."""
     dims = (16, 20, 28)
-    assert [axes_spanned(dims, p)[0] for p in (8, 16, 17, 320, 321, 8960)] == [1, 1, 2, 2, 3, 3]
+    assert [_axes_spanned(dims, p)[0] for p in (8, 16, 17, 320, 321, 8960)] == [1, 1, 2, 2, 3, 3]
     host = torus(*dims)
-    assert [float(link_factor(job(host, 1, p))) for p in (8, 16, 320, 8960)] == [6, 3, 1.5, 1]
-    assert float(exchange_factor(job(host, 1, 8960))) == 4 + 5 + 7
-    assert [axes_spanned(dims, p)[1:] for p in (8, 16, 17, 320)] == [(1, 8), (0, 16), (1, 2), (0, 20)]
-    assert float(link_factor(job(host, 1, 17))) == 3 / 1.5  # one axis closed, the next begun
-    assert float(exchange_factor(job(torus(2, 2, 2), 1, 8))) == 1.5
-    rates = [1 / float(link_factor(job(host, 1, p))) for p in (2, 16, 17, 320, 321, 8960)]
+    assert [float(_link_factor(job(host, 1, p))) for p in (8, 16, 320, 8960)] == [6, 3, 1.5, 1]
+    assert float(_exchange_factor(job(host, 1, 8960))) == 4 + 5 + 7
+    assert [_axes_spanned(dims, p)[1:] for p in (8, 16, 17, 320)] == [(1, 8), (0, 16), (1, 2), (0, 20)]
+    assert float(_link_factor(job(host, 1, 17))) == 3 / 1.5  # one axis closed, the next begun
+    assert float(_exchange_factor(job(torus(2, 2, 2), 1, 8))) == 1.5
+    rates = [1 / float(_link_factor(job(host, 1, p))) for p in (2, 16, 17, 320, 321, 8960)]
     assert rates == sorted(rates)
     many = RankLayout(host=host, nodes=np.ones(4), per_node=np.array([8.0, 16.0, 320.0, 8960.0]))
-    assert list(np.asarray(link_factor(many))) == [6, 3, 1.5, 1]
-    assert exchange_factor(job(host_named("hgx-h100-8nic"), 1, 8)) == 1
+    assert list(np.asarray(_link_factor(many))) == [6, 3, 1.5, 1]
+    assert _exchange_factor(job(host_named("hgx-h100-8nic"), 1, 8)) == 1
     assert resources(host, (), 1.0)["nvlink_copy", "gpu0"].one_way[1] == pytest.approx(448 / 6)
 
 
@@ -140,8 +140,8 @@ def test_the_inner_ring_of_a_hierarchy_stays_on_the_bridge() -> None:
 
 def test_exchanges_on_an_open_axis_of_a_torus() -> None:
     """Six of eight along one of two axes: half of its links, two hops for the mean pair; all eight: two hops too."""
-    assert exchange_factor(job(torus(8, 8), 1, 6)) == 2 / (1 - 1 / 2) * 6 / 3
-    assert exchange_factor(job(torus(8, 8), 1, 8)) == 2 * 8 / 4
+    assert _exchange_factor(job(torus(8, 8), 1, 6)) == 2 / (1 - 1 / 2) * 6 / 3
+    assert _exchange_factor(job(torus(8, 8), 1, 8)) == 2 * 8 / 4
 
 
 def test_ll128_needs_a_scale_up_switch_or_a_single_pair() -> None:

@@ -10,9 +10,9 @@ import pytest
 
 from ffplan.collectives.bottleneck import totals
 from ffplan.collectives.latency import ring_latency, transfer_time
-from ffplan.collectives.nccl import Choice, choices
+from ffplan.collectives.nccl import _Choice, choices
 from ffplan.collectives.rank_layout import RankLayout
-from ffplan.collectives.switch_reduction import nvls, nvls_tree, sharp
+from ffplan.collectives.switch_reduction import _nvls_tree, nvls, sharp
 from ffplan.collectives.trees import tree
 from ffplan.fabric.sizing.link_cuts import LinkCut
 from tests.support import exactly, host_named, library_named
@@ -26,7 +26,7 @@ def job(server: str, nodes: int, per_node: int, *cuts: LinkCut) -> RankLayout:
     return RankLayout(host=host_named(server), nodes=nodes, per_node=per_node, cuts=cuts)
 
 
-def choice(server: str, nodes: int, per_node: int, algorithm: str, protocol: str = "simple") -> Choice:
+def choice(server: str, nodes: int, per_node: int, algorithm: str, protocol: str = "simple") -> _Choice:
     """Return one choice of an allreduce."""
     layout = job(server, nodes, per_node)
     asked: dict[str, Any] = {"in_network": True, "algorithm": algorithm, "protocol": protocol}
@@ -146,7 +146,9 @@ CUT = LinkCut(name="leaf_uplinks", label="", sets=4, links=8, gbyte_s=400.0)
 
 
 @pytest.mark.parametrize(
-    ("ledger", "between", "across"), [(nvls, 0, 1.5), (nvls_tree, 2, 1.5), (sharp, 1, 1)], ids=["nvls", "tree", "sharp"]
+    ("ledger", "between", "across"),
+    [(nvls, 0, 1.5), (_nvls_tree, 2, 1.5), (sharp, 1, 1)],
+    ids=["nvls", "tree", "sharp"],
 )
 def test_switches_reduce_inside_and_between(ledger: Any, between: float, across: float) -> None:
     """Eight H100: 9 / 8 in and out of each. Trees cross a cut of four sets 2 (4 - 1) / 4 times, SHARP once."""

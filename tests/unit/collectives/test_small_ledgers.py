@@ -11,16 +11,16 @@ import pytest
 
 from ffplan.catalog.library import Library
 from ffplan.catalog.store import Catalog
-from ffplan.collectives.bottleneck import Line, on_nic_ports, totals
-from ffplan.collectives.hfreduce import scale_up_groups
-from ffplan.collectives.inside_node import axes_spanned, exchange_factor, link_factor
+from ffplan.collectives.bottleneck import Line, _on_nic_ports, totals
+from ffplan.collectives.hfreduce import _scale_up_groups
+from ffplan.collectives.inside_node import _axes_spanned, _exchange_factor, _link_factor
 from ffplan.collectives.latency import transfer_time
 from ffplan.collectives.rank_layout import RankLayout
 from ffplan.collectives.timing import CollectiveQuery, chosen, time_choices
 from ffplan.collectives.trees import tree
 from ffplan.node.host import Port
 from ffplan.node.host_copies import host_copies
-from ffplan.node.link_graph import link_graph
+from ffplan.node.link_graph import _link_graph
 from tests.support import host_named
 
 if TYPE_CHECKING:
@@ -30,12 +30,12 @@ if TYPE_CHECKING:
 def test_rings_and_exchanges_over_unequal_links() -> None:
     """Two full meshes of four with two links between: four links at most, 3.5 in the mean, two in rings."""
     links = [*combinations("abcd", 2), *combinations("efgh", 2), ("a", "e"), ("b", "f")]
-    graph = link_graph("abcdefgh", links)
+    graph = _link_graph("abcdefgh", links)
     assert graph is not None
     own = RankLayout(host=replace(host_named("hgx-h100-8nic"), links=graph), nodes=1, per_node=8)
     assert (graph.most, graph.mean, graph.rings) == (4, 3.5, 2)
-    assert link_factor(own) == 4 / 2
-    assert exchange_factor(own) == pytest.approx(graph.hops * 4 / 3.5)
+    assert _link_factor(own) == 4 / 2
+    assert _exchange_factor(own) == pytest.approx(graph.hops * 4 / 3.5)
 
 
 def test_a_node_without_gpus_or_links_copies_nothing() -> None:
@@ -81,27 +81,27 @@ def test_lines_of_one_resource_add_up() -> None:
     ],
 )
 def test_a_port_carries_what_passes_its_gpus_and_its_nics(own: Port, into: float, out: float) -> None:
-    lines = on_nic_ports(own, 0.5, 0.125, 0.25)
+    lines = _on_nic_ports(own, 0.5, 0.125, 0.25)
     assert [line.resource for line in lines] == [("root_port", "p"), ("pcie_switch", "p")]
     assert {(line.inward, line.outward) for line in lines} == {(into, out)}
 
 
 def test_gpus_that_reduce_over_nvlink_first() -> None:
     """All of a switch, each bridged pair, and every GPU that has no bridge by itself."""
-    assert scale_up_groups(host_named("hgx-h100-8nic"), nvlink=True) == (8,)
-    assert scale_up_groups(host_named("hgx-h100-8nic"), nvlink=False) == (1,) * 8
+    assert _scale_up_groups(host_named("hgx-h100-8nic"), nvlink=True) == (8,)
+    assert _scale_up_groups(host_named("hgx-h100-8nic"), nvlink=False) == (1,) * 8
     pairs = host_named("fire-flyer-2-node-nvlink")
-    assert scale_up_groups(pairs, nvlink=True) == (2, 2, 2, 2)
-    assert scale_up_groups(replace(pairs, pairs=pairs.pairs[:3]), nvlink=True) == (2, 2, 2, 1, 1)
+    assert _scale_up_groups(pairs, nvlink=True) == (2, 2, 2, 2)
+    assert _scale_up_groups(replace(pairs, pairs=pairs.pairs[:3]), nvlink=True) == (2, 2, 2, 1, 1)
 
 
 def test_axes_of_a_torus() -> None:
     """Four by four: four ranks span one axis, open; eight one axis and two of the other; sixteen both, closed."""
-    assert axes_spanned((4, 4), 16)[:2] == (2, 0)
-    spanned, opened, along = axes_spanned((4, 4), 8)
+    assert _axes_spanned((4, 4), 16)[:2] == (2, 0)
+    spanned, opened, along = _axes_spanned((4, 4), 8)
     assert (float(spanned), float(opened), float(along)) == (2.0, 1.0, 2.0)
     plain = job(host_named("hgx-h100-8nic"), 1, 8)
-    assert exchange_factor(plain) == link_factor(plain) == 1.0
+    assert _exchange_factor(plain) == _link_factor(plain) == 1.0
 
 
 MIB = 2.0**20

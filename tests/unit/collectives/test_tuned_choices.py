@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ffplan.collectives.nccl import estimate_time, size_correction
+from ffplan.collectives.nccl import _estimate_time, _size_correction
 from ffplan.collectives.rank_layout import RankLayout
 from ffplan.collectives.timing import CollectiveQuery, chosen, chosen_time, time_choices, time_grid
 from ffplan.collectives.timing import choices as choices_of
@@ -71,10 +71,10 @@ def test_choices_of_an_all_gather_over_two_nodes(size: float, protocol: str) -> 
 )
 def test_trees_are_counted_slower_at_middle_sizes(protocol: str, size: float, fraction: float) -> None:
     library = library_named("nccl")
-    assert size_correction(library, "tree", protocol, size) == fraction
-    assert size_correction(library, "ring", protocol, size) == 1
-    assert list(np.asarray(size_correction(library, "tree", protocol, np.array([size, 2.0**40])))) == [fraction, 1]
-    assert size_correction(library.model_copy(update={"tree_corrections": {}}), "tree", protocol, size) == 1
+    assert _size_correction(library, "tree", protocol, size) == fraction
+    assert _size_correction(library, "ring", protocol, size) == 1
+    assert list(np.asarray(_size_correction(library, "tree", protocol, np.array([size, 2.0**40])))) == [fraction, 1]
+    assert _size_correction(library.model_copy(update={"tree_corrections": {}}), "tree", protocol, size) == 1
 
 
 def test_one_choice_whatever_asks() -> None:
@@ -89,7 +89,7 @@ def test_one_choice_whatever_asks() -> None:
     assert grid.pick(grid.time)[0] == pytest.approx([one.time for one in singles], rel=1e-12)
     assert np.asarray(chosen_time(query, job, sizes)) == pytest.approx([one.time for one in singles], rel=1e-12)
     tree = next(item for item in choices_of(query, job) if (item.algorithm, item.protocol) == ("tree", "ll128"))
-    assert estimate_time(query.library, tree, float(MIB)) == exactly(
+    assert _estimate_time(query.library, tree, float(MIB)) == exactly(
         12e-6 + 14e-6 + 2 * (7 * 1.25e-6 + 8.5e-6) + MIB / (0.6 * 4 * 36.7e9)
     )
 

@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from ffplan.cost.account import Account, RunJob, account_run, account_year, embodied_kg, mean_power, purchase
-from ffplan.cost.capital import annuity, yearly_capital
+from ffplan.cost.account import Account, RunJob, _embodied_kg, account_run, account_year, mean_power, purchase
+from ffplan.cost.capital import _annuity, yearly_capital
 from ffplan.cost.rent import RentTerm, prepaid_year, rented_hour
 from tests.formulas import declining_value
 
@@ -89,7 +89,7 @@ def test_a_year_by_hand() -> None:
     assert year.hour == pytest.approx(year.year / (16 * 8760 * 0.5))
     assert year.carbon_t == pytest.approx(70.956)
     assert year.water_m3 == pytest.approx(118.26 * 0.5)
-    assert embodied_kg(ACCOUNT, VALUES) == 1600 + 2000 + 200 + 80
+    assert _embodied_kg(ACCOUNT, VALUES) == 1600 + 2000 + 200 + 80
     assert year.embodied_t == pytest.approx(3.88)
     assert year.building == 0
 
@@ -169,12 +169,12 @@ def test_arrays_give_what_numbers_give() -> None:
 
 
 def test_capital_by_hand() -> None:
-    assert annuity(0.0, 4.0) == 0.25
-    assert annuity(0.1, 1.0) == pytest.approx(1.1)
+    assert _annuity(0.0, 4.0) == 0.25
+    assert _annuity(0.1, 1.0) == pytest.approx(1.1)
     assert yearly_capital(1000.0, 0.0, 0.0, 5.0) == pytest.approx(200)
     # 1,000 less 200 in two years at 10 %: 834.71 over two payments of 0.57619
     assert yearly_capital(1000.0, 0.2, 0.1, 2.0) == pytest.approx(480.95, abs=0.01)
-    assert np.asarray(annuity(np.array([0.0, 0.1]), 1.0)) == pytest.approx([1.0, 1.1])
+    assert np.asarray(_annuity(np.array([0.0, 0.1]), 1.0)) == pytest.approx([1.0, 1.1])
     assert declining_value(100.0, 0.5, 2.0) == pytest.approx(10.0)
 
 

@@ -11,12 +11,12 @@ import pytest
 
 from ffplan.catalog.ownership import SideNetwork
 from ffplan.catalog.store import Catalog
-from ffplan.cost.bill import bill, cents, decimal, part_lines
+from ffplan.cost.bill import _cents, _decimal, bill, part_lines
 from ffplan.cost.bom import Item
-from ffplan.cost.site import side_network
+from ffplan.cost.site import _side_network
 from ffplan.design.resolve import resolve
 from ffplan.inputs.document import read_document
-from ffplan.studies.cost.ledger import Ledger, ledger_of
+from ffplan.studies.cost.ledger import Ledger, _ledger_of
 from tests.support import DESIGNS, ROOT, but_few, ffplan, with_reliability
 from tests.unit.cost.test_account import ACCOUNT
 from tests.unit.cost.test_draws import wide
@@ -88,9 +88,9 @@ def test_a_part_without_a_price_has_no_line() -> None:
 
 
 def test_rounding_is_decimal() -> None:
-    assert cents(decimal(0.125)) == Decimal("0.12")
-    assert cents(decimal(1.005)) == Decimal("1.00")
-    assert cents(decimal(2.675)) == Decimal("2.68")
+    assert _cents(_decimal(0.125)) == Decimal("0.12")
+    assert _cents(_decimal(1.005)) == Decimal("1.00")
+    assert _cents(_decimal(2.675)) == Decimal("2.68")
 
 
 @pytest.mark.parametrize("name", but_few(DESIGNS, "fire-flyer-2", "superpod-h100-4su", "site-h100-100k"))
@@ -102,7 +102,7 @@ def test_the_lines_of_every_design_add_up_to_the_cent(name: str) -> None:
     assert sum(lines) == Decimal(str(found["bom"]["total"]))
     for line in found["bom"]["lines"]:
         product = Decimal(str(line["quantity"])) * Decimal(str(line["unit_price"]))
-        assert cents(product) == Decimal(str(line["total"])), line
+        assert _cents(product) == Decimal(str(line["total"])), line
     assert found["tco"]["capex"] >= found["bom"]["total"] - 1
     own = json.loads(ffplan(f"design {name} --format json").out)["cost"]
     rate = found["bom"]["exchange_rate"] or 1.0
@@ -127,8 +127,8 @@ def test_a_side_network_by_hand(ports: int, wanted: tuple[int, int]) -> None:
     ports each way, 17 on top.
     """
     sizing = SideNetwork(switch="s", ports=48, uplinks=16, link="l")
-    assert side_network(sizing, ports) == wanted
-    assert side_network(sizing.model_copy(update={"uplinks": 0}), 192) == (4, 192)
+    assert _side_network(sizing, ports) == wanted
+    assert _side_network(sizing.model_copy(update={"uplinks": 0}), 192) == (4, 192)
 
 
 def test_an_account_without_racks_or_liquid_has_no_such_lines() -> None:
@@ -167,7 +167,7 @@ def test_prices_of_later_phases_are_a_line() -> None:
 
 def ledger(name: str) -> Ledger:
     catalog = Catalog()
-    return ledger_of(resolve(read_document(ROOT / "designs" / f"{name}.yaml"), catalog), catalog)
+    return _ledger_of(resolve(read_document(ROOT / "designs" / f"{name}.yaml"), catalog), catalog)
 
 
 def test_spares_and_racks_by_hand() -> None:
@@ -194,5 +194,5 @@ def test_groups_of_one_role_share_a_row_of_racks(tmp_path: Path) -> None:
     more = "count: 8}\n  - {role: compute, server: l40s-8gpu, count: 3}"
     (tmp_path / "two.yaml").write_text(text.replace("count: 8}", more).replace("l40s-8-roce", "two"))
     catalog = Catalog()
-    found = ledger_of(resolve(read_document(tmp_path / "two.yaml"), catalog), catalog)
+    found = _ledger_of(resolve(read_document(tmp_path / "two.yaml"), catalog), catalog)
     assert found.site.racks_of["compute"] == 2  # nine of 4.5 kW in 41 kW, for each group

@@ -12,8 +12,8 @@ from ffplan.base.errors import InputError, UsageError
 from ffplan.catalog.store import Catalog
 from ffplan.cost.bom import bill_of_materials, cable_items, node_price, price
 from ffplan.cost.power import plan_power
-from ffplan.design.fewer_nics import spread_slots
-from ffplan.design.networks import network_of, node_rate
+from ffplan.design.fewer_nics import _spread_slots
+from ffplan.design.networks import _network_of, node_rate
 from ffplan.design.resolve import resolve
 from ffplan.fabric.family import plan_fabric
 from ffplan.fabric.networks import links_of, plan_networks, switches_of
@@ -61,7 +61,7 @@ def test_each_network_is_sized_for_its_ports(design: ResolvedDesign) -> None:
 
 def test_storage_reads_over_its_own_network(design: ResolvedDesign) -> None:
     """A node has one port of 200 Gb/s there; 32 ports of the servers are 800 GB/s, thinned 5:3."""
-    storage = network_of(design, "storage")
+    storage = _network_of(design, "storage")
     assert storage is not None
     assert node_rate(design, storage) == 25.0
     found = goodput_basis(design, CATALOG).storage
@@ -143,7 +143,7 @@ def costed(file: str) -> dict[str, dict[str, float]]:
     ("wanted", "slots"), [(8, (0, 1, 2, 3, 4, 5, 6, 7)), (4, (0, 2, 4, 6)), (3, (0, 2, 5)), (2, (0, 4)), (1, (0,))]
 )
 def test_slots_that_stay(wanted: int, slots: tuple[int, ...]) -> None:
-    assert spread_slots(tuple(range(8)), wanted) == slots
+    assert _spread_slots(tuple(range(8)), wanted) == slots
 
 
 def test_price_and_power_of_what_is_left_out(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from ffplan.base.errors import InputError, UsageError
 from ffplan.catalog.ownership import OwnershipProfile, plain_amount
 from ffplan.catalog.parts import Server
 from ffplan.catalog.store import Catalog
-from ffplan.design.cooling_faults import coolings_of, liquid_share
+from ffplan.design.cooling_faults import _coolings_of, liquid_share
 from ffplan.design.plan_file import read_plan
 from ffplan.design.resolve import resolve
 from ffplan.design.training import PlanFields
@@ -120,9 +120,9 @@ def with_cooling(folder: Path, name: str, cooling: str, liquid: str = "") -> Pat
 @given(st.floats(0, 1))
 def test_a_cooling_by_liquid_is_one_of_servers_with_liquid(share: float) -> None:
     """Wherever liquid lowers the PUE there is heat that liquid takes, so there are watts to buy it for."""
-    assert coolings_of(share)
-    assert all((cooling in LIQUID) == (share > 0) for cooling in coolings_of(share))
-    assert ("immersion" in coolings_of(share)) == (share == 1)
+    assert _coolings_of(share)
+    assert all((cooling in LIQUID) == (share > 0) for cooling in _coolings_of(share))
+    assert ("immersion" in _coolings_of(share)) == (share == 1)
 
 
 def test_every_server_of_the_catalogue_can_be_cooled() -> None:

@@ -15,7 +15,7 @@ from ffplan.catalog.store import Catalog
 from ffplan.cost.bom import cables_sold, fabric_cables
 from ffplan.design.resolve import resolve
 from ffplan.fabric.family import plan_fabric, wire
-from ffplan.studies.design.sections import tier_switches
+from ffplan.studies.design.sections import _tier_switches
 from tests.support import ROOT, document, wired
 
 if TYPE_CHECKING:
@@ -129,7 +129,7 @@ def test_a_switch_of_its_own_for_the_spines() -> None:
     own = resolved("spine: {switch: th5-64x800g, breakout: 2}", switch="th4-64x400g", breakout="1", link=link)
     two = plan_fabric(own)
     assert (one.switches_by_role["spine"], two.switches_by_role["spine"]) == (8, 4)
-    assert [(row.role, row.switch) for row in tier_switches(own, two)] == [
+    assert [(row.role, row.switch) for row in _tier_switches(own, two)] == [
         ("leaf", "th4-64x400g"),
         ("spine", "th5-64x800g"),
     ]

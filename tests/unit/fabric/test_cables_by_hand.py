@@ -11,13 +11,13 @@ import pytest
 from ffplan.base.errors import InputError
 from ffplan.catalog.parts import Link
 from ffplan.catalog.store import Catalog
-from ffplan.fabric.sizing.fat_tree import TreeRule, build_tree
+from ffplan.fabric.sizing.fat_tree import _build_tree, _TreeRule
 from ffplan.fabric.wiring import cabling
-from ffplan.fabric.wiring.cabling import CableTable, cables, first_of_cables, quantities, ranked
+from ffplan.fabric.wiring.cabling import CableTable, _first_of_cables, _ranked, cables, quantities
 from ffplan.fabric.wiring.floor import Positions
-from ffplan.fabric.wiring.network import CORE, INTERZONE, LEAF, SPINE, LinkTable
-from ffplan.fabric.wiring.printed_ports import PrintedPorts
-from ffplan.fabric.wiring.tree_links import pods_of_switches
+from ffplan.fabric.wiring.network import CORE, INTERZONE, LEAF, SPINE, _LinkTable
+from ffplan.fabric.wiring.printed_ports import _PrintedPorts
+from ffplan.fabric.wiring.tree_links import _pods_of_switches
 from tests.support import document
 
 FLOOR = SimpleNamespace(row_pitch=3.0, rack_width=0.6, riser=1.5, slack=1.0)
@@ -55,7 +55,7 @@ def design(
 def fabric(*rows: tuple[int, int, int], trees: tuple[Any, ...] = ()) -> Any:
     """Return links of (upper device, its port, tier); the lower device of link n is n."""
     b, port, tier = (np.array(column, np.int32) for column in zip(*rows, strict=True))
-    table = LinkTable(
+    table = _LinkTable(
         a=np.arange(len(rows), dtype=np.int32),
         a_port=np.zeros(len(rows), np.int16),
         b=b,
@@ -68,10 +68,10 @@ def fabric(*rows: tuple[int, int, int], trees: tuple[Any, ...] = ()) -> Any:
 
 def tree(endpoints: int, first: int, *, tiers: int = 2, uplinks: int = 4, splits: tuple[int, int] = (2, 2)) -> Any:
     """Return a tree of eight-port switches whose links from leaf to spine begin with number `first`."""
-    rule = TreeRule(
+    rule = _TreeRule(
         tiers=tiers, radix=8, uplinks=uplinks, rails=1, core_policy="minimal", splits=splits, leaf_down=8 - uplinks
     )
-    return SimpleNamespace(tree=build_tree(rule, endpoints), first_leaf_spine=first)
+    return SimpleNamespace(tree=_build_tree(rule, endpoints), first_leaf_spine=first)
 
 
 ENDS = [(20, 0, 0), (20, 1, 0), (20, 2, 0), (21, 0, 0)]
@@ -97,7 +97,7 @@ def test_parts_of_a_whole_port_share_a_cable(
     below: int, above: int, spine: int, splits: tuple[int, int], first: list[int]
 ) -> None:
     own = fabric(*ENDS, *UP, *BEYOND, trees=(tree(8, 4, splits=splits),))
-    start, cable = first_of_cables(design(below=below, above=above, spine=spine), own)
+    start, cable = _first_of_cables(design(below=below, above=above, spine=spine), own)
     assert start.tolist() == first
     assert cable.tolist() == [max(n for n, at in enumerate(first) if at <= link) for link in range(14)]
 
@@ -105,7 +105,7 @@ def test_parts_of_a_whole_port_share_a_cable(
 def test_uplinks_that_begin_on_half_a_port_have_a_cable_each() -> None:
     """Five downlinks and three uplinks: the first uplink is the other half of the last downlink's port."""
     own = fabric(*ENDS, *UP[:6], trees=(tree(10, 4, uplinks=3),))
-    assert first_of_cables(design(below=2, above=2), own)[0].tolist() == [0, 2, 3, *range(4, 10)]
+    assert _first_of_cables(design(below=2, above=2), own)[0].tolist() == [0, 2, 3, *range(4, 10)]
 
 
 def test_links_of_a_smaller_last_pod_may_share_cables_alone() -> None:
@@ -114,7 +114,7 @@ def test_links_of_a_smaller_last_pod_may_share_cables_alone() -> None:
         (40 + g // 2, 2 * leaf + g % 2, 1) for leaf in range(2) for g in range(4)
     ]
     own = fabric(*ENDS, *rows, trees=(tree(24, 4, tiers=3),))
-    first, _ = first_of_cables(design(below=2, above=2), own)
+    first, _ = _first_of_cables(design(below=2, above=2), own)
     assert first.tolist() == [0, 2, 3, *range(4, 20), 20, 22, 24, 26]
 
 
@@ -128,12 +128,12 @@ def test_the_cheapest_cable_comes_first() -> None:
     """By price where all have one, else copper before active cables before optics; then by reach and name."""
     own = design("400g-dr4", "hdr-aoc", "400g-aoc", "hdr-dac", "400g-dac")
     order = ["400g-dac", "hdr-dac", "400g-aoc", "hdr-aoc", "400g-dr4"]
-    assert [link.id for link in ranked(own)] == order
+    assert [link.id for link in _ranked(own)] == order
     own.prices = SimpleNamespace(items={"400g-dr4": SimpleNamespace(value=1.0)})
-    assert [link.id for link in ranked(own)] == order
+    assert [link.id for link in _ranked(own)] == order
     costs = {"400g-dr4": 1.0, "hdr-aoc": 3.0, "400g-aoc": 2.0, "hdr-dac": 2.0, "400g-dac": 5.0}
     own.prices = SimpleNamespace(items={name: SimpleNamespace(value=cost) for name, cost in costs.items()})
-    assert [link.id for link in ranked(own)] == ["400g-dr4", "hdr-dac", "400g-aoc", "hdr-aoc", "400g-dac"]
+    assert [link.id for link in _ranked(own)] == ["400g-dr4", "hdr-dac", "400g-aoc", "hdr-aoc", "400g-dac"]
 
 
 PLACES = {  # row, rack and unit of each device
@@ -228,7 +228,7 @@ def test_cores_of_another_split_share_no_modules_with_spines() -> None:
 
 def test_links_that_share_cables_share_modules_already() -> None:
     own = fabric(*ENDS, *UP, trees=(tree(8, 4),))
-    link, _ = first_of_cables(design(below=2, above=2), own)
+    link, _ = _first_of_cables(design(below=2, above=2), own)
     assert cabling._pieces(design(below=2, above=2), own, link, [True] * 7).tolist() == [1.0] * 7
 
 
@@ -250,10 +250,10 @@ def test_pieces_are_bought_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     }
 
 
-def ports(splits: tuple[int, int], leaf_down: int) -> PrintedPorts:
+def ports(splits: tuple[int, int], leaf_down: int) -> _PrintedPorts:
     """Return a leaf, a spine, a core and an inter-zone switch whose ports are split in 4, 2, 1 and 4."""
     below, above = splits
-    return PrintedPorts(
+    return _PrintedPorts(
         role=[LEAF, SPINE, CORE, INTERZONE], split=(below, 2, 1, 4, 4), leaf_down=leaf_down, leaf_up_split=above
     )
 
@@ -280,5 +280,5 @@ def test_uplinks_of_the_same_split_share_ports_with_downlinks(port: int, place: 
 )
 def test_pods_of_switches_of_eight_ports(tiers: int, endpoints: int, pods: list[int]) -> None:
     """Leaves, then spines, then cores, which are in no pod."""
-    rule = TreeRule(tiers=tiers, radix=8, uplinks=4 if tiers > 1 else 0, rails=1, core_policy="minimal")
-    assert pods_of_switches(build_tree(rule, endpoints)).tolist() == pods
+    rule = _TreeRule(tiers=tiers, radix=8, uplinks=4 if tiers > 1 else 0, rails=1, core_policy="minimal")
+    assert _pods_of_switches(_build_tree(rule, endpoints)).tolist() == pods

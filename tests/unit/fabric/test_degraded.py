@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from ffplan.fabric.routing.degraded import DegradedJob, links_alive, zone_cuts
-from ffplan.fabric.sizing.fat_tree import TreeRule, build_tree
+from ffplan.fabric.routing.degraded import DegradedJob, _links_alive, _zone_cuts
+from ffplan.fabric.sizing.fat_tree import _build_tree, _TreeRule
 from ffplan.fabric.wiring.network import CORE, LEAF, SPINE
 from tests.fabrics import wire_tree
 from tests.support import SMALL, wired
@@ -24,8 +24,8 @@ NONE = np.zeros(0, np.int64)
 @pytest.fixture(scope="module")
 def pods() -> WiredFabric:
     """64 endpoints at 25 GB/s: four pods of four leaves and four spines, and eight cores; every level is 1,600 GB/s."""
-    rule = TreeRule(tiers=3, radix=8, uplinks=4, rails=1, core_policy="minimal")
-    return wire_tree(build_tree(rule, 64), 64, 25.0)
+    rule = _TreeRule(tiers=3, radix=8, uplinks=4, rails=1, core_policy="minimal")
+    return wire_tree(_build_tree(rule, 64), 64, 25.0)
 
 
 def of_role(fabric: WiredFabric, role: int) -> Ints:
@@ -45,14 +45,14 @@ def test_uplinks_of_one_pod_bind_that_pod_alone(pods: WiredFabric) -> None:
     k, s = pods.network.links, pods.network.switches
     pod = np.append(s.pod, np.full(64, -1))  # endpoints are in none
     own = np.flatnonzero((k.tier == 2) & (pod[k.a] == 1))[:3]
-    assert zone_cuts(pods, links_alive(pods.network, NONE, own)).tolist() == [[762.5]]
+    assert _zone_cuts(pods, _links_alive(pods.network, NONE, own)).tolist() == [[762.5]]
 
 
 def test_leaves_bind_where_they_carry_less_than_the_pod(pods: WiredFabric) -> None:
     """Two uplinks less at each of two leaves of a pod: 50 + 50 + 100 + 100 below, 400 above."""
     k = pods.network.links
     own = np.concatenate([np.flatnonzero((k.tier == 1) & (k.a == leaf))[:2] for leaf in of_role(pods, LEAF)[:2]])
-    assert zone_cuts(pods, links_alive(pods.network, NONE, own)).tolist() == [[750.0]]
+    assert _zone_cuts(pods, _links_alive(pods.network, NONE, own)).tolist() == [[750.0]]
 
 
 def test_leaves_without_a_way_up_cut_their_endpoints_off(pods: WiredFabric) -> None:
@@ -66,8 +66,8 @@ def test_leaves_without_a_way_up_cut_their_endpoints_off(pods: WiredFabric) -> N
 @pytest.fixture(scope="module")
 def leaves() -> WiredFabric:
     """Four leaves with four endpoints each, and two spines with two links to each leaf."""
-    rule = TreeRule(tiers=2, radix=8, uplinks=4, rails=1, core_policy="minimal")
-    return wire_tree(build_tree(rule, 16), 16, 25.0)
+    rule = _TreeRule(tiers=2, radix=8, uplinks=4, rails=1, core_policy="minimal")
+    return wire_tree(_build_tree(rule, 16), 16, 25.0)
 
 
 def test_two_leaves_that_reach_a_third_alone_have_no_static_routes(leaves: WiredFabric) -> None:
@@ -122,12 +122,12 @@ def test_zones_carry_what_their_planes_do_together(name: str, zones: tuple[float
 
 def test_flows_of_an_endpoint_without_its_link_are_not_counted(pods: WiredFabric) -> None:
     """Who counts flows takes out those of lost endpoints first: here endpoint 5 has lost its link, and 6 sends none."""
-    from ffplan.fabric.routing.static_traffic import StaticTraffic
+    from ffplan.fabric.routing.static_traffic import _StaticTraffic
     from ffplan.fabric.routing.traffic import Flows
     from ffplan.fabric.routing.tree_routing import TreeRouting
 
     whole, src = TreeRouting(pods), np.array([0, 5])
-    traffic = StaticTraffic(whole, Flows(src, np.array([20, 40]), np.full(2, 1e6)))
+    traffic = _StaticTraffic(whole, Flows(src, np.array([20, 40]), np.full(2, 1e6)))
     without = [pods.network.links.tier >= 0 for _ in range(2)]
     for alive, end in zip(without, (5, 6), strict=True):
         alive[end] = False

@@ -11,10 +11,10 @@ from ffplan.catalog.store import Catalog
 from ffplan.design.resolve import resolve
 from ffplan.fabric.family import fabric_cuts, plan_fabric, routing_of, wire
 from ffplan.fabric.routing import job_loads
-from ffplan.fabric.routing.dragonfly_spread import GroupTraffic, best_mixture, minimal_loads, valiant_loads
+from ffplan.fabric.routing.dragonfly_spread import _best_mixture, _GroupTraffic, _minimal_loads, _valiant_loads
 from ffplan.fabric.routing.link_loads import outcome
-from ffplan.fabric.sizing.dragonfly import dragonfly_bisection, dragonfly_groups, dragonfly_taper
-from ffplan.fabric.wiring.dragonfly_links import global_port
+from ffplan.fabric.sizing.dragonfly import _dragonfly_taper, dragonfly_bisection, dragonfly_groups
+from ffplan.fabric.wiring.dragonfly_links import _global_port
 from tests.fabrics import dragonfly_of
 from tests.support import document, ffplan, vary_design
 
@@ -51,7 +51,7 @@ def test_counts_by_hand() -> None:
     assert dragonfly_bisection(3, 100, 20, 25.0, 1e9) == (100 + 100) * 25
     assert dragonfly_bisection(21, 10, 20, 25.0, 1e9) == 1100 * 25  # routers of group 1 by where their links lead
     assert dragonfly_bisection(8, 28, 20, 25.0, 100.0) == 50.0
-    assert dragonfly_taper(200, 25.0, 196, 25.0) == pytest.approx(200 / 196)
+    assert _dragonfly_taper(200, 25.0, 196, 25.0) == pytest.approx(200 / 196)
 
 
 def test_a_cut_holds_half_of_the_links_out_of_a_group() -> None:
@@ -64,29 +64,29 @@ def test_a_cut_holds_half_of_the_links_out_of_a_group() -> None:
 def test_global_ports_follow_the_distance_of_groups() -> None:
     shape = dragonfly_of(8, 40)
     one, two, turn = np.array([0, 7, 3]), np.array([1, 0, 2]), np.array([0, 1, 27])
-    assert global_port(shape, one, two, turn).tolist() == [0, 7, 6 + 27 * 7]
+    assert _global_port(shape, one, two, turn).tolist() == [0, 7, 6 + 27 * 7]
 
 
 def test_loads_of_one_pair_of_groups() -> None:
     """All of group 0 sends to group 1: 28 links carry it, or with detours all 196, those to others twice as long."""
     shape = dragonfly_of(8, 40)
     src = np.arange(20)
-    traffic = GroupTraffic.of_flows(shape, src, src + 20, np.full(20, 196.0))
+    traffic = _GroupTraffic.of_flows(shape, src, src + 20, np.full(20, 196.0))
     inside = 2 * 8 * 190
-    short, long = minimal_loads(traffic)[inside:], valiant_loads(traffic)[inside:]
+    short, long = _minimal_loads(traffic)[inside:], _valiant_loads(traffic)[inside:]
     assert sorted(set(short.round(9).tolist())) == [0.0, 20 * 196 / 28]
     assert short.sum() == pytest.approx(20 * 196)
     assert long.sum() == pytest.approx(2 * 20 * 196)
     assert long.max() == pytest.approx(20 * 196 / 6 / 28)
     # at the best a seventh goes straight, and all links out of the group are alike
-    assert best_mixture(traffic)[inside:].max() == pytest.approx(20 * 196 / 7 / 28)
+    assert _best_mixture(traffic)[inside:].max() == pytest.approx(20 * 196 / 7 / 28)
 
 
 def test_a_uniform_load_takes_no_detours() -> None:
     design = small()
     fabric = wire(design, plan_fabric(design))
     job = job_loads.pick_job(design, fabric, None, "aligned", 0)
-    counted = job_loads.counted_all_to_all(routing_of(fabric), job, 1599.0, "adaptive")
+    counted = job_loads._counted_all_to_all(routing_of(fabric), job, 1599.0, "adaptive")
     assert counted is not None
     load, lost = counted
     flows = job_loads.flows_of(design, fabric, job, "all-to-all", 1599.0, 0)

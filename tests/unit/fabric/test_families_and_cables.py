@@ -8,11 +8,11 @@ import pytest
 
 from ffplan.fabric.sizing import scale_up as s
 from ffplan.fabric.sizing.capacity import MOST_RADIX
-from ffplan.fabric.sizing.families import Candidate, Request, plane_trees, rail_trees
-from ffplan.fabric.sizing.fat_tree import Pod, TreeRule
+from ffplan.fabric.sizing.families import Candidate, Request, _plane_trees, _rail_trees
+from ffplan.fabric.sizing.fat_tree import Pod, _TreeRule
 from ffplan.fabric.sizing.formulas import leaf_uplinks
-from ffplan.fabric.sizing.leaf_cables import packed_cables, railed_cables
-from ffplan.fabric.sizing.leaf_fill import parts_between, tree_cables
+from ffplan.fabric.sizing.leaf_cables import _packed_cables, _railed_cables
+from ffplan.fabric.sizing.leaf_fill import _parts_between, _tree_cables
 from tests.support import assess_file, wired
 
 
@@ -20,7 +20,7 @@ from tests.support import assess_file, wired
 @pytest.mark.parametrize("ratio", [0.5, 1.0, 1.25, 5 / 3, 2.0, 3.0, 7.0, 15.0])
 def test_capacity_grows_with_the_radix(tiers: int, ratio: float) -> None:
     capacities = [
-        TreeRule(
+        _TreeRule(
             tiers=tiers, radix=radix, uplinks=int(leaf_uplinks(radix, ratio)), rails=1, core_policy="equal-stripe"
         ).capacity
         for radix in range(4, MOST_RADIX + 2)
@@ -41,7 +41,7 @@ def planes_by_port(planes: int, most: int | None) -> Candidate | str:
         planes=(planes,),
         most_split=most,
     )
-    return list(plane_trees(ask))[-1]
+    return list(_plane_trees(ask))[-1]
 
 
 @pytest.mark.parametrize(("planes", "most"), [(2, 2), (2, 4), (4, 4), (4, None)])
@@ -60,7 +60,7 @@ def test_more_planes_than_parts_are_refused(planes: int, most: int) -> None:
 def test_as_many_nodes_as_a_switch_has_ports_need_one_switch_a_rail(nodes: int, switches: int | None) -> None:
     """Eight rails on switches of 40 ports; a node more has no place on one tier."""
     ask = Request(endpoints=8 * nodes, radix=40, rails=8, ratio=1.0, core_policy="minimal", tiers=(1,), planes=(1,))
-    (found,) = rail_trees(ask)
+    (found,) = _rail_trees(ask)
     if switches is None:
         assert isinstance(found, str)
     else:
@@ -71,12 +71,12 @@ def test_as_many_nodes_as_a_switch_has_ports_need_one_switch_a_rail(nodes: int, 
 
 def test_leaves_filled_one_after_the_other() -> None:
     """Two leaves of 8 downlinks, split in two: 11 endpoints fill four ports of one and two of the other."""
-    assert packed_cables(11, 0, 2, 8, 2) == 6
+    assert _packed_cables(11, 0, 2, 8, 2) == 6
 
 
 def test_others_take_what_rails_leave_free() -> None:
     """Two leaves of 8 with 3 ports of rails: two ports each, one half free; 3 others take both halves and a port."""
-    assert railed_cables([(2, 3)], 3, 8, 2) == 5
+    assert _railed_cables([(2, 3)], 3, 8, 2) == 5
 
 
 @pytest.mark.parametrize(
@@ -88,7 +88,7 @@ def test_others_take_what_rails_leave_free() -> None:
 )
 def test_modules_between_switches(name: str, below: int, above: int, bought: int) -> None:
     design = wired(name).design
-    assert parts_between(design, below + above, below, above) == bought
+    assert _parts_between(design, below + above, below, above) == bought
 
 
 def test_cables_of_pods_that_are_not_all_full() -> None:
@@ -100,8 +100,8 @@ def test_cables_of_pods_that_are_not_all_full() -> None:
     tree = wired("dgx-a100-10k").fabric.trees[0].tree
     rule = replace(tree.rule, uplinks=8, splits=(2, 2))
     some = replace(tree, rule=rule, spine_core=20, full_pods=3, pod=Pod(4, 4, 1), last_pod=Pod(2, 8, 1))
-    assert tree_cables(some, 1) == 20 + 96 + 16
-    assert tree_cables(some, 2) == 20 + 48 + 16
+    assert _tree_cables(some, 1) == 20 + 96 + 16
+    assert _tree_cables(some, 2) == 20 + 48 + 16
 
 
 def test_a_switched_domain() -> None:

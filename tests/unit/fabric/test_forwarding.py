@@ -10,9 +10,9 @@ import pytest
 from ffplan.fabric.routing import forwarding
 from ffplan.fabric.routing.forwarding import Forwarding, Tracer
 from ffplan.fabric.routing.link_loads import flow_loads
-from ffplan.fabric.routing.traffic import Flows, one_by_one
+from ffplan.fabric.routing.traffic import Flows, _one_by_one
 from ffplan.fabric.routing.tree_routing import TreeRouting
-from ffplan.fabric.sizing.fat_tree import TreeRule, build_tree
+from ffplan.fabric.sizing.fat_tree import _build_tree, _TreeRule
 from tests.fabrics import wire_tree
 
 if TYPE_CHECKING:
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 @pytest.fixture(scope="module")
 def fabric() -> WiredFabric:
     """Four leaves with four endpoints each, and two spines with two links to each leaf."""
-    rule = TreeRule(tiers=2, radix=8, uplinks=4, rails=1, core_policy="minimal")
-    return wire_tree(build_tree(rule, 16), 16, 25.0)
+    rule = _TreeRule(tiers=2, radix=8, uplinks=4, rails=1, core_policy="minimal")
+    return wire_tree(_build_tree(rule, 16), 16, 25.0)
 
 
 def tables(fabric: WiredFabric) -> Forwarding:
@@ -61,7 +61,7 @@ def test_all_to_all_is_the_sum_of_its_flows(fabric: WiredFabric, monkeypatch: py
     monkeypatch.setattr(forwarding, "WALKERS", 9)
     members = np.array([0, 1, 5, 6, 7, 14])
     load, lost = Tracer(fabric.network, tables(fabric)).all_to_all_loads(members, 3.0, 5)
-    pairs = one_by_one(members[:, None], np.zeros(16, np.int16), 15.0)
+    pairs = _one_by_one(members[:, None], np.zeros(16, np.int16), 15.0)
     wanted, _ = flow_loads(TreeRouting(fabric), pairs.src, pairs.dst, pairs.nbytes)
     assert lost == 0
     assert load.tolist() == wanted.tolist()

@@ -12,18 +12,18 @@ from ffplan.catalog.store import Catalog
 from ffplan.design.resolve import resolve
 from ffplan.fabric.family import plan_fabric, wire
 from ffplan.fabric.routing import job_loads
-from ffplan.fabric.routing.degraded import DegradedJob, links_alive, zone_cuts
-from ffplan.fabric.routing.double_binary_tree import binary_tree, double_binary_tree
-from ffplan.fabric.routing.dragonfly_routing import DragonflyRouting
+from ffplan.fabric.routing.degraded import DegradedJob, _links_alive, _zone_cuts
+from ffplan.fabric.routing.double_binary_tree import _binary_tree, _double_binary_tree
+from ffplan.fabric.routing.dragonfly_routing import _DragonflyRouting
 from ffplan.fabric.routing.failures import default_losses
 from ffplan.fabric.routing.link_loads import flow_loads, outcome
 from ffplan.fabric.routing.rank_order import aligned
-from ffplan.fabric.routing.traffic import incast, one_by_one, permutation, ring
+from ffplan.fabric.routing.traffic import _one_by_one, incast, permutation, ring
 from ffplan.fabric.routing.tree_routing import TreeRouting
 from ffplan.fabric.routing.virtual_lanes import lane_rates
-from ffplan.fabric.sizing.fat_tree import TreeRule, build_tree
-from ffplan.fabric.sizing.slim_fly import router_degree
-from ffplan.fabric.wiring.cabling import cable_length
+from ffplan.fabric.sizing.fat_tree import _build_tree, _TreeRule
+from ffplan.fabric.sizing.slim_fly import _router_degree
+from ffplan.fabric.wiring.cabling import _cable_length
 from ffplan.inputs.document import read_document
 from tests.fabrics import bisection, field, mms_links, wire_tree
 from tests.property.test_routing import assert_walks
@@ -61,7 +61,7 @@ def test_paths_between_zones_lead_where_they_should() -> None:
 
 
 def counted(router: TreeRouting, job: job_loads.JobNodes, kind: str) -> Floats:
-    found = job_loads.counted_all_to_all(router, job, 89.0, kind)
+    found = job_loads._counted_all_to_all(router, job, 89.0, kind)
     assert found is not None
     return found[0]
 
@@ -72,7 +72,7 @@ def test_all_to_all_over_zones_counted_and_listed(tmp_path: Path) -> None:
     )
     job = job_loads.pick_job(design, fabric, None, "aligned", 0)
     router = TreeRouting(fabric)
-    flows = one_by_one(job.ports, fabric.network.endpoints.plane, 89.0)
+    flows = _one_by_one(job.ports, fabric.network.endpoints.plane, 89.0)
     listed, lost = flow_loads(router, flows.src, flows.dst, flows.nbytes)
     assert lost == 0
     assert np.allclose(listed, counted(router, job, "static"))
@@ -118,10 +118,10 @@ def test_lane_rates() -> None:
 def test_a_dragonfly_is_routed_whole() -> None:
     fabric = wired("dragonfly-a100").fabric
     with pytest.raises(ValueError, match="with all of its links"):
-        DragonflyRouting(fabric, np.ones(len(fabric.network.links), bool))
+        _DragonflyRouting(fabric, np.ones(len(fabric.network.links), bool))
     member = np.zeros(len(fabric.network.endpoints), bool)
     member[:40] = True
-    router = DragonflyRouting(fabric)
+    router = _DragonflyRouting(fabric)
     assert router.all_to_all(member, 1.0, "static") is None
     spread = router.all_to_all(member, 1.0, "adaptive")
     assert spread is not None
@@ -154,9 +154,9 @@ def test_ring() -> None:
 
 def test_binary_tree_of_eight() -> None:
     """NCCL's drawing: 0 over 4, 4 over 2 and 6, 2 over 1 and 3, 6 over 5 and 7."""
-    assert binary_tree(8).tolist() == [-1, 2, 4, 2, 0, 6, 4, 6]
-    assert double_binary_tree(8)[1].tolist() == [1, 3, 1, 7, 5, 3, 5, -1]  # mirrored
-    assert double_binary_tree(5)[1].tolist() == [1, -1, 3, 0, 3]  # or shifted by one
+    assert _binary_tree(8).tolist() == [-1, 2, 4, 2, 0, 6, 4, 6]
+    assert _double_binary_tree(8)[1].tolist() == [1, 3, 1, 7, 5, 3, 5, -1]  # mirrored
+    assert _double_binary_tree(5)[1].tolist() == [1, -1, 3, 0, 3]  # or shifted by one
 
 
 def test_permutation() -> None:
@@ -181,7 +181,9 @@ def test_incast() -> None:
 
 
 def full_tree() -> tuple[np.ndarray, object]:
-    fabric = wire_tree(build_tree(TreeRule(tiers=2, radix=8, uplinks=4, rails=1, core_policy="minimal"), 32), 32, 25.0)
+    fabric = wire_tree(
+        _build_tree(_TreeRule(tiers=2, radix=8, uplinks=4, rails=1, core_policy="minimal"), 32), 32, 25.0
+    )
     return np.arange(32)[:, None], fabric
 
 
@@ -190,8 +192,8 @@ def test_bisection_and_what_a_spine_and_a_leaf_cost() -> None:
     every, fabric = full_tree()
     nothing = np.zeros(0, np.int64)
     network = fabric.network  # type: ignore[attr-defined]
-    assert zone_cuts(fabric, links_alive(network, nothing, nothing)).tolist() == [[400.0]]  # type: ignore[arg-type]
-    assert bisection(fabric, links_alive(network, nothing, nothing)).tolist() == [400.0]  # type: ignore[arg-type]
+    assert _zone_cuts(fabric, _links_alive(network, nothing, nothing)).tolist() == [[400.0]]  # type: ignore[arg-type]
+    assert bisection(fabric, _links_alive(network, nothing, nothing)).tolist() == [400.0]  # type: ignore[arg-type]
     spine = DegradedJob(fabric, every).remaining(np.array([8]), nothing)  # type: ignore[arg-type]
     assert (spine.endpoints_lost, spine.endpoints_cut_off, spine.nodes_left) == (0, 0, 32)
     assert spine.bisection_gbyte_s == 300.0
@@ -205,8 +207,8 @@ def test_bisection_and_what_a_spine_and_a_leaf_cost() -> None:
 
 def test_cable_length() -> None:
     """Three rows of 3 m and two racks of 0.6 m, up and down 1.5 m, a metre to spare; within a rack ten units."""
-    assert cable_length(3, 2, 0, False, row_pitch=3.0, rack_width=0.6, riser=1.5, slack=1.0) == pytest.approx(14.2)
-    assert cable_length(0, 0, 10, True, row_pitch=3.0, rack_width=0.6, riser=1.5, slack=1.0) == pytest.approx(1.4445)
+    assert _cable_length(3, 2, 0, False, row_pitch=3.0, rack_width=0.6, riser=1.5, slack=1.0) == pytest.approx(14.2)
+    assert _cable_length(0, 0, 10, True, row_pitch=3.0, rack_width=0.6, riser=1.5, slack=1.0) == pytest.approx(1.4445)
 
 
 def test_fields_and_slim_fly_degree() -> None:
@@ -214,7 +216,7 @@ def test_fields_and_slim_fly_degree() -> None:
     add, times = field(4)
     assert add[2, 2] == 0
     assert times[2, 2] == 3
-    assert [router_degree(5, 1), router_degree(27, -1), router_degree(28, 0)] == [7, 41, 42]
+    assert [_router_degree(5, 1), _router_degree(27, -1), _router_degree(28, 0)] == [7, 41, 42]
     with pytest.raises(ValueError, match="no prime power"):
         mms_links(28)
 

@@ -10,8 +10,8 @@ import pytest
 
 from ffplan.fabric.routing import tree_paths
 from ffplan.fabric.routing.keys import Keys
-from ffplan.fabric.routing.tree_paths import TreePaths
-from ffplan.fabric.sizing.fat_tree import TreeRule, build_tree
+from ffplan.fabric.routing.tree_paths import _TreePaths
+from ffplan.fabric.sizing.fat_tree import _build_tree, _TreeRule
 from tests.fabrics import wire_tree
 
 if TYPE_CHECKING:
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 @cache
 def fabric(tiers: int, radix: int, uplinks: int, endpoints: int) -> WiredFabric:
-    rule = TreeRule(tiers=tiers, radix=radix, uplinks=uplinks, rails=1, core_policy="minimal")
-    return wire_tree(build_tree(rule, endpoints), endpoints, 25.0)
+    rule = _TreeRule(tiers=tiers, radix=radix, uplinks=uplinks, rails=1, core_policy="minimal")
+    return wire_tree(_build_tree(rule, endpoints), endpoints, 25.0)
 
 
 SHAPES = [
@@ -86,7 +86,7 @@ def test_paths_lead_there_over_links_that_work(
     for seed in range(3):
         chance = np.random.default_rng(seed)
         alive = (chance.random(len(links)) >= lost) | (links.tier == 0)
-        paths = TreePaths(own.trees[0])
+        paths = _TreePaths(own.trees[0])
         if lost:
             paths = paths.after(alive)
         leaves, reach = paths.tree.leaf, joined(own, alive)
@@ -108,7 +108,7 @@ def test_paths_lead_there_over_links_that_work(
 
 def test_one_tier_has_no_way_between_leaves() -> None:
     own = fabric(1, 8, 0, 8)
-    paths = TreePaths(own.trees[0])
+    paths = _TreePaths(own.trees[0])
     steps, ok = paths.steps(np.zeros(3, int), np.zeros(3, int), keys(3))
     assert steps.tolist() == [[-1] * 4] * 3
     assert ok.all()

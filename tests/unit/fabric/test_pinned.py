@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from ffplan.fabric.routing.adaptive import CutTraffic
-from ffplan.fabric.routing.keys import hashed, splitmix
+from ffplan.fabric.routing.adaptive import _CutTraffic
+from ffplan.fabric.routing.keys import _hashed, _splitmix
 from ffplan.fabric.routing.tree_routing import TreeRouting
-from ffplan.fabric.sizing.families import Candidate, Request, slim_fly, slim_fly_counts
-from ffplan.fabric.sizing.fat_tree import TreeRule, build_tree
-from ffplan.fabric.sizing.slim_fly import delta_of
+from ffplan.fabric.sizing.families import Candidate, Request, _slim_fly, _slim_fly_counts
+from ffplan.fabric.sizing.fat_tree import _build_tree, _TreeRule
+from ffplan.fabric.sizing.slim_fly import _delta_of
 from tests.fabrics import wire_tree
 from tests.support import wired
 
@@ -25,7 +25,7 @@ def test_splitmix_gives_the_published_sequence() -> None:
     """SplitMix64 from seed 1234567, as printed by the reference program of Vigna."""
     golden = 0x9E3779B97F4A7C15
     seeds = np.array([(1234567 + number * golden) % 2**64 for number in range(5)], np.uint64)
-    assert splitmix(seeds).tolist() == [
+    assert _splitmix(seeds).tolist() == [
         6457827717110365317,
         3203168211198807973,
         9817491932198370423,
@@ -36,10 +36,10 @@ def test_splitmix_gives_the_published_sequence() -> None:
 
 def test_hashes_differ_by_source_destination_seed_and_level() -> None:
     src, dst = np.arange(64), np.full(64, 7)
-    rows = [hashed(src, dst, 1, 0), hashed(dst, src, 1, 0), hashed(src, dst, 2, 0), hashed(src, dst, 1, 1)]
+    rows = [_hashed(src, dst, 1, 0), _hashed(dst, src, 1, 0), _hashed(src, dst, 2, 0), _hashed(src, dst, 1, 1)]
     assert len({value for row in rows for value in row.tolist()}) == 4 * 64 - 1  # from 7 to 7 is the same both ways
     assert all((row >= 0).all() for row in rows)
-    spread = np.bincount(hashed(np.arange(100_000), np.zeros(100_000, np.int64), 3, 0) % 16, minlength=16)
+    spread = np.bincount(_hashed(np.arange(100_000), np.zeros(100_000, np.int64), 3, 0) % 16, minlength=16)
     assert abs(spread - 6250).max() < 400  # five standard deviations
 
 
@@ -55,13 +55,13 @@ def only(make: Callable[[Request], Iterator[Candidate | str]], endpoints: int, r
 def test_slim_flies_of_the_paper() -> None:
     """Besta and Hoefler 2014: q = 5 is the Hoffman-Singleton graph, 50 routers of degree 7, 175 links; q = 19 has 722
     routers of degree 29 and 10,830 endpoints."""
-    assert slim_fly_counts(5, 1) == (50, 4, 200, 175)
-    assert slim_fly_counts(19, -1) == (722, 15, 10_830, 722 * 29 // 2)
-    assert [delta_of(q) for q in (4, 5, 6, 7, 19)] == [0, 1, None, -1, -1]
-    found = only(slim_fly, 200, 11)
+    assert _slim_fly_counts(5, 1) == (50, 4, 200, 175)
+    assert _slim_fly_counts(19, -1) == (722, 15, 10_830, 722 * 29 // 2)
+    assert [_delta_of(q) for q in (4, 5, 6, 7, 19)] == [0, 1, None, -1, -1]
+    found = only(_slim_fly, 200, 11)
     assert (found.router, found.endpoints, found.inter_switch_links) == (50, 200, 175)
-    assert only(slim_fly, 201, 11) == "slim-fly: 200"
-    assert only(slim_fly, 1, 2) == "slim-fly: 0"
+    assert only(_slim_fly, 201, 11) == "slim-fly: 200"
+    assert only(_slim_fly, 1, 2) == "slim-fly: 0"
 
 
 def test_traffic_between_zones_passes_the_pods_of_the_links_between_them(tmp_path: Path) -> None:
@@ -71,7 +71,7 @@ def test_traffic_between_zones_passes_the_pods_of_the_links_between_them(tmp_pat
     endpoints = own.fabric.network.endpoints
     src = np.flatnonzero(endpoints.zone == 0)[:50]
     dst = np.flatnonzero(endpoints.zone == 1)[:50]
-    cuts = CutTraffic(router)
+    cuts = _CutTraffic(router)
     cuts.flows(src, dst, np.full(50, 2.0))
     load = cuts.loads()
     k = own.fabric.network.links
@@ -85,8 +85,8 @@ def test_traffic_between_zones_passes_the_pods_of_the_links_between_them(tmp_pat
 
 def test_a_spine_that_two_uplinks_share_is_reached_by_either() -> None:
     """Two spines with two links to each leaf: losing one link to a spine cuts no group off, losing both cuts two."""
-    rule = TreeRule(tiers=2, radix=8, uplinks=4, rails=1, core_policy="minimal")
-    fabric = wire_tree(build_tree(rule, 16), 16, 25.0)
+    rule = _TreeRule(tiers=2, radix=8, uplinks=4, rails=1, core_policy="minimal")
+    fabric = wire_tree(_build_tree(rule, 16), 16, 25.0)
     k = fabric.network.links
     own = np.flatnonzero((k.tier == 1) & (k.a == 0))
     one = int(k.b[own[0]])

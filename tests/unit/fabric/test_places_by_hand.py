@@ -9,19 +9,19 @@ import numpy as np
 import pytest
 
 from ffplan.base.errors import InputError
-from ffplan.fabric.routing.adaptive import CutTraffic
-from ffplan.fabric.routing.double_binary_tree import binary_tree, crossing_pairs, double_binary_tree, joined_trees
-from ffplan.fabric.routing.dragonfly_spread import GroupTraffic, best_mixture, minimal_loads, valiant_loads
+from ffplan.fabric.routing.adaptive import _CutTraffic
+from ffplan.fabric.routing.double_binary_tree import _binary_tree, _crossing_pairs, _double_binary_tree, _joined_trees
+from ffplan.fabric.routing.dragonfly_spread import _best_mixture, _GroupTraffic, _minimal_loads, _valiant_loads
 from ffplan.fabric.sizing.dragonfly import (
-    DragonflyShape,
+    _dragonfly_capacity,
+    _dragonfly_global_links,
+    _dragonfly_shape,
+    _dragonfly_taper,
+    _DragonflyShape,
     dragonfly_bisection,
-    dragonfly_capacity,
-    dragonfly_global_links,
     dragonfly_groups,
-    dragonfly_shape,
-    dragonfly_taper,
 )
-from ffplan.fabric.sizing.leaf_ports import _railed, packed
+from ffplan.fabric.sizing.leaf_ports import _packed, _rail_ports
 from ffplan.fabric.wiring.floor import Positions, _seat_leaves, _shift, _stack, _within, nodes_per_rack
 from tests.support import document
 
@@ -99,7 +99,7 @@ def test_endpoints_fill_leaves_before_links_to_other_zones(
     endpoints: int, trunks: int, leaf: list[int], slot: list[int], trunk: list[tuple[int, int]]
 ) -> None:
     """Three leaves of four downlinks; links to other zones take the last ones, spread over the leaves."""
-    found = [item.tolist() for item in packed(endpoints, trunks, 3, 4)]
+    found = [item.tolist() for item in _packed(endpoints, trunks, 3, 4)]
     assert found[:2] == [leaf, slot]
     assert list(zip(*found[2:], strict=True)) == trunk
 
@@ -110,7 +110,7 @@ def test_units_have_a_leaf_for_each_rail() -> None:
     tree: Any = SimpleNamespace(rule=SimpleNamespace(rails=2, downlinks=3, splits=(1, 1)), leaf=4)
     group, node = np.array([0] * 6 + [1]), np.array([0, 1, 2, 0, 1, 2, 0])
     rail = np.array([0, 0, 0, 1, 1, 1, 0])
-    leaf, slot, trunk_leaf, trunk_slot = _railed(tree, 2, 1, (group, node, rail), np.array([0]), 2)
+    leaf, slot, trunk_leaf, trunk_slot = _rail_ports(tree, 2, 1, (group, node, rail), np.array([0]), 2)
     assert list(zip(leaf.tolist(), slot.tolist(), strict=True)) == [
         (0, 0),
         (0, 1),
@@ -121,7 +121,7 @@ def test_units_have_a_leaf_for_each_rail() -> None:
         (3, 1),
     ]
     assert list(zip(trunk_leaf.tolist(), trunk_slot.tolist(), strict=True)) == [(2, 1), (1, 2)]
-    leaf, slot, *_ = _railed(tree, 1, 2, (group, node, rail), np.array([0]), 0)
+    leaf, slot, *_ = _rail_ports(tree, 1, 2, (group, node, rail), np.array([0]), 0)
     assert list(zip(leaf.tolist(), slot.tolist(), strict=True))[:6] == [(0, 0), (1, 0), (2, 0), (0, 1), (1, 1), (2, 1)]
 
 
@@ -130,19 +130,19 @@ def test_units_have_a_leaf_for_each_rail() -> None:
     [(1, [-1]), (2, [-1, 0]), (4, [-1, 2, 0, 2]), (7, [-1, 2, 4, 2, 0, 6, 4]), (8, [-1, 2, 4, 2, 0, 6, 4, 6]), (0, [])],
 )
 def test_the_first_tree(ranks: int, parents: list[int]) -> None:
-    assert binary_tree(ranks).tolist() == parents
+    assert _binary_tree(ranks).tolist() == parents
 
 
 def test_the_second_tree_is_mirrored_or_shifted() -> None:
-    assert double_binary_tree(4)[1].tolist() == [1, 3, 1, -1]
-    assert double_binary_tree(3).tolist() == [[-1, 2, 0], [1, -1, 0]]
-    assert double_binary_tree(1).tolist() == [[-1], [-1]]
+    assert _double_binary_tree(4)[1].tolist() == [1, 3, 1, -1]
+    assert _double_binary_tree(3).tolist() == [[-1, 2, 0], [1, -1, 0]]
+    assert _double_binary_tree(1).tolist() == [[-1], [-1]]
 
 
 @pytest.mark.parametrize("ranks", range(2, 40))
 def test_a_rank_is_inner_in_one_tree_alone(ranks: int) -> None:
     """Each tree reaches all ranks from one root; but for one rank, what has children in one has none in the other."""
-    trees = double_binary_tree(ranks)
+    trees = _double_binary_tree(ranks)
     inner = []
     for parent in trees:
         assert (parent < 0).sum() == 1
@@ -161,27 +161,27 @@ def test_a_rank_is_inner_in_one_tree_alone(ranks: int) -> None:
     ("sizes", "pairs"), [([4, 4], 1), ([3, 5, 2], 2), ([4, 0, 4], 1), ([6], 0), ([], 0), ([1, 1, 1], 2)]
 )
 def test_one_pair_of_ranks_joins_neighbouring_zones(sizes: list[int], pairs: int) -> None:
-    trees = joined_trees(sizes)
+    trees = _joined_trees(sizes)
     assert trees.shape == (2, sum(sizes))
     zone = np.repeat(np.arange(len(sizes)), sizes)
-    assert crossing_pairs(trees, zone) == pairs
+    assert _crossing_pairs(trees, zone) == pairs
     for parent in trees:
         if sum(sizes):
             assert (parent < 0).sum() == 1
             assert np.bincount(parent[parent >= 0], minlength=1).max() <= 2
 
 
-SHAPE = DragonflyShape(groups=3, endpoints=1, routers=2, global_links=1, pair_links=1)
+SHAPE = _DragonflyShape(groups=3, endpoints=1, routers=2, global_links=1, pair_links=1)
 """Three groups of two routers with an endpoint and a global link each."""
 
 
 def test_a_dragonfly_in_closed_form() -> None:
     """Radix 15: four endpoints and global links, eight routers; 33 groups of 32. Five groups have 8 links each."""
-    assert dragonfly_shape(15) == (4, 8, 4)
-    assert dragonfly_shape(14) == (3, 6, 3)
-    assert (dragonfly_capacity(15), dragonfly_groups(64, 15), dragonfly_groups(65, 15)) == (1056, 2, 3)
+    assert _dragonfly_shape(15) == (4, 8, 4)
+    assert _dragonfly_shape(14) == (3, 6, 3)
+    assert (_dragonfly_capacity(15), dragonfly_groups(64, 15), dragonfly_groups(65, 15)) == (1056, 2, 3)
     assert dragonfly_groups(1, 15) == 2
-    assert (dragonfly_global_links(5, 15), dragonfly_global_links(6, 15), dragonfly_global_links(33, 15)) == (
+    assert (_dragonfly_global_links(5, 15), _dragonfly_global_links(6, 15), _dragonfly_global_links(33, 15)) == (
         80,
         90,
         528,
@@ -190,13 +190,13 @@ def test_a_dragonfly_in_closed_form() -> None:
     assert dragonfly_bisection(5, 3, 8, 25.0, 1e9) == (4 * 3 + 16) * 25
     assert dragonfly_bisection(5, 3, 7, 25.0, 1e9) == (4 * 3 + 12) * 25
     assert dragonfly_bisection(4, 3, 8, 25.0, 100.0) == 50
-    assert dragonfly_taper(32, 25.0, 16, 50.0) == 1.0
+    assert _dragonfly_taper(32, 25.0, 16, 50.0) == 1.0
     assert SHAPE.group_ports == 2
 
 
-def traffic(*flows: tuple[int, int, float]) -> GroupTraffic:
+def traffic(*flows: tuple[int, int, float]) -> _GroupTraffic:
     src, dst, nbytes = (np.array(item) for item in zip(*flows, strict=True))
-    return GroupTraffic.of_flows(SHAPE, src, dst, nbytes.astype(float))
+    return _GroupTraffic.of_flows(SHAPE, src, dst, nbytes.astype(float))
 
 
 def test_straight_and_round_about_through_three_groups() -> None:
@@ -204,7 +204,7 @@ def test_straight_and_round_about_through_three_groups() -> None:
     half is best."""
     flow = traffic((0, 2, 6.0), (1, 3, 6.0))
     first = 2 * 3  # directed links inside the groups
-    short, long, best = (make(flow)[first:] for make in (minimal_loads, valiant_loads, best_mixture))
+    short, long, best = (make(flow)[first:] for make in (_minimal_loads, _valiant_loads, _best_mixture))
     assert (short.sum(), short.max(), (short > 0).sum()) == (12.0, 12.0, 1)
     assert (long.sum(), long.max(), (long > 0).sum()) == (24.0, 12.0, 2)
     assert best.max() == pytest.approx(6.0)
@@ -213,7 +213,7 @@ def test_straight_and_round_about_through_three_groups() -> None:
 
 def test_traffic_within_a_group_stays_there() -> None:
     flow = traffic((0, 1, 5.0), (3, 2, 7.0))
-    for make in (minimal_loads, valiant_loads, best_mixture):
+    for make in (_minimal_loads, _valiant_loads, _best_mixture):
         load = make(flow)
         assert load.sum() == pytest.approx(12.0)
         assert (load[0], load[3]) == pytest.approx((5.0, 7.0))  # up from router 0, down from router 3
@@ -224,10 +224,10 @@ def test_traffic_of_all_to_all_is_that_of_its_flows() -> None:
     """One endpoint on each of six routers but the last, 2 bytes from each to each."""
     members = np.array([1, 1, 1, 1, 1, 0])
     listed = traffic(*((a, b, 2.0) for a in range(5) for b in range(5) if a != b))
-    counted = GroupTraffic.all_to_all(SHAPE, members, 2.0)
+    counted = _GroupTraffic.all_to_all(SHAPE, members, 2.0)
     assert counted.out.tolist() == listed.out.tolist()
     assert counted.back.tolist() == listed.back.tolist()
-    for make in (minimal_loads, valiant_loads):
+    for make in (_minimal_loads, _valiant_loads):
         assert make(counted) == pytest.approx(make(listed))
 
 
@@ -245,13 +245,13 @@ def test_bytes_that_cross_leaves_pods_and_zones() -> None:
     router: Any = SimpleNamespace(
         fabric=SimpleNamespace(network=network), trees=paths, leaf=np.array([0, 0, 1, 1, 0, 0, 1, 1])
     )
-    found = CutTraffic(router)
+    found = _CutTraffic(router)
     found.flows(np.array([0, 0, 0, 6]), np.array([1, 2, 4, 1]), np.array([1.0, 2.0, 4.0, 8.0]))
     assert found.ends.tolist() == [[7.0, 0, 0, 0, 0, 0, 8.0, 0], [0, 9.0, 2.0, 0, 4.0, 0, 0, 0]]
     assert [item.tolist() for item in found.leaf] == [[[2.0, 0], [0, 2.0]], [[0, 0], [0, 0]]]
     assert [item.tolist() for item in found.pod] == [[[2.0, 0], [0, 2.0]], [[0, 0], [0, 0]]]
     assert [item.tolist() for item in found.zone] == [[[4.0, 0], [8.0, 0]], [[0, 8.0], [4.0, 0]]]
-    every = CutTraffic(router)
+    every = _CutTraffic(router)
     every.all_to_all([np.arange(4), np.arange(4, 6)], 1.0)
     assert every.ends.tolist() == [[5.0] * 6 + [0.0] * 2] * 2  # three here and two there; one here and four there
     assert [item.tolist() for item in every.leaf] == [[[4.0, 4.0]] * 2, [[0.0, 0.0]] * 2]

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ffplan.fabric.sizing.capacity import interzone_finding, rails_finding
+from ffplan.fabric.sizing.capacity import _interzone_finding, _rails_finding
 from ffplan.fabric.sizing.families import Candidate, Request, candidates
-from ffplan.fabric.sizing.link_cuts import dragonfly_cuts, reachable_nodes, tree_cuts, zones_of
-from ffplan.fabric.sizing.slim_fly import delta_of, prime_power, router_degree
+from ffplan.fabric.sizing.link_cuts import _dragonfly_cuts, _tree_cuts, reachable_nodes, zones_of
+from ffplan.fabric.sizing.slim_fly import _delta_of, _prime_power, _router_degree
 from ffplan.fabric.sizing.striping import switches_by_policy
 from tests.fabrics import field, mms_links
 from tests.support import document
@@ -155,15 +155,15 @@ def test_the_fewest_switches_come_first() -> None:
 @pytest.mark.parametrize("q", [3, 4, 5, 7, 8, 9, 11, 13])
 def test_a_slim_fly_reaches_every_router_in_two_steps(q: int) -> None:
     """2 q^2 routers of one degree, (3 q - delta) / 2; any two are neighbours or have one in common."""
-    delta = delta_of(q)
+    delta = _delta_of(q)
     assert delta is not None
     one, two = mms_links(q)
     routers = 2 * q * q
     assert (one < two).all()
     near = np.zeros((routers, routers), int)
     near[one, two] = near[two, one] = 1
-    assert set(near.sum(axis=0)) == {router_degree(q, delta)}
-    assert len(one) == routers * router_degree(q, delta) // 2
+    assert set(near.sum(axis=0)) == {_router_degree(q, delta)}
+    assert len(one) == routers * _router_degree(q, delta) // 2
     assert ((near + near @ near + np.eye(routers, dtype=int)) > 0).all()
 
 
@@ -191,7 +191,7 @@ def test_a_field_is_one(q: int) -> None:
     [(1, None), (2, (2, 1)), (6, None), (7, (7, 1)), (8, (2, 3)), (9, (3, 2)), (12, None), (49, (7, 2)), (50, None)],
 )
 def test_prime_powers(q: int, found: tuple[int, int] | None) -> None:
-    assert prime_power(q) == found
+    assert _prime_power(q) == found
     if found is None and q > 1:
         with pytest.raises(ValueError, match=f"{q} is no prime power"):
             field(q)
@@ -223,7 +223,7 @@ def job(**changed: Any) -> tuple[Any, Any]:
 
 def cuts(nodes: float, **changed: Any) -> dict[str, Any]:
     design, plan = job(**changed)
-    return {item.name: item for item in tree_cuts(design, plan, nodes)}
+    return {item.name: item for item in _tree_cuts(design, plan, nodes)}
 
 
 @pytest.fixture(autouse=True)
@@ -275,10 +275,10 @@ def test_links_between_zones(nodes: int, zones: int, leaves: int) -> None:
     assert found["leaf_uplinks"].sets == leaves
     every, plan = job(fabric=fabric)
     every.compute.group.zones = "every"
-    assert "zone_links" not in {item.name for item in tree_cuts(every, plan, nodes)}
+    assert "zone_links" not in {item.name for item in _tree_cuts(every, plan, nodes)}
     assert zones_of(every, nodes) == 1
     given, plan = job(fabric=fabric, plan={"planes": 2, "zones": 2})
-    assert {item.sets for item in tree_cuts(given, plan, 2, zones=2) if item.name == "zone_links"} == {2}
+    assert {item.sets for item in _tree_cuts(given, plan, 2, zones=2) if item.name == "zone_links"} == {2}
 
 
 @pytest.mark.parametrize(
@@ -305,10 +305,10 @@ def test_links_out_of_a_group_of_a_dragonfly(monkeypatch: pytest.MonkeyPatch) ->
     shape = SimpleNamespace(group_ports=32, pair_links=3, groups=5)
     design, plan = job(plan={"dragonfly": shape, "planes": 2})
     for nodes, sets in ((8, 1), (9, 2), (40, 5)):
-        (found,) = dragonfly_cuts(design, plan, nodes)
+        (found,) = _dragonfly_cuts(design, plan, nodes)
         assert (found.sets, found.links, found.gbyte_s, found.below) == (sets, 24, 300.0, 8.0)
     shape.group_ports = 2
-    assert dragonfly_cuts(design, plan, 3)[0].sets == 3  # a node is not cut
+    assert _dragonfly_cuts(design, plan, 3)[0].sets == 3  # a node is not cut
 
 
 def test_what_links_between_zones_would_fit() -> None:
@@ -316,7 +316,7 @@ def test_what_links_between_zones_would_fit() -> None:
     round three, five and six switches, and three have ports enough."""
     fabric = SimpleNamespace(zones=4, inter_zone=SimpleNamespace(links_per_zone=30, switches=2))
     text = document("fabric:\n  inter_zone:\n    links_per_zone: 30\n")
-    found = interzone_finding(
+    found = _interzone_finding(
         SimpleNamespace(spec=SimpleNamespace(fabric=fabric), document=text),  # type: ignore[arg-type]
         SimpleNamespace(radix=40),  # type: ignore[arg-type]
     )
@@ -328,7 +328,7 @@ def test_what_links_between_zones_would_fit() -> None:
 def test_what_scalable_units_would_fit() -> None:
     """32 leaves at most, eight for a unit: four units."""
     rule: Any = SimpleNamespace(capacity=640, downlinks=20, rails=8, tiers=2, radix=40)
-    found = rails_finding(SimpleNamespace(document=document("fabric: {family: x}\n")), rule, 40)  # type: ignore[arg-type]
+    found = _rails_finding(SimpleNamespace(document=document("fabric: {family: x}\n")), rule, 40)  # type: ignore[arg-type]
     assert found.message == (
         "scalable units with a leaf for each of 8 rails need 40 leaves; "
         "a two-tier tree of 40-port switches has 32 at most"

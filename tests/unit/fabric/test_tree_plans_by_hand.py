@@ -9,7 +9,7 @@ import pytest
 from ffplan.base.errors import InputError
 from ffplan.catalog.store import Catalog
 from ffplan.design.resolve import resolve
-from ffplan.fabric.sizing.tree_plan import base_rule, plan_trees
+from ffplan.fabric.sizing.tree_plan import _plan_trees, base_rule
 from tests.support import SMALL, document
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def text_of(count: int, *lines: str, switch: str = "tiny-8x200g", server: str = 
 
 def planned(count: int, *lines: str, switch: str = "tiny-8x200g", server: str = "fire-flyer-2-node") -> FabricPlan:
     """Return the trees of nodes with one NIC of 25 GB/s, or of another server."""
-    return plan_trees(resolve(document(text_of(count, *lines, switch=switch, server=server)), CATALOG))
+    return _plan_trees(resolve(document(text_of(count, *lines, switch=switch, server=server)), CATALOG))
 
 
 def refused(count: int, *lines: str) -> tuple[str, str]:
@@ -264,9 +264,9 @@ def test_units_that_fit_on_their_leaves(unit: int, lines: tuple[str, ...], words
     text = text_of(14, *given, switch="tiny-16x400g", server="hgx-h100-8nic").replace("fat-tree", "rail-optimised")
     design = resolve(document(text), CATALOG)
     if not words:
-        assert plan_trees(design).endpoints == 112
+        assert _plan_trees(design).endpoints == 112
         return
     with pytest.raises(InputError) as error:
-        plan_trees(design)
+        _plan_trees(design)
     assert words in error.value.findings[0].message
     assert error.value.findings[0].remedy == remedy

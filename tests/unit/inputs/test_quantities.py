@@ -78,13 +78,13 @@ def test_wrong_ratios(text: object) -> None:
 
 @pytest.mark.parametrize(("text", "expected"), [("40 %", 0.4), ("40%", 0.4), (0.4, 0.4), ("200 %", 2.0)])
 def test_fractions(text: object, expected: float) -> None:
-    assert q.parse_fraction(text) == pytest.approx(expected)
+    assert q._parse_fraction(text) == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("text", ["-40 %", -0.1, 0, "0 %", "201 %", float("nan"), "40", True, None])
 def test_wrong_fractions(text: object) -> None:
     with pytest.raises(PydanticCustomError):
-        q.parse_fraction(text)
+        q._parse_fraction(text)
 
 
 @pytest.mark.parametrize(
@@ -157,13 +157,13 @@ def test_what_is_no_share(text: object) -> None:
 
 @pytest.mark.parametrize(("text", "value"), [("4 years", 4.0), ("18 months", 1.5), ("1 year", 1.0), ("0 months", 0.0)])
 def test_spans(text: str, value: float) -> None:
-    assert q.parse_years(text) == value
+    assert q._parse_years(text) == value
 
 
 @pytest.mark.parametrize("text", ["4", 4, "51 years", "3 days", "-1 years"])
 def test_what_is_no_span(text: object) -> None:
     with pytest.raises(PydanticCustomError):
-        q.parse_years(text)
+        q._parse_years(text)
 
 
 def test_prices_of_other_units() -> None:
@@ -181,10 +181,10 @@ def test_money_is_ordered_by_its_amount() -> None:
 
 @pytest.mark.parametrize(("text", "value"), [("-10 %", -0.1), ("+ 5 %", 0.05), (-0.2, -0.2), (0, 0.0), ("- 0 %", 0.0)])
 def test_changes(text: object, value: float) -> None:
-    assert q.parse_change(text) == pytest.approx(value)
+    assert q._parse_change(text) == pytest.approx(value)
 
 
 @pytest.mark.parametrize("text", ["-95 %", 3.5, "x", None, "--5 x"])
 def test_what_is_no_change(text: object) -> None:
     with pytest.raises(PydanticCustomError):
-        q.parse_change(text)
+        q._parse_change(text)

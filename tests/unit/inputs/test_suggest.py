@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ffplan.inputs.suggest import containing, did_you_mean, nearest
+from ffplan.inputs.suggest import _containing, did_you_mean, nearest
 
 PARTS = ["b100", "h100-sxm-80gb", "h100-pcie", "hgx-h100-8nic", "qm8700", "qm9700"]
 
@@ -27,5 +27,5 @@ def test_names_that_contain_it_come_before_names_that_look_like_it(name: str, re
 def test_many_names_are_counted() -> None:
     known = [f"gpu-{number}" for number in range(9)]
     assert did_you_mean("gpu", known, what="part").endswith("`gpu-5`? (3 more contain `gpu`)")
-    assert containing("gp", known) == []  # two letters are in too many names
+    assert _containing("gp", known) == []  # two letters are in too many names
     assert nearest("gpu-88", known) == "gpu-8"

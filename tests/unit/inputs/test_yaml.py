@@ -8,7 +8,7 @@ import pytest
 from ffplan.base.errors import InputError
 from ffplan.inputs.composer import compose
 from ffplan.inputs.document import read_document
-from ffplan.inputs.scalars import resolve_plain
+from ffplan.inputs.scalars import _resolve_plain
 from tests.support import document
 
 if TYPE_CHECKING:
@@ -41,13 +41,13 @@ if TYPE_CHECKING:
     ],
 )
 def test_yaml_12_core_schema(text: str, expected: object) -> None:
-    value = resolve_plain(text)
+    value = _resolve_plain(text)
     assert value == expected
     assert type(value) is type(expected)
 
 
 def test_not_a_number() -> None:
-    value = resolve_plain(".nan")
+    value = _resolve_plain(".nan")
     assert isinstance(value, float)
     assert math.isnan(value)
 

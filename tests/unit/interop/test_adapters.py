@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from ffplan.interop.asbuilt.composite import split_adapters
-from ffplan.interop.asbuilt.ibnetdiscover import read_listing
+from ffplan.interop.asbuilt.ibnetdiscover import _read_listing
 from ffplan.interop.asbuilt.model import PORTS
 from tests.support import but_few, ffplan
 from tests.unit.interop.seeded import Listing
@@ -93,7 +93,7 @@ Ca\t2 "H-2"\t\t# "n2 mlx4_0"
 
 def test_which_ports_become_hosts() -> None:
     """Half of two adapters have cables in both ports: a port without one is no host. Rates stay with their links."""
-    built = read_listing(SMALL.format(port=2), "x")
+    built = _read_listing(SMALL.format(port=2), "x")
     found = split_adapters(built, 3)
     assert [(device.name, device.ports) for device in found.devices] == [
         ("leaf", 8),
@@ -109,7 +109,7 @@ def test_which_ports_become_hosts() -> None:
 
 def test_the_usual_port_is_the_first() -> None:
     """One adapter is wired at port 2 alone, which is usual; its cable is where the design has it."""
-    found = split_adapters(read_listing(SMALL.format(port=2), "x"), 2)
+    found = split_adapters(_read_listing(SMALL.format(port=2), "x"), 2)
     assert sorted(np.divmod(found.ends, PORTS)[1].tolist()) == [[1, 2], [2, 1], [3, 1]]
-    same = read_listing(SMALL.format(port=1), "x")
+    same = _read_listing(SMALL.format(port=1), "x")
     assert split_adapters(same, 2) is same

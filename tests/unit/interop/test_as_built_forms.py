@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from ffplan.base.errors import InputError
-from ffplan.interop.asbuilt.infiniband import link_rate, rate_words, signalled
+from ffplan.interop.asbuilt.infiniband import _link_rate, _rate_words, _signalled
 from ffplan.interop.asbuilt.model import PORTS
 from ffplan.interop.asbuilt.read import read_as_built
 from ffplan.interop.audit.report import audit, placed
@@ -301,10 +301,10 @@ def test_a_folder_of_files(tmp_path: Path) -> None:
 def test_rates_are_read() -> None:
     """Lanes times the nominal rate of a lane, whichever way a tool writes it."""
     assert [
-        link_rate(text)
+        _link_rate(text)
         for text in ("lid 9 4xNDR", "1x SDR", "2xNDR s=1", "w=12", "4x ???", "e=4", "w=4 e=4", "w=1 s=4")
     ] == [(4, 400.0), (1, 2.5), (2, 200.0), (12, 0.0), (0, 0.0), (4, 200.0), (8, 400.0), (1, 10.0)]
-    assert [signalled(value) for value in (25.78125, 25, 53.125, 106.25, 2.5, 14.0625, 3)] == [
+    assert [_signalled(value) for value in (25.78125, 25, 53.125, 106.25, 2.5, 14.0625, 3)] == [
         25,
         25,
         50,
@@ -313,7 +313,7 @@ def test_rates_are_read() -> None:
         14,
         0,
     ]
-    assert [rate_words(4, 400.0), rate_words(1, 0.0), rate_words(0, 100.0), rate_words(0, 0.0)] == [
+    assert [_rate_words(4, 400.0), _rate_words(1, 0.0), _rate_words(0, 100.0), _rate_words(0, 0.0)] == [
         "4x NDR, 400 Gb/s",
         "1x",
         "100 Gb/s",
@@ -558,7 +558,7 @@ def test_titles_and_free_ports_of_a_report() -> None:
     ],
 )
 def test_words_of_a_rate(lanes: int, rate: float, words: str) -> None:
-    assert rate_words(lanes, rate) == words
+    assert _rate_words(lanes, rate) == words
 
 
 def test_a_switch_of_a_minigraph_without_links_is_there() -> None:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ffplan.base.errors import InputError
-from ffplan.interop.asbuilt.ibnetdiscover import read_listing
-from ffplan.interop.asbuilt.model import PORTS, peer_of
+from ffplan.interop.asbuilt.ibnetdiscover import _read_listing
+from ffplan.interop.asbuilt.model import PORTS, _peer_of
 from ffplan.interop.audit.report import audit, placed
 from ffplan.interop.audit.sides import Designed
 
@@ -41,7 +41,7 @@ def ends(*rows: tuple[int, int, int, int]) -> Designed:
 
 def compare(wanted: Designed, text: str = NET) -> DiffReport:
     """The audit of a listing against links of a design."""
-    built = read_listing(text, "x")
+    built = _read_listing(text, "x")
     return audit(wanted, built, placed(wanted, built), "d")
 
 
@@ -84,8 +84,8 @@ def test_the_other_end_of_a_port() -> None:
     import numpy as np
 
     pairs = np.array([[7, 1], [3, 2]], np.int64)
-    assert peer_of(pairs, np.array([3, 7, 4])).tolist() == [2, 1, -1]
-    assert peer_of(pairs[:0], np.array([3])).tolist() == [-1]
+    assert _peer_of(pairs, np.array([3, 7, 4])).tolist() == [2, 1, -1]
+    assert _peer_of(pairs[:0], np.array([3])).tolist() == [-1]
 
 
 @pytest.mark.parametrize(
@@ -97,11 +97,11 @@ def test_the_other_end_of_a_port() -> None:
 )
 def test_numbers_of_thousands_of_digits_are_refused(text: str, words: str) -> None:
     with pytest.raises(InputError, match=words):
-        read_listing(text, "net.txt")
+        _read_listing(text, "net.txt")
 
 
 def test_line_ends_of_other_systems_and_routers() -> None:
-    built = read_listing(NET.replace("\n", "\r\n") + 'Rt 2 "R-1" # "router"\n', "x")
+    built = _read_listing(NET.replace("\n", "\r\n") + 'Rt 2 "R-1" # "router"\n', "x")
     assert [(device.name, device.kind, device.line) for device in built.devices] == [
         ("leaf", "switch", 1),
         ("spine", "switch", 5),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ffplan.interop.asbuilt.ibnetdiscover import read_listing
+from ffplan.interop.asbuilt.ibnetdiscover import _read_listing
 from ffplan.interop.asbuilt.names import read_map
 from ffplan.interop.audit.report import audit, placed
 from ffplan.interop.audit.sides import designed
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from ffplan.interop.asbuilt.names import NameRule
+    from ffplan.interop.asbuilt.names import _NameRule
     from ffplan.results.as_built import DiffReport
 
 POD, RATE = "superpod-h100-4su", "4xNDR"
@@ -31,11 +31,11 @@ def pod() -> Listing:
     return Listing(POD, rate=RATE)
 
 
-def audited(built: Listing, design: str = POD, rules: Sequence[NameRule] = ()) -> DiffReport:
+def audited(built: Listing, design: str = POD, rules: Sequence[_NameRule] = ()) -> DiffReport:
     """Return the audit of a listing."""
     own = wired(design)
     wanted = designed(own.fabric.network, own.names, subnet(own.fabric.network, None, None))
-    found = read_listing(built.text(), "built.txt")
+    found = _read_listing(built.text(), "built.txt")
     return audit(wanted, found, placed(wanted, found, rules), design)
 
 

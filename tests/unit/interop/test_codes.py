@@ -11,11 +11,11 @@ import pytest
 
 from ffplan.base.errors import InputError
 from ffplan.interop import drawing, exported, graph, workloads, xml_tree
-from ffplan.interop.asbuilt.infiniband import LANE_GBIT_S, SPEED_CODES, WIDTH_CODES, link_rate
+from ffplan.interop.asbuilt.infiniband import LANE_GBIT_S, SPEED_CODES, WIDTH_CODES, _link_rate
 from ffplan.interop.audit.sides import designed
 from ffplan.interop.canvas import RackKind, rack_drawing
 from ffplan.interop.inventory import _ETHERNET
-from ffplan.interop.logs.benchmarks import read_stream
+from ffplan.interop.logs.benchmarks import _read_stream
 from ffplan.interop.logs.nccl_operations import CLOSE
 from ffplan.interop.logs.nccl_rows import WIDTHS, _halves, _numbers
 from ffplan.interop.logs.read import read_log
@@ -50,13 +50,13 @@ def test_widths_and_speeds_of_the_specification() -> None:
     ],
 )
 def test_rates_by_name(text: str, rate: float) -> None:
-    assert link_rate(text) == (int(text[0]), rate)
+    assert _link_rate(text) == (int(text[0]), rate)
 
 
 @pytest.mark.parametrize("rate", [10, 20, 40, 56, 100, 200])
 def test_options_of_a_netlist_say_the_rate(rate: int) -> None:
     """ibsim's ports have four lanes unless they say another width."""
-    lanes, found = link_rate(exported._RATES[rate])
+    lanes, found = _link_rate(exported._RATES[rate])
     assert (lanes, round(found)) == (4, rate)
     assert set(exported._RATES) == {10, 20, 40, 56, 100, 200, 400}
 
@@ -86,7 +86,7 @@ def test_the_line_of_broken_json() -> None:
 def test_a_file_that_is_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(xml_tree, "MOST_BYTES", 1 << 20)
     with pytest.raises(InputError, match=r"^in.xml:1:1: error: larger than 1 MiB"):
-        xml_tree.parse(b" " * ((1 << 20) + 1), "in.xml", rule="file-nccl", what="a topology")
+        xml_tree._parse(b" " * ((1 << 20) + 1), "in.xml", rule="file-nccl", what="a topology")
 
 
 @pytest.mark.parametrize(
@@ -136,7 +136,7 @@ def test_interfaces_of_netbox_have_their_rates_in_their_names() -> None:
 
 def test_the_line_of_a_gpu_s_stream() -> None:
     with pytest.raises(InputError, match=r"^a.txt:3:1: error: BabelStream with CUDA"):
-        read_stream("BabelStream\nVersion: 5.0\nImplementation: CUDA\nTriad 1 2\n", "a.txt")
+        _read_stream("BabelStream\nVersion: 5.0\nImplementation: CUDA\nTriad 1 2\n", "a.txt")
 
 
 @pytest.mark.parametrize(("over", "refused"), [(0.030, False), (0.037, True)])

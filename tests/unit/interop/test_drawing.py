@@ -7,7 +7,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from ffplan.interop.canvas import Canvas
+from ffplan.interop.canvas import _Canvas
 from ffplan.interop.drawing import drawing
 from tests.support import DESIGNS, wired
 
@@ -16,7 +16,7 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 def test_squares_stand_in_rows() -> None:
     """Squares of 9 with gaps of 3: five in rows of three reach 36 to the right and 24 down."""
-    canvas = Canvas()
+    canvas = _Canvas()
     assert canvas.squares(10, 20, 5, "leaf", 3) == 24
     assert re.findall(r"M([\d.]+) ([\d.]+)h9v9h-9z", canvas.items[0]) == [
         ("10", "20"),
@@ -29,7 +29,7 @@ def test_squares_stand_in_rows() -> None:
 
 
 def test_words_widen_the_drawing() -> None:
-    canvas = Canvas()
+    canvas = _Canvas()
     canvas.text(10, 20, "ten <chars")
     assert canvas.items == ['<text x="10" y="20" text-anchor="start">ten &lt;chars</text>']
     assert (canvas.width, canvas.height) == (76, 26)
@@ -39,7 +39,7 @@ def test_words_widen_the_drawing() -> None:
 
 
 def test_bundles_are_thicker_the_more_links_they_hold() -> None:
-    canvas = Canvas()
+    canvas = _Canvas()
     for links in (0, 25, 100):
         canvas.bundle(1, 2, 3, 10, links, 100)
     assert [re.search(r'stroke-width="([\d.]+)"', item)[1] for item in canvas.items] == ["1.5", "5.8", "10.0"]  # type: ignore[index]
@@ -47,7 +47,7 @@ def test_bundles_are_thicker_the_more_links_they_hold() -> None:
 
 
 def test_a_box_reaches_its_corner() -> None:
-    canvas = Canvas()
+    canvas = _Canvas()
     canvas.box(5, 6, 70, 80)
     assert (canvas.width, canvas.height) == (75, 86)
     assert canvas.svg("a & b").startswith('<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 89 100" width="89"')

@@ -12,7 +12,7 @@ from ffplan.interop import graph, simulators
 from ffplan.interop.drawing import _MOST_PODS, _node_words, _Pod, _pod_width, _rails, _shown, _switches
 from ffplan.interop.exported import Exported, netlist, subnet
 from ffplan.interop.inventory import _csv_rows
-from ffplan.interop.schedulers import TreeSwitch, _Block, _sizes, node_labels
+from ffplan.interop.schedulers import _Block, _sizes, _TreeSwitch, node_labels
 from ffplan.interop.simulators import containerlab
 from ffplan.interop.workloads import _ways
 from tests.support import read_yaml
@@ -40,8 +40,8 @@ def test_sizes_of_blocks_double_up_to_all_nodes(nodes: list[int], wanted: list[i
 
 
 def test_a_line_of_slurm_has_nodes_or_switches() -> None:
-    assert str(TreeSwitch("a", ("n1", "n2"), ())) == "SwitchName=a Nodes=n[1-2]"
-    assert str(TreeSwitch("a", (), ("s1", "s3"))) == "SwitchName=a Switches=s[1,3]"
+    assert str(_TreeSwitch("a", ("n1", "n2"), ())) == "SwitchName=a Nodes=n[1-2]"
+    assert str(_TreeSwitch("a", (), ("s1", "s3"))) == "SwitchName=a Switches=s[1,3]"
 
 
 def test_ways_between_two_hosts() -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ffplan.interop.asbuilt.ibnetdiscover import read_listing
+from ffplan.interop.asbuilt.ibnetdiscover import _read_listing
 from ffplan.interop.audit.report import audit, placed
 from ffplan.interop.audit.sides import designed
 from ffplan.interop.exported import subnet
@@ -46,7 +46,7 @@ def audited(built: Listing, design: str) -> DiffReport:
     """Return the audit of a listing."""
     own = wired(design)
     wanted = designed(own.fabric.network, own.names, subnet(own.fabric.network, None, None))
-    found = read_listing(built.text(), "built.txt")
+    found = _read_listing(built.text(), "built.txt")
     return audit(wanted, found, placed(wanted, found), design)
 
 

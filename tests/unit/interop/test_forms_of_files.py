@@ -10,7 +10,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from ffplan.base.errors import InputError
-from ffplan.interop.asbuilt.forms import _FORMS, _lines_known, form_of
+from ffplan.interop.asbuilt.forms import _FORMS, _form_of, _lines_known
 from ffplan.interop.asbuilt.read import read_as_built
 from tests.support import examples, ffplan
 from tests.unit.interop.seeded import Listing
@@ -120,7 +120,7 @@ def test_iblinkinfo_without_options(tmp_path: Path) -> None:
 )
 def test_order_of_the_forms_does_not_matter(name: str, forms: list, noise: list[str]) -> None:  # type: ignore[type-arg]
     text = "".join(f"{line}\n" for line in noise) + (DEFAULT if name == "default" else TEXTS[name])
-    own = form_of(text, "x", forms)
+    own = _form_of(text, "x", forms)
     assert own is not None
     assert own.name == ("iblinkinfo" if name == "default" else name)
     counts = _lines_known(text.splitlines())
@@ -137,7 +137,7 @@ def test_most_lines_decide_where_two_outputs_stand_in_one_file(data: st.DataObje
     other = TEXTS[two].splitlines(keepends=True)[: data.draw(st.integers(0, 5))]
     assume(_lines_known(other)[two] < count)
     joined = other + first if data.draw(st.booleans()) else first + other
-    found = form_of("".join(joined), "x")
+    found = _form_of("".join(joined), "x")
     assert found is not None
     assert found.name == one
 
@@ -147,7 +147,7 @@ def test_files_of_devices_are_no_whole_fabric(single: Callable[[Listing, str], o
     built = pod()
     made = single(built, built.of("leaf")[0])
     text = made if isinstance(made, str) else json.dumps(made, indent=2)
-    found = form_of(text, "x")
+    found = _form_of(text, "x")
     assert found is not None
     assert found.name == ("XML" if single is minigraph else "JSON")
 

@@ -13,7 +13,7 @@ import networkx as nx
 import pytest
 
 from ffplan.base.hostlist import fold, unfold
-from ffplan.interop.programs import ProgramError, find_library, find_program, run_program, running, wait_for
+from ffplan.interop.programs import _find_library, _find_program, _ProgramError, _run_program, _wait_for, running
 from ffplan.interop.topology.reading import read_server
 from ffplan.interop.verify_slurm import _read_topology
 from tests.support import ZONES_APART, checker, ffplan, vary_design
@@ -250,24 +250,27 @@ def test_slurm_topology_has_one_root_per_unconnected_part(tmp_path: Path) -> Non
 
 def test_a_missing_program_is_named_with_its_package() -> None:
     with pytest.raises(Exception, match="install the Debian package `opensm`"):
-        find_program("no-such-opensm", "opensm")
+        _find_program("no-such-opensm", "opensm")
     with pytest.raises(Exception, match="install the Debian package `libumad2sim0`"):
-        find_library("no-such-library.so", "libumad2sim0")
+        _find_library("no-such-library.so", "libumad2sim0")
 
 
 def test_programs_that_fail_or_hang_are_stopped(tmp_path: Path) -> None:
-    with pytest.raises(ProgramError, match="exit code 3: oh"):
-        run_program(["sh", "-c", "echo oh >&2; exit 3"], tmp_path, 5)
-    with pytest.raises(ProgramError, match=r"longer than 0\.2 s"):
-        run_program(["sleep", "9"], tmp_path, 0.2)
-    with running(["sleep", "9"], tmp_path, "log") as job, pytest.raises(ProgramError, match=r"not ready within 0\.1 s"):
-        wait_for(lambda: False, job, 0.1, "not ready")
+    with pytest.raises(_ProgramError, match="exit code 3: oh"):
+        _run_program(["sh", "-c", "echo oh >&2; exit 3"], tmp_path, 5)
+    with pytest.raises(_ProgramError, match=r"longer than 0\.2 s"):
+        _run_program(["sleep", "9"], tmp_path, 0.2)
+    with (
+        running(["sleep", "9"], tmp_path, "log") as job,
+        pytest.raises(_ProgramError, match=r"not ready within 0\.1 s"),
+    ):
+        _wait_for(lambda: False, job, 0.1, "not ready")
     assert job.process.poll() is not None
     with (
         running(["sh", "-c", "echo gone"], tmp_path, "log") as job,
-        pytest.raises(ProgramError, match="not ready: gone"),
+        pytest.raises(_ProgramError, match="not ready: gone"),
     ):
-        wait_for(lambda: False, job, 5, "not ready")
+        _wait_for(lambda: False, job, 5, "not ready")
 
 
 def test_a_split_port_keeps_the_name_of_its_nic_with_and_without_a_floor(tmp_path: Path) -> None:

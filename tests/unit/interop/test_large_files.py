@@ -11,10 +11,10 @@ import pytest
 from ffplan.base import large_text
 from ffplan.base.errors import InputError, UsageError
 from ffplan.base.large_text import LargeText, TooLargeError
-from ffplan.cli.audit import read_files
+from ffplan.cli.audit import _read_files
 from ffplan.interop.asbuilt import forms, model
 from ffplan.interop.asbuilt.read import read_as_built
-from ffplan.interop.pasted import cleaned
+from ffplan.interop.pasted import _cleaned
 from tests.unit.interop.test_as_built_forms import pod
 from tests.unit.interop.test_forms_of_files import TEXTS
 from tests.unit.interop.test_ibnetdiscover_variants import LISTING
@@ -64,17 +64,17 @@ def test_files_beyond_what_is_held_and_beyond_what_is_read(tmp_path: Path, monke
     """The size of a file, and where it has none, such as a pipe, what comes from it."""
     file = tmp_path / "built.txt"
     file.write_text(pod().text())
-    held = told(read_files([str(file)], "audit"))
+    held = told(_read_files([str(file)], "audit"))
     monkeypatch.setattr(model, "MOST_BYTES", HELD)
-    assert told(read_files([str(file)], "audit")) == held
+    assert told(_read_files([str(file)], "audit")) == held
     monkeypatch.setattr(model, "MOST_STREAMED", 1 << 20)
     for size in (0, 1):
         monkeypatch.setattr("os.fstat", lambda _, size=size: SimpleNamespace(st_size=size * file.stat().st_size))
         file.write_text(pod().text())
-        assert told(read_files([str(file)], "audit")) == held
+        assert told(_read_files([str(file)], "audit")) == held
         file.write_text(pod().text() + "\n" * (1 << 20))
         with pytest.raises(UsageError, match="larger than 1 MiB, the most that is read of such a file"):
-            read_files([str(file)], "audit")
+            _read_files([str(file)], "audit")
 
 
 def test_a_text_without_an_end_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -120,4 +120,4 @@ def test_a_line_that_is_longer_than_a_part_comes_in_pieces(monkeypatch: pytest.M
     parts = list(text.parts())
     assert "".join(parts) == "a\n" + "x" * 1000 + "y\nz"
     assert max(map(len, parts)) <= 2 * 100
-    assert cleaned("\ufeffa\x1b[1mb\0") == "ab"
+    assert _cleaned("\ufeffa\x1b[1mb\0") == "ab"

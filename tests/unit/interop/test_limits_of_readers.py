@@ -8,11 +8,11 @@ import pytest
 from ffplan.base.errors import InputError, UsageError
 from ffplan.interop import exported, opensm, verify_opensm, workloads, xml_tree
 from ffplan.interop.asbuilt import model
-from ffplan.interop.asbuilt.ibnetdiscover import read_listing, read_report
-from ffplan.interop.asbuilt.matching import matched
+from ffplan.interop.asbuilt.ibnetdiscover import _read_listing, _read_report
+from ffplan.interop.asbuilt.matching import _matched
 from ffplan.interop.asbuilt.read import read_as_built
 from ffplan.interop.logs import read
-from ffplan.interop.logs.measured import refuse
+from ffplan.interop.logs.measured import _refuse
 from tests.unit.interop.test_programs_by_hand import answer, report, small
 
 LINKS = ((0, 1, 4, 1), (0, 2, 5, 1), (1, 1, 6, 1), (1, 2, 7, 1), (0, 3, 2, 1), (0, 4, 3, 1), (1, 3, 2, 2), (1, 4, 3, 2))
@@ -46,9 +46,9 @@ def test_rows_of_a_sheet_and_jobs_are_counted(monkeypatch: pytest.MonkeyPatch) -
 
 def test_a_refusal_has_its_place() -> None:
     with pytest.raises(InputError, match=r"^a.txt:7:3: error: odd"):
-        refuse("a.txt", 7, "odd", "mend it", 3)
+        _refuse("a.txt", 7, "odd", "mend it", 3)
     with pytest.raises(InputError, match=r"^a.txt:7:1: error: odd"):
-        refuse("a.txt", 7, "odd", "mend it")
+        _refuse("a.txt", 7, "odd", "mend it")
 
 
 def test_switches_of_infiniband_have_254_ports(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -79,7 +79,7 @@ def test_roots_and_ranks_of_one_zone() -> None:
     network = own.fabric.network
     inside = np.ones(len(network.switches) + len(network.endpoints), bool)
     inside[: len(network.switches)] = network.switches.role == 0
-    assert opensm.expected_ranks(network, inside) == (8,)
+    assert opensm._expected_ranks(network, inside) == (8,)
     assert [int(network.switches.role[switch]) for switch in opensm._roots(network, inside)] == [0] * 8
 
 
@@ -87,11 +87,11 @@ def test_parts_of_a_fabric_that_nothing_joins() -> None:
     """Two copies side by side, of which names tell nothing, and one where two switches have no links at all."""
     other = tuple((a + 8, p, b + 8, q) for a, p, b, q in LINKS)
     both = np.concatenate([ends(LINKS), np.array([(a << 20 | p, b << 20 | q) for a, p, b, q in other], np.int64)])
-    found = matched({0: 0, 8: 8}, both, both, [*KINDS, *KINDS], [*KINDS, *KINDS])
+    found = _matched({0: 0, 8: 8}, both, both, [*KINDS, *KINDS], [*KINDS, *KINDS])
     assert found.place.tolist() == list(range(16))
-    lone = matched({}, ends(LINKS), ends(LINKS), [*KINDS, "switch", "switch"], KINDS)
+    lone = _matched({}, ends(LINKS), ends(LINKS), [*KINDS, "switch", "switch"], KINDS)
     assert lone.place.tolist() == [*range(8), -1, -1]
-    none = matched({}, ends(LINKS), ends(LINKS), [*KINDS], ["host"] * 8)
+    none = _matched({}, ends(LINKS), ends(LINKS), [*KINDS], ["host"] * 8)
     assert none.place.tolist() == [-1] * 8
 
 
@@ -111,7 +111,7 @@ Ca 1 "H-1"
 
 def test_lines_of_a_listing() -> None:
     """Without a description a device goes by its guid; the rate stands behind the description of the peer."""
-    built = read_listing(LISTING, "x")
+    built = _read_listing(LISTING, "x")
     assert [(item.name, item.kind, item.ports, item.line) for item in built.devices] == [
         ("leaf", "switch", 40, 2),
         ("H-1", "host", 1, 7),
@@ -119,14 +119,14 @@ def test_lines_of_a_listing() -> None:
     ]
     assert (built.lanes.tolist(), built.gbit_s.tolist()) == ([4, 2], [200.0, 200.0])
     with pytest.raises(InputError, match=r"^x:2:1: error: port 41 of `leaf`, which has 40"):
-        read_listing(LISTING.replace("vendid=0x2c9\n", "").replace("[1](1)", "[41]"), "x")
+        _read_listing(LISTING.replace("vendid=0x2c9\n", "").replace("[1](1)", "[41]"), "x")
 
 
 def test_lines_of_a_report() -> None:
     """Kinds of both ends, the rate in two words, and a router."""
     text = "# a comment\nSW 1 3 0x0b 4x NDR - CA 2 1 0x0a ( 'leaf-1' - 'n1 mlx5_0' )\n"
     text += "RT 9 2 0x0c 2x HDR - SW 1 4 0x0b ( '' - 'leaf-1' )\n"
-    built = read_report(text, "x")
+    built = _read_report(text, "x")
     assert [(item.name, item.kind, item.line) for item in built.devices] == [
         ("leaf-1", "switch", 2),
         ("n1 mlx5_0", "host", 2),

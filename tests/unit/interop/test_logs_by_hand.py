@@ -9,9 +9,9 @@ import pytest
 import yaml
 
 from ffplan.base.errors import InputError
-from ffplan.interop.logs.links import read_smi
-from ffplan.interop.logs.measured import number_of, stem
-from ffplan.interop.logs.nccl_operations import bus_factor, operation_in_name
+from ffplan.interop.logs.links import _read_smi
+from ffplan.interop.logs.measured import _number_of, _stem
+from ffplan.interop.logs.nccl_operations import _bus_factor, _operation_in_name
 from ffplan.interop.logs.nccl_tests import _merged, _other
 from ffplan.interop.logs.read import cases_text, read_log
 from ffplan.interop.workloads import read_jobs
@@ -47,7 +47,7 @@ def test_bus_bandwidth_over_that_of_the_algorithm() -> None:
         **dict.fromkeys(("all-gather", "reduce-scatter", "all-to-all", "gather", "scatter"), pieces),
         **dict.fromkeys(("broadcast", "reduce", "sendrecv"), other),
     }.items():
-        assert (bus_factor(name, 2), bus_factor(name, 8)) == wanted
+        assert (_bus_factor(name, 2), _bus_factor(name, 8)) == wanted
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ def test_bus_bandwidth_over_that_of_the_algorithm() -> None:
     ],
 )
 def test_operations_in_names_of_files(file: str, found: str | None) -> None:
-    assert operation_in_name(file) == found
+    assert _operation_in_name(file) == found
 
 
 def test_runs_of_more_than_single_calls() -> None:
@@ -210,21 +210,21 @@ def test_links_of_gpus() -> None:
         "00000000:18:00.0", max_link_gen="5", max_device_link_gen="4", max_host_link_gen="3", current_link_width="16x"
     )
     text += gpu("00000001:2A:00.0", max_link_gen="N/A", max_host_link_gen="5", current_link_width="N/A")
-    found = read_smi(text + "</nvidia_smi_log>", "rack/node9.xml")
+    found = _read_smi(text + "</nvidia_smi_log>", "rack/node9.xml")
     assert [(item.check, item.value, item.host, item.part, item.line) for item in found] == [
         ("pcie-width", 16.0, "node9", "GPU 18:00.0", 2),
         ("pcie-generation", 3.0, "node9", "GPU 18:00.0", 2),
         ("pcie-generation", 5.0, "node9", "GPU 00000001:2A:00.0", 3),
     ]
     deep = "<nvidia_smi_log>" + "<a>" * 39 + "</a>" * 39 + "\n" + gpu("0", max_link_gen="5") + "</nvidia_smi_log>"
-    assert len(read_smi(deep, "x.xml")) == 1
+    assert len(_read_smi(deep, "x.xml")) == 1
     for wrong, words in (
         (deep.replace("<a><a>", "<a><a><a>").replace("</a></a>", "</a></a></a>"), "elements nest too deeply"),
         ("<nvidia_smi_log></nvidia_smi_log>", "x.xml:1:1: error: no GPU with a PCIe link"),
         ("<nvidia_smi_log>\n</gpu>", "x.xml:2:3: error: not valid XML"),
     ):
         with pytest.raises(InputError) as caught:
-            read_smi(wrong, "x.xml")
+            _read_smi(wrong, "x.xml")
         assert words in str(caught.value)
 
 
@@ -305,14 +305,14 @@ def test_rates_of_ior() -> None:
     [("a/b/node1.out", "node1"), ("node1", "node1"), ("C:\\logs\\n2.x.txt", "n2"), (".hidden", ".hidden")],
 )
 def test_a_log_is_of_the_node_that_its_name_has(file: str, name: str) -> None:
-    assert stem(file) == name
+    assert _stem(file) == name
 
 
 def test_numbers_of_logs() -> None:
-    assert [number_of(text, "f", 3, "rate") for text in ("0", "1.5", "9e17")] == [0.0, 1.5, 9e17]
+    assert [_number_of(text, "f", 3, "rate") for text in ("0", "1.5", "9e17")] == [0.0, 1.5, 9e17]
     for text in ("-0.1", "1e18", "nan", "inf", "x"):
         with pytest.raises(InputError, match=rf"^f:3:1: error: `{text}` is not a rate"):
-            number_of(text, "f", 3, "rate")
+            _number_of(text, "f", 3, "rate")
 
 
 def test_jobs_are_sorted_and_counted_from_the_first() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ffplan.base.errors import InputError
-from ffplan.interop.asbuilt.model import BuiltDevice
+from ffplan.interop.asbuilt.model import _BuiltDevice
 from ffplan.interop.asbuilt.names import _by_map, read_map
 
 DESIGNED = ("leaf-1", "compute-1/nic0", "compute-2/nic0", "compute-2/nic1", "spine-9")
@@ -13,7 +13,7 @@ DESIGNED = ("leaf-1", "compute-1/nic0", "compute-2/nic0", "compute-2/nic1", "spi
 
 def led(found: str, designed: str) -> dict[int, int]:
     """Return where a map leads a device of one name."""
-    device = BuiltDevice(name=found, kind="host", ports=1, line=1)
+    device = _BuiltDevice(name=found, kind="host", ports=1, line=1)
     return _by_map([device], DESIGNED, read_map(f"found,designed\n{found},{designed}\n", "map.csv"), "map.csv")
 
 

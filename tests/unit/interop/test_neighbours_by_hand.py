@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from ffplan.base.errors import InputError
-from ffplan.interop.asbuilt.declared import is_dot_line, read_config_db, read_dot
-from ffplan.interop.asbuilt.ethernet import _first_numbers, _is_switch_port, _parts, _Ports, plain_name
+from ffplan.interop.asbuilt.declared import _is_dot_line, _read_config_db, _read_dot
+from ffplan.interop.asbuilt.ethernet import _first_numbers, _is_switch_port, _parts, _plain_name, _Ports
 from ffplan.interop.asbuilt.forms import _LONGEST_LINE
-from ffplan.interop.asbuilt.infiniband import link_rate, signalled
-from ffplan.interop.asbuilt.linkinfo import read_linkinfo
-from ffplan.interop.asbuilt.lldp import is_lldp, local_name, parsed, read_lldp
+from ffplan.interop.asbuilt.infiniband import _link_rate, _signalled
+from ffplan.interop.asbuilt.linkinfo import _read_linkinfo
+from ffplan.interop.asbuilt.lldp import _is_lldp, _local_name, _parsed, _read_lldp
 from ffplan.interop.asbuilt.model import PORTS
 from ffplan.interop.asbuilt.read import read_as_built
-from ffplan.interop.asbuilt.tables import read_ndt, read_topo
+from ffplan.interop.asbuilt.tables import _read_ndt, _read_topo
 
 if TYPE_CHECKING:
     from ffplan.interop.asbuilt.model import AsBuilt
@@ -64,14 +64,14 @@ def test_names_of_switches_and_their_ports() -> None:
     assert [
         _is_switch_port(name) for name in ("swp1", "Ethernet1/1", "Ethernet4", "etp1", "eth0", "mlx5_0", "Port 1")
     ] == [*[True] * 4, *[False] * 3]
-    assert [plain_name(name) for name in (" leaf-1.dc1 ", "10.1.2.3", "00-00-5e-00-53-01", "0000.5e00.5301")] == [
+    assert [_plain_name(name) for name in (" leaf-1.dc1 ", "10.1.2.3", "00-00-5e-00-53-01", "0000.5e00.5301")] == [
         "leaf-1",
         "10.1.2.3",
         "00-00-5e-00-53-01",
         "0000",
     ]
-    assert plain_name("00.00.5e.00.53.01") == "00.00.5e.00.53.01"
-    assert [local_name(name) for name in ("out/leaf-1.dc1.json", "C:\\x\\leaf-2.json", "leaf-3")] == [
+    assert _plain_name("00.00.5e.00.53.01") == "00.00.5e.00.53.01"
+    assert [_local_name(name) for name in ("out/leaf-1.dc1.json", "C:\\x\\leaf-2.json", "leaf-3")] == [
         "leaf-1",
         "leaf-2",
         "leaf-3",
@@ -80,7 +80,7 @@ def test_names_of_switches_and_their_ports() -> None:
 
 def neighbours(interface: Any) -> list[tuple[str, str, str, bool]]:
     """Return port, neighbour, its port, and whether it forwards, of lldpcli's output."""
-    links, device, forwarding = read_lldp({"lldp": {"interface": interface}}, "x/leaf-1.json")
+    links, device, forwarding = _read_lldp({"lldp": {"interface": interface}}, "x/leaf-1.json")
     assert (device.name, device.switch, device.listed) == ("leaf-1", None, True)
     assert {link.device for link in links} <= {"leaf-1"}
     return [(link.port, link.peer, link.peer_port, link.peer in forwarding) for link in links]
@@ -126,30 +126,30 @@ def test_neighbours_of_other_systems() -> None:
     info = {"systemName": "s.dc1", "neighborInterfaceInfo": {"interfaceId_v2": "Ethernet2", "interfaceId": '"x"'}}
     full: Any = {"lldpNeighbors": {"Ethernet1": {"lldpNeighborInfo": [info]}}}
     for data in (brief, {"result": [brief]}, full, {"ins_api": {"outputs": {"output": {"body": full}}}}):
-        assert is_lldp(data)
-        links, _, forwarding = read_lldp(data, "leaf-1.json")
+        assert _is_lldp(data)
+        links, _, forwarding = _read_lldp(data, "leaf-1.json")
         assert [(link.port, link.peer, link.peer_port) for link in links] == [("Ethernet1", "s", "Ethernet2")]
         assert forwarding == set()
     deep: Any = brief
     for _ in range(6):
         deep = {"result": deep}
-    assert is_lldp(deep)
-    assert not is_lldp({"result": deep})  # of seven envelopes nobody has heard
-    assert not is_lldp({"a": 1})
+    assert _is_lldp(deep)
+    assert not _is_lldp({"result": deep})  # of seven envelopes nobody has heard
+    assert not _is_lldp({"a": 1})
     row = {"l_port_id": "Eth1/1", "chassis_id": "s", "port_id": "Eth1/2"}
     for said, forwards in (("B, R", {"s"}), ("r", {"s"}), ("S", set()), ("", set())):
-        links, _, forwarding = read_lldp({"TABLE_nbor": {"ROW_nbor": {**row, "system_capability": said}}}, "l.json")
+        links, _, forwarding = _read_lldp({"TABLE_nbor": {"ROW_nbor": {**row, "system_capability": said}}}, "l.json")
         assert (links[0].port, links[0].peer, links[0].peer_port, forwarding) == ("Eth1/1", "s", "Eth1/2", forwards)
     with pytest.raises(InputError, match="an entry is not an LLDP neighbour"):
-        read_lldp({"TABLE_nbor": {"ROW_nbor": ["odd"]}}, "l.json")
+        _read_lldp({"TABLE_nbor": {"ROW_nbor": ["odd"]}}, "l.json")
 
 
 def test_json_behind_a_prompt() -> None:
-    assert parsed("leaf# show\n\n[1, 2]", "x") == [1, 2]
-    assert parsed('a [b {"c": 1}'.replace("[b ", ""), "x") == {"c": 1}
-    assert parsed("nothing", "x") is None
+    assert _parsed("leaf# show\n\n[1, 2]", "x") == [1, 2]
+    assert _parsed('a [b {"c": 1}'.replace("[b ", ""), "x") == {"c": 1}
+    assert _parsed("nothing", "x") is None
     with pytest.raises(InputError, match=r"^x:4:1: error: not valid JSON"):
-        parsed('leaf#\n\n{"a": 1,\n}', "x")
+        _parsed('leaf#\n\n{"a": 1,\n}', "x")
 
 
 def test_neighbours_of_a_sonic_configuration() -> None:
@@ -163,14 +163,14 @@ def test_neighbours_of_a_sonic_configuration() -> None:
             "Ethernet24": "odd",
         },
     }
-    links, device = read_config_db(data, "x/leaf-7.json")
+    links, device = _read_config_db(data, "x/leaf-7.json")
     assert (device.name, device.switch) == ("leaf-7", True)
     assert [(link.port, link.peer, link.peer_port, link.gbit_s) for link in links] == [
         ("Ethernet0", "s1", "Ethernet4", 400.0),
         ("Ethernet8", "s2", "Ethernet0", 0.0),
     ]
     named = {**data, "DEVICE_METADATA": {"localhost": {"hostname": "tor-1.dc1"}}}
-    assert read_config_db(named, "x/leaf-7.json")[1].name == "tor-1"
+    assert _read_config_db(named, "x/leaf-7.json")[1].name == "tor-1"
 
 
 def test_links_of_a_topology_in_dot() -> None:
@@ -178,15 +178,15 @@ def test_links_of_a_topology_in_dot() -> None:
     text += (
         '  "leaf-1.dc1":"swp1" -- "n 1":"eth0" [LLDP="match_type=portdescr"]; # first\n  leaf2 : swp2 -- s1:swp9;\n}\n'
     )
-    assert [is_dot_line(line) for line in text.splitlines()] == [False] * 3 + [True] * 2 + [False] * 2
-    assert [(link.device, link.port, link.peer, link.peer_port, link.line) for link in read_dot(text, "x")] == [
+    assert [_is_dot_line(line) for line in text.splitlines()] == [False] * 3 + [True] * 2 + [False] * 2
+    assert [(link.device, link.port, link.peer, link.peer_port, link.line) for link in _read_dot(text, "x")] == [
         ("leaf-1", "swp1", "n 1", "eth0", 5),
         ("leaf2", "swp2", "s1", "swp9", 6),
     ]
-    assert not is_dot_line("digraph G {")
+    assert not _is_dot_line("digraph G {")
     for wrong in ('"a":"b" -- "c":"d" -- "e":"f"', '"a":"b" -- "c"', '"a":"b" -- (c)'):
         with pytest.raises(InputError, match=r"^x:2:1: error: `.*` is not a link between two ports"):
-            read_dot("graph G {\n" + wrong + "\n}", "x")
+            _read_dot("graph G {\n" + wrong + "\n}", "x")
 
 
 def test_long_lines_are_refused() -> None:
@@ -221,7 +221,7 @@ def line(port: int, state: str, peer: str, lid: int = 9, other: int = 1) -> str:
 
 
 def info(text: str) -> AsBuilt:
-    return read_linkinfo("Switch: 0xa1 leaf-1:\n" + text, "x")
+    return _read_linkinfo("Switch: 0xa1 leaf-1:\n" + text, "x")
 
 
 @pytest.mark.parametrize(
@@ -256,8 +256,8 @@ def test_ports_of_iblinkinfo_that_are_down_or_odd() -> None:
     with pytest.raises(InputError, match=r"^x:2:1: error: a link without the port at its other end"):
         info(line(1, up, "n1", 9, 0))
     rows = [f'0x11 "leaf-1" 1 {n}[  ] ==( {up} )==> 0x2{n} {n} 1[  ] "n{n} HCA-1" ( )\n' for n in (1, 2, 3, 4)]
-    assert read_linkinfo("".join(rows), "x").devices[0].kind == "switch"
-    assert read_linkinfo("".join(rows[:3]), "x").devices[0].kind == "host"  # three ports may be an adapter's
+    assert _read_linkinfo("".join(rows), "x").devices[0].kind == "switch"
+    assert _read_linkinfo("".join(rows[:3]), "x").devices[0].kind == "host"  # three ports may be an adapter's
 
 
 def test_rates_that_a_text_says() -> None:
@@ -275,8 +275,8 @@ def test_rates_that_a_text_says() -> None:
         ("x4xNDRx", (0, 0.0)),
         ("", (0, 0.0)),
     ):
-        assert link_rate(text) == wanted, text
-    assert [signalled(value) for value in (24.76, 24.7, 25.25, 25.3, 10.3125, 212.5)] == [
+        assert _link_rate(text) == wanted, text
+    assert [_signalled(value) for value in (24.76, 24.7, 25.25, 25.3, 10.3125, 212.5)] == [
         25.0,
         0.0,
         25.0,
@@ -288,7 +288,7 @@ def test_rates_that_a_text_says() -> None:
 
 def test_files_of_managers() -> None:
     """Ports by the number at the end of their names; a switch of UFM's table is what a row starts from."""
-    built = read_ndt(
+    built = _read_ndt(
         "Speed,StartDevice,StartPort,EndDevice,EndPort\n4xNDR,l1,L2/P3,s1,Port 4\n\n,s1,P4,l1,P3\n,s1,1,n1,P1\n", "x"
     )
     assert [(device.name, device.kind) for device in built.devices] == [
@@ -299,22 +299,22 @@ def test_files_of_managers() -> None:
     assert built.ends.tolist() == [[3, PORTS + 4], [PORTS + 1, 2 * PORTS + 1]]
     assert built.gbit_s.tolist() == [400.0, 0.0]
     with pytest.raises(InputError, match=r"^x:2:1: error: a row with too few columns"):
-        read_ndt("StartDevice,StartPort,EndDevice,EndPort\na,P1,b\n", "x")
+        _read_ndt("StartDevice,StartPort,EndDevice,EndPort\na,P1,b\n", "x")
     with pytest.raises(InputError, match=r"^x:2:1: error: port 4 of `s1` names another port at its end"):
-        read_ndt("StartDevice,StartPort,EndDevice,EndPort\nl1,P3,s1,P4\ns1,P4,l1,P9\n", "x")
+        _read_ndt("StartDevice,StartPort,EndDevice,EndPort\nl1,P3,s1,P4\ns1,P4,l1,P9\n", "x")
     with pytest.raises(InputError, match=r"^x:3:1: error: port 3 of `l1` names another port at its end"):
-        read_ndt("StartDevice,StartPort,EndDevice,EndPort\nl1,P3,s1,P4\ns1,P9,l1,P3\n", "x")
+        _read_ndt("StartDevice,StartPort,EndDevice,EndPort\nl1,P3,s1,P4\ns1,P9,l1,P3\n", "x")
     for text, words in (
         ("   P1 -4x-NDR-> HCA n1 P1\n", "x:1:1: error: a link before any system"),
         ("MQM9700 l1\n? what is this\n", "x:2:1: error: `? what is this` is neither a system nor a link"),
     ):
         with pytest.raises(InputError) as caught:
-            read_topo(text, "x")
+            _read_topo(text, "x")
         assert words in str(caught.value)
     kinds = {"SN5600": "switch", "MTS3610": "switch", "IB-Switch": "switch", "HCA_2": "host", "MT4129": "host"}
     kinds |= {"CX7": "host", "BF3": "host", "box": "host", "QUANTUM": "switch"}
     for kind, wanted in kinds.items():
-        assert read_topo(f"{kind} a\n", "x").devices[0].kind == wanted, kind
+        assert _read_topo(f"{kind} a\n", "x").devices[0].kind == wanted, kind
 
 
 TABLE = """\
@@ -364,17 +364,17 @@ def test_a_port_that_sees_several_neighbours_is_said() -> None:
 def test_prompts_before_and_behind_json() -> None:
     """What follows may be a prompt, and no other value."""
     text = '{"lldpNeighbors": [{"port": "Ethernet1", "neighborDevice": "n", "neighborPort": "eth0"}]}'
-    assert parsed(f"leaf01#show lldp neighbors | json\n{text}\nleaf01#\n", "x") == parsed(text, "x")
+    assert _parsed(f"leaf01#show lldp neighbors | json\n{text}\nleaf01#\n", "x") == _parsed(text, "x")
     row = '{"TABLE_nbor": {"ROW_nbor": {"chassis_id": "n", "l_port_id": "Eth1/1", "port_id": "eth0"}}}'
     built = read_as_built([("leaf01.txt", f"leaf01# show lldp neighbors | json\n{row}\nleaf01#\n")])
     assert [device.name for device in built.devices] == ["leaf01", "n eth0"]
     with pytest.raises(InputError, match=r"^x:2:1: error: not valid JSON: another value follows"):
-        parsed(f"{text}\n{text}", "x")
+        _parsed(f"{text}\n{text}", "x")
 
 
 def test_the_heading_that_ufm_writes() -> None:
     head = "rack #,U height,#Fields:StartDevice,StartPort,StartDeviceLocation,EndDevice,EndPort,State,Domain\n"
-    built = read_ndt(f"{head}#,,leaf01,Port 26,,r-ufm64 mlx5_0,Port 1,Active,In-Scope\n", "x")
+    built = _read_ndt(f"{head}#,,leaf01,Port 26,,r-ufm64 mlx5_0,Port 1,Active,In-Scope\n", "x")
     assert [(device.name, device.kind) for device in built.devices] == [
         ("leaf01", "switch"),
         ("r-ufm64 mlx5_0", "host"),

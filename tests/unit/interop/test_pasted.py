@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from ffplan.base.errors import InputError
 from ffplan.interop.logs.read import read_log
-from ffplan.interop.pasted import as_pasted, unfenced
+from ffplan.interop.pasted import _as_pasted, _unfenced
 from ffplan.interop.served.read import read_results
 from ffplan.interop.slurm_files import read_slurm
 from tests.support import examples, ffplan
@@ -290,10 +290,10 @@ def test_a_log_without_rows_is_an_error(text: str, message: str) -> None:
 def test_a_table_of_one_rank_beside_others_keeps_its_blanks() -> None:
     """Lines keep their columns where every line has the prefix; a listing's ports are no ranks."""
     table = "a   b\n-   -\nx\n  2 y\n"
-    assert as_pasted(each("0: ")(table)) == table
+    assert _as_pasted(each("0: ")(table)) == table
     ports = '[1]\t"S-1"[2]\n[2]\t"S-2"[2]\n[3]\t"S-3"[2]\n'
-    assert as_pasted(ports) == ports
-    assert unfenced("a\nb\n```\nc\n") == ("a\nb\n\n\n", 1)  # a paste whose opening mark was lost
+    assert _as_pasted(ports) == ports
+    assert _unfenced("a\nb\n```\nc\n") == ("a\nb\n\n\n", 1)  # a paste whose opening mark was lost
 
 
 NVBANDWIDTH = """nvbandwidth Version: v0.8

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from ffplan.base.errors import InputError
-from ffplan.interop.asbuilt.builder import Builder
-from ffplan.interop.asbuilt.model import PORTS, BuiltDevice
+from ffplan.interop.asbuilt.builder import _Builder
+from ffplan.interop.asbuilt.model import PORTS, _BuiltDevice
 from ffplan.interop.asbuilt.names import (
     _LONGEST,
     _mapped,
@@ -58,22 +58,22 @@ def test_rows_that_are_refused_and_those_that_just_do(row: str, words: str) -> N
 DESIGNED = ("leaf-1", "leaf-2", "n1/nic0", "n1/nic1", "n2/nic0", "n2/nic1", "solo/nic0")
 
 
-def host(name: str) -> BuiltDevice:
-    return BuiltDevice(name=name, kind="host", ports=1, line=1)
+def host(name: str) -> _BuiltDevice:
+    return _BuiltDevice(name=name, kind="host", ports=1, line=1)
 
 
-def switch(name: str) -> BuiltDevice:
-    return BuiltDevice(name=name, kind="switch", ports=4, line=1)
+def switch(name: str) -> _BuiltDevice:
+    return _BuiltDevice(name=name, kind="switch", ports=4, line=1)
 
 
-def told(devices: list[BuiltDevice], rows: str = "") -> dict[str, str]:
+def told(devices: list[_BuiltDevice], rows: str = "") -> dict[str, str]:
     """Return the names of the design by those as built."""
     found = named(devices, DESIGNED, read_map(rows, "m.csv"), "m.csv")
     return {devices[number].name: DESIGNED[place] for number, place in found.items()}
 
 
 def test_what_a_builder_refuses() -> None:
-    builder = Builder("x", "a form")
+    builder = _Builder("x", "a form")
     with pytest.raises(InputError, match=r"^x:9:1: error: a port before any device"):
         builder.port(1, "B", 1, 9)
     with pytest.raises(InputError, match=r"^x:1:1: error: no device is described"):
@@ -86,14 +86,14 @@ def test_what_a_builder_refuses() -> None:
     with pytest.raises(InputError, match="`A` is described twice, first in line 1"):
         builder.device("A", "again", "switch", 2, 5)
     assert builder.built().undescribed[0] == ("B", 3)
-    again = Builder("x", "a form")
+    again = _Builder("x", "a form")
     again.device("A", "a", "switch", 3, 1)
     for line, port in enumerate((2, 1, 2, 1), start=3):
         again.port(port, "B", line, line)
     with pytest.raises(InputError, match=r"^x:5:1: error: port 2 of `a` is listed twice"):
         again.built()
     for port, refused in ((0, False), (PORTS - 1, False), (PORTS, True), (-1, True)):
-        fresh = Builder("x", "a form")
+        fresh = _Builder("x", "a form")
         device = fresh.device("A", "a", "switch", 0, 1)
         if refused:
             with pytest.raises(InputError, match="a port is below 1,048,576"):
@@ -103,7 +103,7 @@ def test_what_a_builder_refuses() -> None:
 
 
 def test_ends_that_disagree_and_ends_that_stand_alone() -> None:
-    builder = Builder("x", "a form")
+    builder = _Builder("x", "a form")
     a, b, c = (builder.device(key, key.lower(), "switch", 4, line) for line, key in enumerate("ABC", start=1))
     builder.end(a, 1, b, 1, 7)
     builder.end(b, 1, c, 1, 8)
@@ -113,7 +113,7 @@ def test_ends_that_disagree_and_ends_that_stand_alone() -> None:
         (1, "a link is listed at one end only, first in line 7"),
         (2, "2 links are listed at one end only"),
     ):
-        builder = Builder("x", "a form")
+        builder = _Builder("x", "a form")
         a, b = builder.device("A", "a", "switch", 4, 1), builder.device("B", "b", "switch", 4, 2)
         for port in range(1, 1 + count):
             builder.end(a, port, b, port, 6 + port)

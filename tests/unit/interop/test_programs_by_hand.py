@@ -18,7 +18,7 @@ from ffplan.fabric.routing.forwarding import Forwarding
 from ffplan.interop import opensm, verify_opensm, verify_simgrid, verify_slurm
 from ffplan.interop.exported import subnet
 from ffplan.interop.opensm import _read_tables
-from ffplan.interop.programs import ProgramError, TimeLimitError, running, wait_for
+from ffplan.interop.programs import _ProgramError, _TimeLimitError, _wait_for, running
 from ffplan.interop.schedulers import tree
 from ffplan.interop.verify_simgrid import _Simulated
 from ffplan.interop.verify_slurm import _read_topology, _SlurmView
@@ -81,7 +81,7 @@ def by_first_port(network: Network, inside: Bools) -> Forwarding:
 def seen_of(network: Network, inside: Bools, engine: str, changed: dict[str, object]) -> opensm.Subnet:
     """Return what a faultless OpenSM would report."""
     first = len(network.switches)
-    ranks = opensm.expected_ranks(network, inside)
+    ranks = opensm._expected_ranks(network, inside)
     said = {
         "version": "3.3.23",
         "up": True,
@@ -119,7 +119,7 @@ def answer(monkeypatch: pytest.MonkeyPatch, plain: dict[str, object], rooted: di
         return seen_of(network, inside, run[0], answers[rooted])
 
     answers = (plain, rooted)
-    monkeypatch.setattr(opensm, "bring_up", bring_up)
+    monkeypatch.setattr(opensm, "_bring_up", bring_up)
     return runs
 
 
@@ -157,10 +157,10 @@ def late(monkeypatch: pytest.MonkeyPatch, *slow: str) -> None:
         network: Network, _: Names, inside: Bools, run: tuple[str, float], *, rooted: bool = False
     ) -> opensm.Subnet:
         if run[0] in slow:
-            raise TimeLimitError("`opensm` took longer than", run[1])
+            raise _TimeLimitError("`opensm` took longer than", run[1])
         return seen_of(network, inside, run[0], {})
 
-    monkeypatch.setattr(opensm, "bring_up", bring_up)
+    monkeypatch.setattr(opensm, "_bring_up", bring_up)
 
 
 @pytest.mark.parametrize(
@@ -356,7 +356,7 @@ def test_what_scontrol_prints() -> None:
         "core": (1, frozenset({"n1", "n2", "n3", "n4"}), frozenset({"leaf1", "leaf2"})),
         "leaf1": (0, frozenset({"n1", "n2"}), frozenset()),
     }
-    with pytest.raises(ProgramError, match=r"scontrol printed `SwitchName=a Level=x`"):
+    with pytest.raises(_ProgramError, match=r"scontrol printed `SwitchName=a Level=x`"):
         _read_topology("SwitchName=a Level=x\n")
 
 
@@ -432,15 +432,15 @@ def test_times_of_a_simulator_may_lie_a_little_above_ours(monkeypatch: pytest.Mo
 def test_waiting_ends_with_the_program_or_the_limit(tmp_path: Path) -> None:
     with running([sys.executable, "-c", "import time; time.sleep(9)"], tmp_path, "a.log", {}) as job:
         start = time.monotonic()
-        with pytest.raises(ProgramError, match=r"it is not ready within 0.2 s"):
-            wait_for(lambda: False, job, 0.2, "it is not ready")
+        with pytest.raises(_ProgramError, match=r"it is not ready within 0.2 s"):
+            _wait_for(lambda: False, job, 0.2, "it is not ready")
         assert 0.2 <= time.monotonic() - start < 5
-        wait_for(lambda: True, job, 0.2, "it is ready")
+        _wait_for(lambda: True, job, 0.2, "it is ready")
     with (
         running([sys.executable, "-c", "print('first'); print('last')"], tmp_path, "b.log", {}) as job,
-        pytest.raises(ProgramError, match=r"it is not ready: last$"),
+        pytest.raises(_ProgramError, match=r"it is not ready: last$"),
     ):
-        wait_for(lambda: False, job, 30, "it is not ready")
+        _wait_for(lambda: False, job, 30, "it is not ready")
 
 
 def test_a_folder_with_a_blank_is_none_of_slurm_s(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

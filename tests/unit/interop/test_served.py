@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from ffplan.base.errors import InputError
-from ffplan.interop.served.fields import shortest_of
+from ffplan.interop.served.fields import _shortest_of
 from ffplan.interop.served.read import read_results
 
 VLLM: dict[str, Any] = {
@@ -153,14 +153,14 @@ def test_vllm_bench_serve() -> None:
     medians = {"mean_ttft_ms": None, "mean_tpot_ms": None}
     assert (read(VLLM, **medians).tpot_ms, read(VLLM, **medians).statistic) == (11.4, "median")
     # 100 and 300: standard deviation 100 at a mean of 200
-    assert read(VLLM, output_lens=[100, 300]).shortest == pytest.approx(shortest_of(0.5))
+    assert read(VLLM, output_lens=[100, 300]).shortest == pytest.approx(_shortest_of(0.5))
 
 
 def test_the_spread_of_lengths_drawn_evenly() -> None:
     """Between 0.8 and 1 the mean is 0.9 and the deviation 0.2 / sqrt(12)."""
-    assert shortest_of(0.2 / 12**0.5 / 0.9) == pytest.approx(0.8)
-    assert shortest_of(0.0) == 1.0
-    assert shortest_of(2.0) == 0.01
+    assert _shortest_of(0.2 / 12**0.5 / 0.9) == pytest.approx(0.8)
+    assert _shortest_of(0.0) == 1.0
+    assert _shortest_of(2.0) == 0.01
 
 
 def test_sglang_bench_serving_takes_the_plan_of_its_server() -> None:

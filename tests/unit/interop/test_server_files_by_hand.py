@@ -9,21 +9,21 @@ from typing import Any
 import pytest
 
 from ffplan.base.errors import InputError
-from ffplan.interop.topology.devices import PcieRate
-from ffplan.interop.topology.model import NumaNode, PciDevice, group_sockets, slow_links, slow_ports
+from ffplan.interop.topology.devices import _PcieRate
+from ffplan.interop.topology.model import _group_sockets, _NumaNode, _PciDevice, _slow_links, _slow_ports
 from ffplan.interop.topology.reading import read_server
-from ffplan.interop.topology.scale_up import ScaleUpLink, structure
+from ffplan.interop.topology.scale_up import _ScaleUpLink, _structure
 from ffplan.interop.topology.server_file import _numbered, _sources
 from ffplan.interop.topology.writing import _element_of, _remark
-from ffplan.interop.xml_tree import parse
+from ffplan.interop.xml_tree import _parse
 from tests.support import read_yaml
 from tests.unit.interop.test_topology import PARTS, ROME, file_of, gpu, net, nic, read, written
 
 BRIDGE = 'class="0x060400"'
 
 
-def device(bus: str, number: int | None = None, link: PcieRate | None = None, **more: Any) -> PciDevice:
-    return PciDevice(bus=bus, pci_id="", name="", number=number, link=link, **more)
+def device(bus: str, number: int | None = None, link: _PcieRate | None = None, **more: Any) -> _PciDevice:
+    return _PciDevice(bus=bus, pci_id="", name="", number=number, link=link, **more)
 
 
 def bridged(bus: str, *devices: str) -> str:
@@ -177,36 +177,36 @@ def test_a_server_that_stands_in() -> None:
 
 def test_gpus_on_slower_links_than_others() -> None:
     """Below 99 of 100 of the best; a link at generation 1 is one that sleeps."""
-    fast, slow = PcieRate(4, 16), PcieRate(4, 8)
-    gpus = [device("a", link=fast), device("b", link=slow, line=7), device("c"), device("d", link=PcieRate(1, 16))]
-    (words,) = slow_links(gpus)
+    fast, slow = _PcieRate(4, 16), _PcieRate(4, 8)
+    gpus = [device("a", link=fast), device("b", link=slow, line=7), device("c"), device("d", link=_PcieRate(1, 16))]
+    (words,) = _slow_links(gpus)
     assert words.startswith("line 7: the GPU b runs at x8 Gen4, 15.8 GB/s, where others run at x16 Gen4, 31.5 GB/s")
     assert "2.0 times as long" in words
-    assert slow_links([]) == []
+    assert _slow_links([]) == []
 
 
 def test_nics_behind_slower_links_than_their_ports() -> None:
     """Two that are alike are one warning; within 1 of 100 there is none."""
 
-    def words(*nics: PciDevice) -> list[str]:
-        return slow_ports(nics)
+    def words(*nics: _PciDevice) -> list[str]:
+        return _slow_ports(nics)
 
-    slow = [device(bus, link=PcieRate(3, 16), gbyte_s=25.0, line=n) for n, bus in enumerate("ab", start=3)]
+    slow = [device(bus, link=_PcieRate(3, 16), gbyte_s=25.0, line=n) for n, bus in enumerate("ab", start=3)]
     (told,) = words(*slow)
     assert told.startswith("line 3: 2 NICs (a and b) with 200 Gb/s at the port and 126 Gb/s of PCIe x16 Gen3 behind it")
     assert words(replace(slow[0], gbyte_s=15.8)) == []
     assert len(words(replace(slow[0], gbyte_s=16.0))) == 1
-    assert words(replace(slow[0], link=PcieRate(1, 16))) == []
+    assert words(replace(slow[0], link=_PcieRate(1, 16))) == []
     assert words(replace(slow[0], gbyte_s=None), replace(slow[0], link=None)) == []
 
 
-def link(gpu: str, target: str, count: int = 1, *, switch: bool = False, line: int = 1) -> ScaleUpLink:
-    return ScaleUpLink(gpu=gpu, target=target, count=count, kind="nvlink", switch=switch, line=line)
+def link(gpu: str, target: str, count: int = 1, *, switch: bool = False, line: int = 1) -> _ScaleUpLink:
+    return _ScaleUpLink(gpu=gpu, target=target, count=count, kind="nvlink", switch=switch, line=line)
 
 
 def test_links_that_two_gpus_count_differently() -> None:
     """The fewer are taken; a GPU's links to several add up."""
-    found = structure([link("a", "b", 3), link("b", "a", 2), link("b", "c"), link("c", "b"), link("a", "b")], "abc")
+    found = _structure([link("a", "b", 3), link("b", "a", 2), link("b", "c"), link("c", "b"), link("a", "b")], "abc")
     assert (found.kind, found.pairs, found.counts) == ("links", (("a", "b"), ("b", "c")), (2, 1))
     assert found.links_per_gpu == 4
     assert found.faults == ("b lists 2 links to a, a lists 4 back; the smaller count is used",)
@@ -215,13 +215,13 @@ def test_links_that_two_gpus_count_differently() -> None:
 def test_a_mesh_of_unequal_links_and_a_switch_with_links_down() -> None:
     both = [(a, b) for a, b in combinations("abc", 2)]
     links = [link(*ends, 2 if set(ends) == {"a", "b"} else 1) for pair in both for ends in (pair, pair[::-1])]
-    found = structure(links, "abc")
+    found = _structure(links, "abc")
     assert (found.kind, found.counts) == ("mesh", (2, 1, 1))
     assert found.faults == ("1 to 2 links join two GPUs of the mesh; they are taken as equal",)
-    found = structure([link("a", "s", 6, switch=True), link("b", "s", 5, switch=True)], "abc")
+    found = _structure([link("a", "s", 6, switch=True), link("b", "s", 5, switch=True)], "abc")
     assert (found.kind, found.pairs, found.name, found.links_per_gpu) == ("switch", (), "NVLink", 6)
     assert found.faults == ("most GPUs have 6 links, but b 5 and c 0: links are down, or the file leaves them out",)
-    odd = structure([link("a", "a", line=4), link("b", "x", line=5), link("a", "b", 0, line=6)], "ab")
+    odd = _structure([link("a", "a", line=4), link("b", "x", line=5), link("a", "b", 0, line=6)], "ab")
     assert (odd.kind, odd.name) == ("none", "")
     assert [words.partition(":")[0] for words in odd.faults] == ["line 6", "line 4", "line 5"]
 
@@ -230,7 +230,7 @@ def test_sockets_of_numa_nodes() -> None:
     """AMD and Intel: one node a socket up to two, else two sockets; AMD's have up to four. Others are told."""
 
     def sockets(cpu: str, *numbers: int) -> tuple[list[tuple[int, ...]], int]:
-        found, words = group_sockets([NumaNode(number=n, cpu=cpu, cpuid="", ports=()) for n in numbers])
+        found, words = _group_sockets([_NumaNode(number=n, cpu=cpu, cpuid="", ports=()) for n in numbers])
         return [item.numa for item in found], len(words)
 
     assert sockets("AMD", 0, 1) == ([(0,), (1,)], 0)
@@ -244,8 +244,8 @@ def test_sockets_of_numa_nodes() -> None:
     assert sockets("x86_64", 1, 3) == ([(1,), (3,)], 1)
     assert sockets("arm64", 0, 1, 2) == ([(0,), (1,), (2,)], 1)
     assert sockets("arm64", 1, 0, 3) == ([(0,), (1,), (3,)], 1)
-    apus = [NumaNode(number=n, cpu="AMD", cpuid="AuthenticAMD:25:144", ports=()) for n in range(4)]
-    assert (len(group_sockets(apus)[0]), group_sockets(apus)[1]) == (4, [])  # four MI300A are four packages
+    apus = [_NumaNode(number=n, cpu="AMD", cpuid="AuthenticAMD:25:144", ports=()) for n in range(4)]
+    assert (len(_group_sockets(apus)[0]), _group_sockets(apus)[1]) == (4, [])  # four MI300A are four packages
 
 
 @pytest.mark.parametrize(("speed", "kept"), [(10000, 0), (10001, 1), (400000, 1)])
@@ -265,10 +265,10 @@ def test_elements_nest_so_deeply() -> None:
     def nested(count: int) -> bytes:
         return ("<a>" * count + "</a>" * count).encode()
 
-    assert parse(nested(40), "x").tag == "a"
+    assert _parse(nested(40), "x").tag == "a"
     with pytest.raises(InputError, match=r"^x:1:121: error: elements nest too deeply"):
-        parse(nested(41), "x")
-    root = parse(b"<a>\n <b>one <c/> two</b></a>", "x")
+        _parse(nested(41), "x")
+    root = _parse(b"<a>\n <b>one <c/> two</b></a>", "x")
     assert [(item.tag, item.line, item.column) for item in root.below()] == [("a", 1, 1), ("b", 2, 2), ("c", 2, 9)]
     assert root.children[0].text == "one  two"
 
@@ -278,7 +278,7 @@ def test_remarks_end_no_comment(name: str) -> None:
     """Two hyphens would end a comment of XML, wherever they stand."""
     text = _remark(name)
     assert "--" not in text
-    assert parse(f"<a><!-- {text} --></a>".encode(), "x").tag == "a"
+    assert _parse(f"<a><!-- {text} --></a>".encode(), "x").tag == "a"
     assert text.replace(" ", "").startswith(name.replace(" ", "")[:1].replace("<", "&lt;"))
 
 

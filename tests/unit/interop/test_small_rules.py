@@ -14,16 +14,16 @@ import pytest
 from ffplan.base.errors import InputError
 from ffplan.interop import programs, workloads
 from ffplan.interop.asbuilt.ethernet import _place, _Ports
-from ffplan.interop.asbuilt.ibnetdiscover import read_report
-from ffplan.interop.asbuilt.model import rows_of
+from ffplan.interop.asbuilt.ibnetdiscover import _read_report
+from ffplan.interop.asbuilt.model import _rows_of
 from ffplan.interop.asbuilt.read import read_as_built
-from ffplan.interop.asbuilt.tables import read_topo
-from ffplan.interop.audit.cable_causes import without_cable
-from ffplan.interop.audit.cables import CableGroup
+from ffplan.interop.asbuilt.tables import _read_topo
+from ffplan.interop.audit.cable_causes import _without_cable
+from ffplan.interop.audit.cables import _CableGroup
 from ffplan.interop.canvas import _RACK_WIDTH, PAD, RackKind, rack_drawing
-from ffplan.interop.logs.links import read_ibdiagnet_lst
+from ffplan.interop.logs.links import _read_ibdiagnet_lst
 from ffplan.interop.logs.read import read_log
-from ffplan.interop.topology.model import NumaNode, group_sockets
+from ffplan.interop.topology.model import _group_sockets, _NumaNode
 from ffplan.interop.topology.scale_up import _kind
 from ffplan.interop.topology.writing import _Writer
 from tests.support import ffplan
@@ -46,21 +46,21 @@ def test_links_of_ethernet_have_no_width() -> None:
 def test_what_a_tool_said_when_it_gave_up() -> None:
     text = "ibwarn: [1] x\nibpanic: [4711] main: can't open the port (a:1)\n"
     with pytest.raises(InputError, match=r"^a:2:1: error: the tool gave up here: `\[4711\] main: can't open the port"):
-        read_report(text, "a")
+        _read_report(text, "a")
 
 
 def test_the_line_of_a_row_that_is_no_csv() -> None:
     """The table begins in line 5; its third row has a cell beyond what the reader takes."""
     text = "a,b\n1,2\n3," + "9" * (csv.field_size_limit() + 1) + "\n"
     with pytest.raises(InputError, match=r"^t.csv:7:1: error: not valid CSV"):
-        list(rows_of(text, "t.csv", 5))
-    assert list(rows_of("a,b\n1,2\n", "t.csv", 5)) == [(5, ["a", "b"]), (6, ["1", "2"])]
+        list(_rows_of(text, "t.csv", 5))
+    assert list(_rows_of("a,b\n1,2\n", "t.csv", 5)) == [(5, ["a", "b"]), (6, ["1", "2"])]
 
 
 def test_kinds_of_a_topo_file_come_from_the_type_not_the_name() -> None:
     text = "SN5600 pair CFG: main=A\n   P1 -4x-100G-> HCA_1 SN5600-box P1\n\nMQM9700 CX7 CFG:\n"
     text += "   P3 -4x-100G-> SN5600 pair P2\n"
-    built = read_topo(text, "a.topo")
+    built = _read_topo(text, "a.topo")
     assert {device.name: device.kind for device in built.devices} == {
         "pair": "switch",
         "SN5600-box": "host",
@@ -73,7 +73,7 @@ def test_kinds_of_a_topo_file_come_from_the_type_not_the_name() -> None:
 def test_what_stays_lost_has_no_end_where_a_cable_is() -> None:
     """Two links of one device are lost, one cable of it is elsewhere: the link at whose end it is was moved."""
     found: Any = SimpleNamespace(lower=lambda pair: pair[0] // 10)
-    assert without_cable(found, CableGroup([(1, 50), (2, 60)], [(2, 70)])) == [(1, 50)]
+    assert _without_cable(found, _CableGroup([(1, 50), (2, 60)], [(2, 70)])) == [(1, 50)]
 
 
 def test_links_between_routers_are_called_so() -> None:
@@ -89,7 +89,7 @@ def test_links_between_routers_are_called_so() -> None:
 def test_a_lane_rate_that_no_link_has_is_named() -> None:
     line = "{ CA Ports:01 NodeGUID:a PN:01 } { SW Ports:24 NodeGUID:b PN:14 } PHY=4x LOG=ACT SPD=77\n"
     with pytest.raises(InputError, match=r"^a.lst:2:1: error: no lane runs at `SPD=77`"):
-        read_ibdiagnet_lst("\n" + line, "a.lst")
+        _read_ibdiagnet_lst("\n" + line, "a.lst")
 
 
 def test_results_of_nccl_tests_without_times_are_refused_at_the_first_line() -> None:
@@ -133,8 +133,8 @@ def test_nodes_without_devices_count_as_sockets_only_next_to_the_first() -> None
     """Intel: of nodes 0 and 1 each is a socket, though 0 has no device; of node 2 alone nobody knows the others."""
 
     def sockets(*numbers: int) -> list[tuple[int, ...]]:
-        nodes = [NumaNode(number=at, cpu="Intel", cpuid="i", ports=()) for at in numbers]
-        return [item.numa for item in group_sockets(nodes)[0]]
+        nodes = [_NumaNode(number=at, cpu="Intel", cpuid="i", ports=()) for at in numbers]
+        return [item.numa for item in _group_sockets(nodes)[0]]
 
     assert sockets(1) == [(), (1,)]
     assert sockets(2) == [(2,)]

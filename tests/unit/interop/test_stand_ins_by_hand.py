@@ -16,9 +16,9 @@ from ffplan.fabric.family import routing_of
 from ffplan.fabric.routing.job_loads import all_nodes
 from ffplan.interop import opensm, programs, verify_simgrid, verify_slurm
 from ffplan.interop.exported import subnet
-from ffplan.interop.opensm import _roots, expected_ranks
-from ffplan.interop.programs import ProgramError, find_program, run_program, running
-from ffplan.interop.schedulers import TreeSwitch
+from ffplan.interop.opensm import _expected_ranks, _roots
+from ffplan.interop.programs import _find_program, _ProgramError, _run_program, running
+from ffplan.interop.schedulers import _TreeSwitch
 from ffplan.interop.verify_opensm import _inside
 from ffplan.interop.verify_simgrid import _MESSAGE, _pairs, _ring, _two_level
 from tests.unit.interop.test_programs_by_hand import LOG, small
@@ -57,7 +57,7 @@ class StandIn:
         (folder / log).write_bytes(b"simulator ready")
         for name, text in self.writes.items():
             (folder / name).write_text(text)
-        yield programs.RunningProgram(folder / log, None)  # type: ignore[arg-type]
+        yield programs._RunningProgram(folder / log, None)  # type: ignore[arg-type]
 
 
 def in_place(patch: pytest.MonkeyPatch, module: Any, stand_in: StandIn) -> None:
@@ -67,11 +67,11 @@ def in_place(patch: pytest.MonkeyPatch, module: Any, stand_in: StandIn) -> None:
         assert ready(), (job, limit_s, what)
 
     for name, item in {
-        "run_program": stand_in.run,
+        "_run_program": stand_in.run,
         "running": stand_in.running,
-        "wait_for": wait_for,
-        "find_program": lambda name, _: name,
-        "find_library": lambda name, _: f"/lib/{name}",
+        "_wait_for": wait_for,
+        "_find_program": lambda name, _: name,
+        "_find_library": lambda name, _: f"/lib/{name}",
     }.items():
         patch.setattr(module, name, item, raising=False)
 
@@ -88,7 +88,7 @@ def test_a_subnet_is_given_to_ibsim_and_opensm(rooted: bool, monkeypatch: pytest
     inside = subnet(network, 1, None)
     stand_in = StandIn({}, {"osm.log": LOG})
     in_place(monkeypatch, opensm, stand_in)
-    seen = opensm.bring_up(network, own.names, inside, ("ftree", 7.0), rooted=rooted)
+    seen = opensm._bring_up(network, own.names, inside, ("ftree", 7.0), rooted=rooted)
     assert (seen.version, seen.engine, seen.up) == ("3.3.23", "minhop", True)
     ibsim, command = stand_in.commands
     assert ibsim[:3] == ["stdbuf", "-oL", "ibsim"]
@@ -115,7 +115,7 @@ def test_tiers_are_counted_from_the_roots() -> None:
     """Pods of 16 leaves, 16 spines and 8 cores; one switch has one tier; switches between zones are none."""
     for name, wanted in (("pods", (8, 16, 16)), ("single", (1,)), ("joined", (4, 8))):
         network = small(name).fabric.network
-        assert expected_ranks(network, np.ones(len(network.switches) + len(network.endpoints), bool)) == wanted
+        assert _expected_ranks(network, np.ones(len(network.switches) + len(network.endpoints), bool)) == wanted
 
 
 def test_what_slurm_is_given_and_what_it_answers(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -124,7 +124,7 @@ def test_what_slurm_is_given_and_what_it_answers(monkeypatch: pytest.MonkeyPatch
     shown = "SwitchName=s1 Level=0 LinkSpeed=1 Nodes=n[1-3]\n"
     stand_in = StandIn({"scontrol": shown}, {"slurmctld.log": log})
     in_place(monkeypatch, verify_slurm, stand_in)
-    found = verify_slurm._load([TreeSwitch("s1", ("n1", "n2"), ()), TreeSwitch("s2", ("n3",), ())], 7.0)
+    found = verify_slurm._load([_TreeSwitch("s1", ("n1", "n2"), ()), _TreeSwitch("s2", ("n3",), ())], 7.0)
     assert found.version == "22.05.8"
     assert found.switches == {"s1": (0, frozenset({"n1", "n2", "n3"}), frozenset())}
     conf = stand_in.files["slurm.conf"]
@@ -133,10 +133,10 @@ def test_what_slurm_is_given_and_what_it_answers(monkeypatch: pytest.MonkeyPatch
     assert stand_in.files["topology.conf"] == "SwitchName=s1 Nodes=n[1-2]\nSwitchName=s2 Nodes=n3\n"
     assert stand_in.env["SLURM_CONF"].endswith("/slurm.conf")
     assert [command[0] for command in stand_in.commands] == ["slurmctld", "scontrol"]
-    verify_slurm._load([TreeSwitch("s1", ("n1",), ())], 7.0)
+    verify_slurm._load([_TreeSwitch("s1", ("n1",), ())], 7.0)
     assert "Port=20001 CPUs=1" in stand_in.files["slurm.conf"]
     with pytest.raises(UsageError, match="no compute node to show"):
-        verify_slurm._load([TreeSwitch("s1", (), ("s2",))], 7.0)
+        verify_slurm._load([_TreeSwitch("s1", (), ("s2",))], 7.0)
 
 
 def test_a_simulation_gives_a_time_and_the_bytes_of_links(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -233,14 +233,14 @@ def test_programs_say_why_they_failed(tmp_path: Path) -> None:
         ("import sys; print('first'); print('last'); sys.exit(4)", r"exit code 4: last$"),
         ("import sys; sys.exit(5)", r"exit code 5: no message$"),
     ):
-        with pytest.raises(ProgramError, match=words):
-            run_program([sys.executable, "-c", code], tmp_path, 60)
-    with pytest.raises(ProgramError, match=r"`nothing` cannot be started: No such file"):
-        run_program([str(tmp_path / "nothing")], tmp_path, 5)
-    with pytest.raises(ProgramError, match="cannot be started: No such file"), running(["/nothing"], tmp_path, "log"):
+        with pytest.raises(_ProgramError, match=words):
+            _run_program([sys.executable, "-c", code], tmp_path, 60)
+    with pytest.raises(_ProgramError, match=r"`nothing` cannot be started: No such file"):
+        _run_program([str(tmp_path / "nothing")], tmp_path, 5)
+    with pytest.raises(_ProgramError, match="cannot be started: No such file"), running(["/nothing"], tmp_path, "log"):
         pass
-    assert run_program(["sh", "-c", "cat; pwd; echo $WORD"], tmp_path, 60, {"WORD": "x"}) == f"{tmp_path}\nx\n"
-    assert find_program("sh", "dash").endswith("/sh")
+    assert _run_program(["sh", "-c", "cat; pwd; echo $WORD"], tmp_path, 60, {"WORD": "x"}) == f"{tmp_path}\nx\n"
+    assert _find_program("sh", "dash").endswith("/sh")
 
 
 def test_programs_of_root_are_on_the_path(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -252,5 +252,5 @@ def test_programs_of_root_are_on_the_path(monkeypatch: pytest.MonkeyPatch, tmp_p
 
     monkeypatch.setattr(shutil, "which", which)
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert find_program("opensm", "opensm") == "/x/opensm"
+    assert _find_program("opensm", "opensm") == "/x/opensm"
     assert asked == [f"{tmp_path}:/usr/sbin:/sbin"]

@@ -10,10 +10,10 @@ import pytest
 from ffplan.base.errors import InputError
 from ffplan.catalog.parts import Server
 from ffplan.catalog.store import Catalog
-from ffplan.interop.topology.devices import _CODING, RATES, PcieRate
+from ffplan.interop.topology.devices import _CODING, RATES, _PcieRate
 from ffplan.interop.topology.model import known_parts
 from ffplan.interop.topology.reading import read_server
-from ffplan.interop.topology.scale_up import ScaleUpLink, structure
+from ffplan.interop.topology.scale_up import _ScaleUpLink, _structure
 from ffplan.interop.topology.server_file import _MEMORY, Basis, server_file
 from ffplan.interop.topology.writing import Inside, topology_xml
 from ffplan.interop.xml_tree import MOST_BYTES
@@ -23,15 +23,15 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-    from ffplan.interop.topology.model import ServerTopology
-    from ffplan.interop.topology.server_file import ServerFile
+    from ffplan.interop.topology.model import _ServerTopology
+    from ffplan.interop.topology.server_file import _ServerFile
 
 CATALOG = Catalog()
 PARTS = known_parts(CATALOG)
 ROME = 'vendor="AuthenticAMD" familyid="143" modelid="49"'
 
 
-def read(*cpus: str) -> ServerTopology:
+def read(*cpus: str) -> _ServerTopology:
     """Return what a file of some `cpu` elements tells."""
     return read_server(f'<system version="1">{"".join(cpus)}</system>'.encode(), "x.xml")
 
@@ -51,7 +51,7 @@ def net(speed: int | str, name: str = "mlx5_0") -> str:
     return f'<net name="{name}" dev="0"{f" speed={chr(34)}{speed}{chr(34)}" if speed else ""} guid="0x1"/>'
 
 
-def file_of(found: ServerTopology, like: str | None = None) -> ServerFile:
+def file_of(found: _ServerTopology, like: str | None = None) -> _ServerFile:
     """Return the server file of what was found."""
     basis = None
     if like is not None:
@@ -61,7 +61,7 @@ def file_of(found: ServerTopology, like: str | None = None) -> ServerFile:
     return server_file(found, PARTS, name="mine", file="x.xml", date="2026-11-23", basis=basis)
 
 
-def written(found: ServerTopology, like: str | None = None) -> dict[str, object]:
+def written(found: _ServerTopology, like: str | None = None) -> dict[str, object]:
     """Return the data of a server file."""
     data: dict[str, object] = read_yaml(file_of(found, like).text)
     return data
@@ -81,7 +81,7 @@ def test_generations_double_their_rate(rate: float, generation: int, form: str) 
 
 def test_rates_of_links() -> None:
     """PCI-SIG: x16 of generation 3 carries 15.75 GB/s, of 4 31.5, of 5 63, of 6 121."""
-    assert [round(PcieRate(n, 16).gbyte_s, 2) for n in (1, 2, 3, 4, 5, 6)] == [4.0, 8.0, 15.75, 31.51, 63.02, 121.0]
+    assert [round(_PcieRate(n, 16).gbyte_s, 2) for n in (1, 2, 3, 4, 5, 6)] == [4.0, 8.0, 15.75, 31.51, 63.02, 121.0]
     assert RATES.keys() == _CODING.keys()
 
 
@@ -168,10 +168,10 @@ def test_nics_beside_gpus_carry_their_fabric() -> None:
     assert [item["network"] for item in alone["nics"]] == ["both"]  # type: ignore[attr-defined]
 
 
-def joined(kind: str, pairs: Iterable[tuple[str, str]], *, both: bool = True) -> list[ScaleUpLink]:
+def joined(kind: str, pairs: Iterable[tuple[str, str]], *, both: bool = True) -> list[_ScaleUpLink]:
     """Return links of one kind, at both ends or one."""
     ends = [end for a, b in pairs for end in ([(a, b), (b, a)] if both else [(a, b)])]
-    return [ScaleUpLink(gpu=a, target=b, count=1, kind=kind, switch=b == "s", line=1) for a, b in ends]
+    return [_ScaleUpLink(gpu=a, target=b, count=1, kind=kind, switch=b == "s", line=1) for a, b in ends]
 
 
 @pytest.mark.parametrize(
@@ -187,13 +187,13 @@ def joined(kind: str, pairs: Iterable[tuple[str, str]], *, both: bool = True) ->
 )
 def test_the_structure_of_a_scale_up_network(pairs: list[tuple[str, str]], kind: str, most: int) -> None:
     links = [link for link in joined("xgmi", pairs) if link.gpu != "s"]
-    found = structure(links, "abcd")
+    found = _structure(links, "abcd")
     assert (found.kind, found.links_per_gpu) == (kind, most)
     assert bool(found.faults) == (pairs == [("a", "a")])
 
 
 def test_links_at_one_end_and_to_nowhere_are_said() -> None:
-    found = structure(joined("nvlink", [("a", "b"), ("c", "x")], both=False), "abcd")
+    found = _structure(joined("nvlink", [("a", "b"), ("c", "x")], both=False), "abcd")
     assert found.kind == "pairs"
     assert any("`x`, not a GPU" in words for words in found.faults)
     assert any("listed at a only" in words for words in found.faults)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from ffplan.measuring.recording import DeviceFacts, DeviceState
-from ffplan.measuring.run import UnsupportedKernelError
+from ffplan.measuring.run import _UnsupportedKernelError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -51,7 +51,7 @@ class RuledDevice:
     def prepare(self, kernel: Kernel) -> RuledCalls:
         each = self.rule(kernel) if callable(self.rule) else self.rule
         if each is None:
-            raise UnsupportedKernelError("it does not know this one")
+            raise _UnsupportedKernelError("it does not know this one")
         return RuledCalls(self, each)
 
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from ffplan.measuring import nvidia
-from ffplan.measuring.kernels import HostCopy, MemoryCall
-from ffplan.measuring.run import UnsupportedKernelError, time_kernel
+from ffplan.measuring.kernels import _HostCopy, _MemoryCall
+from ffplan.measuring.run import _time_kernel, _UnsupportedKernelError
 from ffplan.measuring.torch_device import TorchDevice
 
 if TYPE_CHECKING:
@@ -123,24 +123,24 @@ def device(monkeypatch: pytest.MonkeyPatch, gpu: Gpu) -> TorchDevice:
 def test_calls_are_replayed_as_a_graph_and_timed_by_events(monkeypatch: pytest.MonkeyPatch) -> None:
     """256 MiB outgrow four caches of 50 MiB alone: one set of data, eight calls a graph, 0.25 ms each."""
     gpu = Gpu()
-    made = device(monkeypatch, gpu).prepare(MemoryCall(operation="copy", bytes=256 * 2**20))
+    made = device(monkeypatch, gpu).prepare(_MemoryCall(operation="copy", bytes=256 * 2**20))
     assert made.calls == 8
     assert gpu.calls == 3 * 8  # before it was captured
     gpu.log.clear()
     assert made.run(5) == pytest.approx(5 * 8 * CALL_MS / 1e3)
     assert gpu.log == ["replay"] * 5 + ["synchronize"]
-    assert time_kernel(made, seconds=0.1, warm=0.05).median_us == pytest.approx(250.0)
+    assert _time_kernel(made, seconds=0.1, warm=0.05).median_us == pytest.approx(250.0)
 
 
 def test_data_take_turns_where_they_fit_the_cache(monkeypatch: pytest.MonkeyPatch) -> None:
     """20 MiB: ten sets outgrow four caches of 50 MiB."""
-    made = device(monkeypatch, Gpu()).prepare(MemoryCall(operation="copy", bytes=20 * 2**20))
+    made = device(monkeypatch, Gpu()).prepare(_MemoryCall(operation="copy", bytes=20 * 2**20))
     assert made.calls == 10
 
 
 def test_a_step_that_no_graph_holds_is_launched_call_by_call(monkeypatch: pytest.MonkeyPatch) -> None:
     gpu = Gpu(captures=False)
-    made = device(monkeypatch, gpu).prepare(MemoryCall(operation="copy", bytes=256 * 2**20))
+    made = device(monkeypatch, gpu).prepare(_MemoryCall(operation="copy", bytes=256 * 2**20))
     gpu.log.clear()
     assert made.run(2) == pytest.approx(2 * 8 * CALL_MS / 1e3)
     assert gpu.log == ["synchronize"]
@@ -148,20 +148,20 @@ def test_a_step_that_no_graph_holds_is_launched_call_by_call(monkeypatch: pytest
 
 def test_copies_both_ways_run_on_streams_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
     gpu = Gpu()
-    made = device(monkeypatch, gpu).prepare(HostCopy(direction="both", bytes=2**20))
+    made = device(monkeypatch, gpu).prepare(_HostCopy(direction="both", bytes=2**20))
     gpu.log.clear()
     made.run(1)
     assert gpu.log == ["wait", "aside", "wait", "synchronize"]
     assert gpu.calls == 2
-    one = device(monkeypatch, Gpu()).prepare(HostCopy(direction="to-device", bytes=2**20))
+    one = device(monkeypatch, Gpu()).prepare(_HostCopy(direction="to-device", bytes=2**20))
     assert one.run(4) == pytest.approx(4 * CALL_MS / 1e3)
 
 
 def test_a_kernel_that_fails_is_unsupported_by_its_first_line(monkeypatch: pytest.MonkeyPatch) -> None:
     made = device(monkeypatch, Gpu(fails="CUDA error: no kernel image\nmore")).prepare(
-        HostCopy(direction="to-device", bytes=2**20)
+        _HostCopy(direction="to-device", bytes=2**20)
     )
-    with pytest.raises(UnsupportedKernelError) as caught:
+    with pytest.raises(_UnsupportedKernelError) as caught:
         made.run(1)
     assert str(caught.value) == "CUDA error: no kernel image"
 

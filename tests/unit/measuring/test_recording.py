@@ -11,9 +11,17 @@ import pytest
 from ffplan.base.errors import InputError
 from ffplan.base.formatting import data_size
 from ffplan.measuring.kernels import Gemm
-from ffplan.measuring.plan import GROUPS, KernelPlan, default_plan, tiny_plan
+from ffplan.measuring.plan import GROUPS, KernelPlan, _default_plan, _tiny_plan
 from ffplan.measuring.recording import read_recording, recording_text
-from ffplan.measuring.run import BATCH, FEWEST, RecordingHead, UnsupportedKernelError, percentile, run_plan, time_kernel
+from ffplan.measuring.run import (
+    BATCH,
+    FEWEST,
+    RecordingHead,
+    _percentile,
+    _time_kernel,
+    _UnsupportedKernelError,
+    run_plan,
+)
 from tests.unit.measuring.fakes import RuledCalls, RuledDevice
 
 if TYPE_CHECKING:
@@ -22,7 +30,7 @@ if TYPE_CHECKING:
     from ffplan.measuring.kernels import Kernel
 
 
-WHOLE = run_plan(tiny_plan(), RuledDevice(1e-4, noise=0.1), RecordingHead('a "test" of ×', "2026-11-24"))
+WHOLE = run_plan(_tiny_plan(), RuledDevice(1e-4, noise=0.1), RecordingHead('a "test" of ×', "2026-11-24"))
 
 
 def test_a_recording_is_read_back(tmp_path: Path) -> None:
@@ -80,18 +88,18 @@ def calls(each: float, noise: float = 0.0) -> RuledCalls:
 def test_a_call_is_timed_in_batches_that_last() -> None:
     """10 us a call, four calls a repetition: 500 repetitions fill a batch of 20 ms, and 0.5 s are 25 of them."""
     made = calls(1e-5)
-    timing = time_kernel(made, seconds=0.5, warm=0.1)
+    timing = _time_kernel(made, seconds=0.5, warm=0.1)
     assert (timing.median_us, timing.low_us, timing.high_us) == (10.0, 10.0, 10.0)
     assert timing.batches == round(0.5 / BATCH)
 
 
 def test_a_long_call_is_timed_five_times() -> None:
-    timing = time_kernel(calls(3.0), seconds=0.5, warm=0.1)
+    timing = _time_kernel(calls(3.0), seconds=0.5, warm=0.1)
     assert (timing.median_us, timing.batches) == (3e6, FEWEST)
 
 
 def test_the_spread_is_that_of_the_batches() -> None:
-    timing = time_kernel(calls(1e-5, noise=0.02), seconds=2.0, warm=0.1)
+    timing = _time_kernel(calls(1e-5, noise=0.02), seconds=2.0, warm=0.1)
     assert timing.low_us is not None
     assert timing.high_us is not None
     assert timing.low_us < timing.median_us < timing.high_us
@@ -100,13 +108,13 @@ def test_the_spread_is_that_of_the_batches() -> None:
 
 
 def test_a_clock_that_stands_still_is_no_time() -> None:
-    with pytest.raises(UnsupportedKernelError, match="no time pass"):
-        time_kernel(calls(0.0), seconds=0.1, warm=0.1)
+    with pytest.raises(_UnsupportedKernelError, match="no time pass"):
+        _time_kernel(calls(0.0), seconds=0.1, warm=0.1)
 
 
 @pytest.mark.parametrize(("fraction", "value"), [(0.0, 1.0), (0.5, 2.5), (1.0, 4.0), (0.1, 1.3)])
 def test_percentiles(fraction: float, value: float) -> None:
-    assert percentile([4.0, 2.0, 1.0, 3.0], fraction) == pytest.approx(value)
+    assert _percentile([4.0, 2.0, 1.0, 3.0], fraction) == pytest.approx(value)
 
 
 def test_what_a_device_cannot_do_is_named() -> None:
@@ -118,7 +126,7 @@ def test_what_a_device_cannot_do_is_named() -> None:
     def progress(*where: object) -> None:
         seen.append(str(where[2]))
 
-    found = run_plan(tiny_plan(), RuledDevice(rule), HEAD, progress)
+    found = run_plan(_tiny_plan(), RuledDevice(rule), HEAD, progress)
     assert [item.what for item in found.skipped] == ["bf16 64 x 64 x 64"]
     assert found.skipped[0].why == "it does not know this one"
     assert (len(found.gemms), len(found.attention), len(found.memory), len(found.copies)) == (1, 4, 5, 3)
@@ -128,19 +136,19 @@ def test_what_a_device_cannot_do_is_named() -> None:
 
 
 def test_an_interrupt_keeps_what_is_finished() -> None:
-    whole = run_plan(tiny_plan(), RuledDevice(1e-4), HEAD)
+    whole = run_plan(_tiny_plan(), RuledDevice(1e-4), HEAD)
     device = RuledDevice(1e-4)
-    run_plan(tiny_plan(), device, HEAD)
-    stopped = run_plan(tiny_plan(), RuledDevice(1e-4, stop_at=device.runs // 2), HEAD)
+    run_plan(_tiny_plan(), device, HEAD)
+    stopped = run_plan(_tiny_plan(), RuledDevice(1e-4, stop_at=device.runs // 2), HEAD)
     assert not stopped.complete
     assert 0 < stopped.rows < whole.rows
     assert stopped.gemms == whole.gemms
-    early = run_plan(tiny_plan(), RuledDevice(1e-4, stop_at=1), HEAD)  # while warming up
+    early = run_plan(_tiny_plan(), RuledDevice(1e-4, stop_at=1), HEAD)  # while warming up
     assert (early.complete, early.rows) == (False, 0)
 
 
 def test_the_usual_plan_takes_minutes_and_has_every_group() -> None:
-    plan = default_plan()
+    plan = _default_plan()
     assert tuple(plan.kernels) == GROUPS
     assert 60 < plan.total < 600
     every = [kernel.words for kernels in plan.kernels.values() for kernel in kernels]
@@ -154,14 +162,14 @@ def test_the_usual_plan_takes_minutes_and_has_every_group() -> None:
 
 
 def test_a_plan_without_gemms_heats_with_nothing() -> None:
-    plan = replace(tiny_plan(), kernels={"memory": tiny_plan().kernels["memory"]}, soak=1.0)
+    plan = replace(_tiny_plan(), kernels={"memory": _tiny_plan().kernels["memory"]}, soak=1.0)
     assert isinstance(plan, KernelPlan)
     found = run_plan(plan, RuledDevice(1e-4), HEAD)
     assert [item.when for item in found.states] == ["at the start", "after memory"]
 
 
 def test_same_times_make_the_same_bytes() -> None:
-    first, second = (recording_text(run_plan(tiny_plan(), RuledDevice(1e-4, noise=0.1), HEAD)) for _ in range(2))
+    first, second = (recording_text(run_plan(_tiny_plan(), RuledDevice(1e-4, noise=0.1), HEAD)) for _ in range(2))
     assert first == second
 
 

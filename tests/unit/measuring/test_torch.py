@@ -10,25 +10,25 @@ from typing import Any
 import pytest
 
 from ffplan.measuring import nvidia
-from ffplan.measuring.kernels import AttentionCall, Gemm, HostCopy, MemoryCall
-from ffplan.measuring.plan import tiny_plan
+from ffplan.measuring.kernels import AttentionCall, Gemm, _HostCopy, _MemoryCall
+from ffplan.measuring.plan import _tiny_plan
 from ffplan.measuring.run import RecordingHead, run_plan
 from ffplan.measuring.torch_device import NoDeviceError, TorchDevice
-from ffplan.measuring.torch_kernels import CACHES, MOST_SETS, prepared_calls
+from ffplan.measuring.torch_kernels import CACHES, MOST_SETS, _prepared_calls
 from tests.unit.measuring.fakes import torch_of_numpy
 
 
 def test_gemms_take_operands_in_turn_that_outgrow_the_cache() -> None:
     """64 x 32 over 16 at 16 bits: 2 (96 x 16) + 2 (64 x 32) bytes are 7,168; a cache of 5 kB is outgrown by 3 sets."""
     torch = torch_of_numpy()
-    made = prepared_calls(torch, "cpu", Gemm(m=64, n=32, k=16, dtype="bf16"), 5000)
+    made = _prepared_calls(torch, "cpu", Gemm(m=64, n=32, k=16, dtype="bf16"), 5000)
     assert CACHES == 4
     assert torch.log == [("randn", 64, 16), ("randn", 32, 16)] * 3
     assert (made.calls, made.capture) == (9, True)  # three rounds of three: at least eight
     torch.log.clear()
     made.step()
     assert torch.log == [("mm", 64, 16, 16, 32)] * 9
-    many = prepared_calls(torch_of_numpy(), "cpu", Gemm(m=64, n=32, k=16, dtype="fp16"), 10**9)
+    many = _prepared_calls(torch_of_numpy(), "cpu", Gemm(m=64, n=32, k=16, dtype="fp16"), 10**9)
     assert many.calls == MOST_SETS
 
 
@@ -38,7 +38,7 @@ def test_gemms_take_operands_in_turn_that_outgrow_the_cache() -> None:
 )
 def test_element_wise_kernels_move_their_bytes(operation: Any, size: int, seen: str | None) -> None:
     torch = torch_of_numpy()
-    made = prepared_calls(torch, "cpu", MemoryCall(operation=operation, bytes=size), 1)
+    made = _prepared_calls(torch, "cpu", _MemoryCall(operation=operation, bytes=size), 1)
     shapes = [item[1:] for item in torch.log]
     torch.log.clear()
     made.step()
@@ -55,8 +55,8 @@ def test_element_wise_kernels_move_their_bytes(operation: Any, size: int, seen: 
     [
         (Gemm(m=1, n=1, k=1, dtype="fp8"), "GPUs only"),
         (Gemm(m=1, n=1, k=1, dtype="tf32"), "no TF32"),
-        (MemoryCall(operation="norm", bytes=16), "less than one row"),
-        (HostCopy(direction="both", bytes=16), "no link"),
+        (_MemoryCall(operation="norm", bytes=16), "less than one row"),
+        (_HostCopy(direction="both", bytes=16), "no link"),
         (
             AttentionCall(kernel="fa3", batch=1, heads=1, head_dim=64, length=64, causal=True, measured="forward"),
             "no back end fa3",
@@ -69,7 +69,7 @@ def test_element_wise_kernels_move_their_bytes(operation: Any, size: int, seen: 
 )
 def test_what_a_cpu_cannot_do(kernel: Any, words: str) -> None:
     with pytest.raises(RuntimeError, match=words):
-        prepared_calls(torch_of_numpy(), "cpu", kernel, 1)
+        _prepared_calls(torch_of_numpy(), "cpu", kernel, 1)
 
 
 def test_without_pytorch_or_a_gpu_there_is_no_device(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -104,7 +104,7 @@ def test_nvidia_smi_says_what_it_knows(monkeypatch: pytest.MonkeyPatch) -> None:
         return SimpleNamespace(returncode=0, stdout=ANSWERS[words[3].removeprefix("--query-gpu=")])
 
     monkeypatch.setattr(subprocess, "run", run)
-    assert nvidia.facts("GPU-1") == {
+    assert nvidia._facts("GPU-1") == {
         "driver": "580.65.06",
         "power_limit_w": 700.0,
         "clock_limit_mhz": 1980.0,
@@ -123,14 +123,14 @@ def test_a_machine_without_nvidia_smi_says_nothing(monkeypatch: pytest.MonkeyPat
         raise FileNotFoundError(words[0])
 
     monkeypatch.setattr(subprocess, "run", missing)
-    assert (nvidia.facts("0"), nvidia.state("0")) == ({}, {})
+    assert (nvidia._facts("0"), nvidia.state("0")) == ({}, {})
     monkeypatch.setattr(subprocess, "run", lambda *_, **__: SimpleNamespace(returncode=6, stdout="No devices\n"))
-    assert (nvidia.facts("0"), nvidia.state("0")) == ({}, {})
+    assert (nvidia._facts("0"), nvidia.state("0")) == ({}, {})
 
 
 def test_pytorch_itself_runs_the_tiny_plan_on_a_cpu() -> None:
     pytest.importorskip("torch")
-    found = run_plan(tiny_plan(), TorchDevice(gpu=False), RecordingHead("on a CPU", "2026-11"))
+    found = run_plan(_tiny_plan(), TorchDevice(gpu=False), RecordingHead("on a CPU", "2026-11"))
     assert (found.device.type, found.complete) == ("cpu", True)
     assert (len(found.gemms), len(found.attention), len(found.memory)) == (2, 4, 5)
     assert {item.why for item in found.skipped} == {"a CPU has no link to itself"}

@@ -10,7 +10,7 @@ import pytest
 
 from ffplan.fabric.sizing.link_cuts import LinkCut
 from ffplan.node.host import host_of
-from ffplan.node.link_graph import link_graph
+from ffplan.node.link_graph import _link_graph
 from ffplan.node.resources import FULL_DUPLEX, Resource, resources
 from tests.unit.node.drawn import accelerator, cpu, fig, nic, port, rates, scale_up, server, small, socket
 
@@ -201,6 +201,6 @@ def test_a_resource_is_known_full_duplex_and_reached_where_nothing_else_is_said(
 
 def test_links_of_a_graph_share_the_rate_of_the_busiest_gpu() -> None:
     """Three links at most and two between two at fewest: 2 / 3 of a GPU's rate to a neighbour."""
-    graph = link_graph(("g0", "g1", "g2"), (("g0", "g1"), ("g1", "g2")), (4, 2))
+    graph = _link_graph(("g0", "g1", "g2"), (("g0", "g1"), ("g1", "g2")), (4, 2))
     own = replace(small(scale_up(mesh=True), accelerator()), links=graph, mesh=False)
     assert resources(own)["nvlink_copy", "g0"].one_way == pytest.approx((90 / 3, 100 / 3, 110 / 3))

@@ -10,7 +10,7 @@ import pytest
 
 from ffplan.node.host import host_of, with_first_nics
 from ffplan.node.host_copies import host_copies
-from ffplan.node.link_graph import link_graph
+from ffplan.node.link_graph import _link_graph
 from tests.unit.node.drawn import accelerator, cpu, fig, nic, port, rates, scale_up, server, small, socket
 
 
@@ -135,9 +135,9 @@ def test_copies_to_host_memory(link: float, memory: float, ports: Any, alone: fl
 
 
 def test_links_stand_once_each_where_their_number_is_not_written() -> None:
-    found = link_graph("abc", [("a", "b"), ("b", "c"), ("a", "c")])
+    found = _link_graph("abc", [("a", "b"), ("b", "c"), ("a", "c")])
     assert found is not None
     assert (found.fewest, found.most, found.mean, found.rings) == (1, 2, 2.0, 2)
-    counted = link_graph("abc", [("a", "b"), ("b", "c")], (3, 2))
+    counted = _link_graph("abc", [("a", "b"), ("b", "c")], (3, 2))
     assert counted is not None
     assert (counted.fewest, counted.most, counted.mean, counted.rings) == (2, 5, 10 / 3, 2)

@@ -135,11 +135,11 @@ def test_copies_and_peers_take_the_likely_rate_of_a_range() -> None:
 
 def test_a_port_without_gpus_passes_none() -> None:
     """In an allreduce over Fire-Flyer's nodes, the NIC's own root port passes the NIC's bytes alone."""
-    from ffplan.collectives.bottleneck import on_ports
+    from ffplan.collectives.bottleneck import _on_ports
     from ffplan.collectives.rank_layout import RankLayout
 
     own = host_named("fire-flyer-2-node")
-    lines = on_ports(RankLayout(host=own, nodes=4, per_node=8), 2.0, 0.0)
+    lines = _on_ports(RankLayout(host=own, nodes=4, per_node=8), 2.0, 0.0)
     moved = {line.resource[1]: (line.inward, line.outward) for line in lines if line.resource[0] == "root_port"}
     for port in own.ports:
         if port.limits is not None:

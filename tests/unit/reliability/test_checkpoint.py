@@ -9,10 +9,10 @@ import pytest
 from scipy import stats
 from scipy.special import lambertw
 
-from ffplan.reliability.checkpoint import daly, goodput, losses, optimum, two_level_goodput, young
+from ffplan.reliability.checkpoint import _two_level_goodput, daly, goodput, losses, optimum, young
 from ffplan.reliability.job import _moved
 from ffplan.reliability.simulate import FEW_RUNS, mean_interval
-from ffplan.reliability.spares import POINTS, shortage
+from ffplan.reliability.spares import POINTS, _shortage
 from ffplan.reliability.storage import CLIENTS, NICS, NODE_NICS, WHOLE, ServiceRates, server_terms, transfer_terms
 from tests.formulas import rsc_ettr
 from tests.unit.reliability.test_failures import JOB
@@ -55,15 +55,15 @@ def test_goodput_falls_to_first_order_by_its_losses() -> None:
 
 
 def test_copies_in_memory_keep_more_and_never_save_to_storage_more_often_than_it_can() -> None:
-    found = two_level_goodput((1.0, 0.0, 300.0), (0.0, 600.0), M, 0.96)
+    found = _two_level_goodput((1.0, 0.0, 300.0), (0.0, 600.0), M, 0.96)
     assert found.goodput > goodput(optimum(60.0, M), 60.0, M, 600.0)
     assert found.interval == pytest.approx(optimum(1.0, M))  # every copy goes to storage: one interval
     assert found.every == 1.0
-    slow = two_level_goodput((1.0, 0.0, 300.0), (9000.0, 600.0), M, 0.96)
+    slow = _two_level_goodput((1.0, 0.0, 300.0), (9000.0, 600.0), M, 0.96)
     assert slow.interval == pytest.approx(optimum(1.0, M / 0.96))
     assert slow.every == np.ceil(9000.0 / (slow.interval + 1.0))  # a save of 9,000 s cannot be more often
     assert slow.goodput < found.goodput
-    rare = two_level_goodput((1.0, 0.0, 300.0), (2000.0, 600.0), 1e8, 0.96, 900.0)
+    rare = _two_level_goodput((1.0, 0.0, 300.0), (2000.0, 600.0), 1e8, 0.96, 900.0)
     assert 1 - rare.goodput == pytest.approx(sum(rare.parts.values()), rel=0.01)
 
 
@@ -71,8 +71,8 @@ def test_two_levels_of_one_restart_are_one_level() -> None:
     """Daly's equation 20, whatever part of the failures memory survives; and its R + behind where it survives none."""
     one = float(goodput(1000.0, 60.0, M, R))
     for fraction in (1e-9, 0.5, 0.96):
-        assert two_level_goodput((60.0, 0.0, R), (0.0, R), M, fraction, 1000.0).goodput == pytest.approx(one, rel=1e-9)
-    late = two_level_goodput((60.0, 0.0, 1.0), (500.0, R), M, 1e-12, 1000.0)
+        assert _two_level_goodput((60.0, 0.0, R), (0.0, R), M, fraction, 1000.0).goodput == pytest.approx(one, rel=1e-9)
+    late = _two_level_goodput((60.0, 0.0, 1.0), (500.0, R), M, 1e-12, 1000.0)
     assert late.goodput == pytest.approx(float(goodput(1000.0, 60.0, M, R + 500.0)), rel=1e-9)
 
 
@@ -83,7 +83,7 @@ def test_two_levels_by_hand() -> None:
     less one 0.107936; 1000 / 0.5 + 1000 (exp(0.1) - 1) = 2105.17; w = 0.5 (1 - exp(-0.2)) = 0.0906346; 0.9093654 *
     180 / (0.107936 * 2105.17) = 0.72037.
     """
-    found = two_level_goodput((10.0, 0.0, 0.0), (200.0, 100.0), 1000.0, 0.5, 90.0)
+    found = _two_level_goodput((10.0, 0.0, 0.0), (200.0, 100.0), 1000.0, 0.5, 90.0)
     assert found.every == 2.0
     assert found.goodput == pytest.approx(0.72037, abs=1e-5)
 
@@ -125,17 +125,17 @@ def test_student(freedom: int) -> None:
 @pytest.mark.parametrize("count", [1, 2, POINTS])
 def test_few_values_are_those_of_each(count: int) -> None:
     down = np.linspace(0.5, 60.0, count)
-    found = shortage(down, 20)
+    found = _shortage(down, 20)
     for at, value in enumerate(down):
-        alone = shortage(float(value), 20)
+        alone = _shortage(float(value), 20)
         assert np.ravel(found.chance)[at] == alone.chance
         assert np.ravel(found.missing)[at] == alone.missing
 
 
 def test_many_values_are_between_points() -> None:
     down = np.linspace(0.5, 60.0, 500)
-    found = shortage(down, 20)
-    alone = np.array([shortage(float(value), 20).missing for value in down], float)
+    found = _shortage(down, 20)
+    alone = np.array([_shortage(float(value), 20).missing for value in down], float)
     assert np.allclose(found.missing, alone, atol=0.05)
     assert np.asarray(found.missing).tolist() != alone.tolist()
 

@@ -11,11 +11,11 @@ from scipy import stats
 
 from ffplan.catalog.reliability import FailureStudy, ReliabilityProfile
 from ffplan.catalog.store import Catalog
-from ffplan.reliability.hazards import counted_rate, exposure_years, hazard_rate, interruptions
-from ffplan.reliability.job import JobCase, hazard_rates, job_outcome, requeue_seconds, restart_seconds, slowed_rate
-from ffplan.reliability.poisson import interval, probabilities
+from ffplan.reliability.hazards import _exposure_years, counted_rate, hazard_rate, interruptions
+from ffplan.reliability.job import JobCase, _restart_seconds, _slowed_rate, hazard_rates, job_outcome, requeue_seconds
+from ffplan.reliability.poisson import _probabilities, interval
 from ffplan.reliability.spare_count import enough
-from ffplan.reliability.spares import domain_shortage, kept_rate, nodes_in_repair, shortage, swapped
+from ffplan.reliability.spares import _domain_shortage, _kept_rate, _shortage, nodes_in_repair, swapped
 
 DAY = 86_400.0
 
@@ -38,8 +38,8 @@ def test_intervals_are_those_of_the_chi_square_distribution() -> None:
 
 
 def test_probabilities_and_spares_are_those_of_poisson() -> None:
-    assert probabilities(23.3) == pytest.approx(stats.poisson.pmf(np.arange(len(probabilities(23.3))), 23.3))
-    assert probabilities(0.0, 2).tolist() == [1.0, 0.0, 0.0]
+    assert _probabilities(23.3) == pytest.approx(stats.poisson.pmf(np.arange(len(_probabilities(23.3))), 23.3))
+    assert _probabilities(0.0, 2).tolist() == [1.0, 0.0, 0.0]
     down = nodes_in_repair(2048 * 3.79e-3 / DAY, 3 * DAY)
     assert down == pytest.approx(23.29, abs=0.01)
     assert enough(float(down), 0.99) == 35
@@ -50,8 +50,8 @@ def test_llama_3s_counts_make_its_rates() -> None:
     """Rates per million accelerator-hours as the counts of Table 5 give them."""
     found = study("llama3-2024")
     hours = 16_384 * 54 * 24 / 1e6
-    assert exposure_years(found, "accelerator") == pytest.approx(hours * 1e6 / 8760)
-    assert exposure_years(found, "bridge") is None
+    assert _exposure_years(found, "accelerator") == pytest.approx(hours * 1e6 / 8760)
+    assert _exposure_years(found, "bridge") is None
     rate = counted_rate(found, ("faulty-gpu",), "accelerator")
     assert rate.per_year == pytest.approx(0.0610, abs=1e-4)
     assert rate.ends == pytest.approx((125 / 2424, 174 / 2424), rel=0.01)
@@ -139,7 +139,7 @@ def test_a_job_by_hand() -> None:
     assert found.load_s == pytest.approx(0.98e12 / 800e9)
     assert found.save_s == pytest.approx(0.5 + 0.98e12 / (128 * 200e9))
     assert found.restart_s == pytest.approx(0.9 * 100 + 0.1 * 1800 + 400 + found.load_s)
-    assert restart_seconds(replace(JOB, restart="standby"), V, 0.0) == pytest.approx(90 + 180 + 40)
+    assert _restart_seconds(replace(JOB, restart="standby"), V, 0.0) == pytest.approx(90 + 180 + 40)
     assert found.in_repair == pytest.approx(1024 * 0.1 * 3 * 0.5 / 365)
     lacking = float((stats.poisson.pmf(np.arange(60), found.in_repair) * np.maximum(np.arange(60) - 2, 0)).sum())
     assert found.kept == pytest.approx(1 - lacking * 4 / 128)
@@ -166,7 +166,7 @@ def test_a_lost_path_slows_a_job_until_it_is_back() -> None:
     found = job_outcome(job, V)
     assert found.slowed == pytest.approx(0.2 * (1 - math.exp(-1024 * 0.02 / 8760)))
     assert found.slowed == pytest.approx(0.000467, abs=5e-7)
-    assert found.slowed == slowed_rate(job, V, hazard_rates(job, V))
+    assert found.slowed == _slowed_rate(job, V, hazard_rates(job, V))
     whole = job_outcome(replace(job, path_lost=1.0), V)
     assert found.goodput == pytest.approx(whole.goodput * (1 - found.slowed))
     days = job_outcome(job, {**V, "path.link": 30 * DAY})  # 1.68 lost at any time: most of the time at least one
@@ -187,43 +187,45 @@ def test_draws_and_single_values_are_one_formula() -> None:
 
 def test_a_hundred_thousand_points_are_interpolated() -> None:
     down = np.linspace(0.1, 90.0, 100_000)
-    found = shortage(down, 40)
+    found = _shortage(down, 40)
     for at in (0, 17_000, 50_000, 99_999):
-        exact = shortage(float(down[at]), 40)
+        exact = _shortage(float(down[at]), 40)
         assert np.asarray(found.chance)[at] == pytest.approx(exact.chance, abs=0.01)
         assert np.asarray(found.missing)[at] == pytest.approx(exact.missing, rel=0.02, abs=1e-3)
 
 
 def test_whole_domains_that_fail_need_whole_spare_domains() -> None:
     """Domains of 18 nodes, 0.1 in repair: P(Y > 1) = 0.0046788, E[max(Y - 1, 0)] = 0.0048374, Erlang 0.005 / 1.105."""
-    alone = domain_shortage(0.0, 0.1, 20, 18)
+    alone = _domain_shortage(0.0, 0.1, 20, 18)
     assert alone.chance == pytest.approx(0.0046788, abs=1e-7)
     assert alone.missing == 0.0
     assert alone.domains == pytest.approx(0.0048374, abs=1e-7)
     assert alone.waiting == pytest.approx(0.005 / 1.105)
-    assert kept_rate(alone, 288, 2, shrinks=True, domain_nodes=18) == pytest.approx(1 - 0.0048374 * 18 / 288, abs=1e-8)
-    assert kept_rate(alone, 288, 36, shrinks=True, domain_nodes=18) == pytest.approx(1 - 0.0048374 * 36 / 288, abs=1e-8)
-    assert domain_shortage(0.5, 0.1, 0, 18).waiting == pytest.approx(1 - 1 / 1.6)  # nothing fails while it stands
-    both = domain_shortage(0.5, 0.1, 18, 18)  # the one spare domain taken, a node in repair lacks: 1 - exp(-0.5)
+    assert _kept_rate(alone, 288, 2, shrinks=True, domain_nodes=18) == pytest.approx(1 - 0.0048374 * 18 / 288, abs=1e-8)
+    assert _kept_rate(alone, 288, 36, shrinks=True, domain_nodes=18) == pytest.approx(
+        1 - 0.0048374 * 36 / 288, abs=1e-8
+    )
+    assert _domain_shortage(0.5, 0.1, 0, 18).waiting == pytest.approx(1 - 1 / 1.6)  # nothing fails while it stands
+    both = _domain_shortage(0.5, 0.1, 18, 18)  # the one spare domain taken, a node in repair lacks: 1 - exp(-0.5)
     assert both.chance == pytest.approx(0.0904837 * 0.3934693 + 0.0046788, abs=1e-7)
     assert both.missing == pytest.approx((0.0904837 + 0.0046788) * 0.5, abs=1e-6)
-    none = domain_shortage(0.5, 0.1, 6, 18)  # six nodes are no domain
+    none = _domain_shortage(0.5, 0.1, 6, 18)  # six nodes are no domain
     assert none.domains == pytest.approx(0.1)
-    assert none.chance == pytest.approx(1 - 0.9048374 * (1 - shortage(0.5, 6).chance), abs=1e-7)
-    many = domain_shortage(np.array([0.5, 0.5]), np.array([0.1, 0.2]), 18, 18)
+    assert none.chance == pytest.approx(1 - 0.9048374 * (1 - _shortage(0.5, 6).chance), abs=1e-7)
+    many = _domain_shortage(np.array([0.5, 0.5]), np.array([0.1, 0.2]), 18, 18)
     assert np.asarray(many.chance)[0] == pytest.approx(both.chance)
 
 
 def test_a_spare_that_is_carried_to_its_place_lacks_until_it_is_there() -> None:
-    found = swapped(shortage(0.0, 3), 0.05)
+    found = swapped(_shortage(0.0, 3), 0.05)
     assert found.chance == pytest.approx(1 - np.exp(-0.05))
     assert found.missing == 0.05
     assert found.waiting == pytest.approx(0.05 / 1.05)
 
 
 def test_a_job_that_waits_stands_as_long_as_erlangs_formula_has_it() -> None:
-    found = shortage(0.72, 0)
+    found = _shortage(0.72, 0)
     assert found.waiting == pytest.approx(0.72 / 1.72)
-    assert kept_rate(found, 64, 1, shrinks=False) == pytest.approx(1 / 1.72)
-    assert kept_rate(found, 64, 1, shrinks=True) == pytest.approx(1 - 0.72 / 64)
-    assert kept_rate(found, 64, 64, shrinks=True) == pytest.approx(1 / 1.72)  # one replica: it waits
+    assert _kept_rate(found, 64, 1, shrinks=False) == pytest.approx(1 / 1.72)
+    assert _kept_rate(found, 64, 1, shrinks=True) == pytest.approx(1 - 0.72 / 64)
+    assert _kept_rate(found, 64, 64, shrinks=True) == pytest.approx(1 / 1.72)  # one replica: it waits

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from ffplan.reliability.job_mix import JobDraw, drawn_jobs, job_count, lognormal_of, with_running
+from ffplan.reliability.job_mix import JobDraw, _lognormal_of, drawn_jobs, job_count, with_running
 from ffplan.reliability.scheduler import DEPTH, ClusterRules, JobTable, share_cluster
 
 RULES = ClusterRules(
@@ -23,9 +23,9 @@ def table(*rows: tuple[float, float, int]) -> JobTable:
 
 
 def test_lognormal_parameters_of_the_traces() -> None:
-    assert lognormal_of(1260, 124) == pytest.approx((4.82, 2.15), abs=0.005)
-    assert lognormal_of(18006, 874) == pytest.approx((6.77, 2.46), abs=0.005)
-    drawn = np.random.default_rng(0).lognormal(*lognormal_of(6652, 206), 4_000_000)
+    assert _lognormal_of(1260, 124) == pytest.approx((4.82, 2.15), abs=0.005)
+    assert _lognormal_of(18006, 874) == pytest.approx((6.77, 2.46), abs=0.005)
+    drawn = np.random.default_rng(0).lognormal(*_lognormal_of(6652, 206), 4_000_000)
     assert np.median(drawn) == pytest.approx(206, rel=0.02)
     assert drawn.mean() == pytest.approx(6652, rel=0.15)
 
@@ -75,7 +75,7 @@ def test_a_cluster_is_as_full_at_first_as_it_stays() -> None:
     assert np.mean(full) == pytest.approx(0.5, abs=0.01)
     assert np.mean(empty) < 0.05
     # what is left of a job that is found at a random time: E[T^2] / (2 E[T]), of a lognormal cut at 100 hours
-    mu, sigma = lognormal_of(36_000, 18_000)
+    mu, sigma = _lognormal_of(36_000, 18_000)
 
     def moment(power: int) -> float:
         at = (np.log(360_000) - mu) / sigma

@@ -8,9 +8,9 @@ from dataclasses import replace
 import pytest
 from scipy import stats
 
-from ffplan.reliability.checkpoint import goodput, two_level_goodput
-from ffplan.reliability.simulate import SimulatedJob, SimulatedMemory, kept_work, mean_interval, simulate_run, student
-from ffplan.reliability.spares import domain_shortage, kept_rate, nodes_in_repair, shortage, swapped
+from ffplan.reliability.checkpoint import _two_level_goodput, goodput
+from ffplan.reliability.simulate import SimulatedJob, SimulatedMemory, _kept_work, mean_interval, simulate_run, student
+from ffplan.reliability.spares import _domain_shortage, _kept_rate, _shortage, nodes_in_repair, swapped
 
 YEAR = 365 * 86_400.0
 HOUR, DAY = 3600.0, 86_400.0
@@ -53,7 +53,7 @@ def test_checkpoints_in_memory_agree_within_the_confidence_interval(
 ) -> None:
     """Every copy in storage too, and every seventh: the renewal of both levels against failures drawn one by one."""
     mtbf, peer = 3.09 * HOUR, 20.0
-    found = two_level_goodput((5.0, peer, near + peer), (stored, 900.0), mtbf, fraction, 300.0)
+    found = _two_level_goodput((5.0, peer, near + peer), (stored, 900.0), mtbf, fraction, 300.0)
     memory = SimulatedMemory(together=1 - fraction, behind_s=peer, restart_s=near, every=round(float(found.every)))
     job = replace(
         JOB, removes=dict.fromkeys(JOB.rates, 0.0), interval_s=300.0, save_s=5.0, behind_s=stored, memory=memory
@@ -84,8 +84,8 @@ def test_missing_nodes(spares: int, shrinks: bool) -> None:
     rare = {"accelerator": 1 / (30 * HOUR)}
     job = replace(JOB, rates=rare, removes={"accelerator": 0.3}, nodes=64, spares=spares, shrinks=shrinks, harmless={})
     mean, error = runs(job, 10 * YEAR)
-    short = shortage(nodes_in_repair(0.3 / (30 * HOUR), 3 * 86_400.0), spares)
-    expected = float(goodput(1000.0, 60.0, 30 * HOUR, 900.0)) * float(kept_rate(short, 64, 1, shrinks=shrinks))
+    short = _shortage(nodes_in_repair(0.3 / (30 * HOUR), 3 * 86_400.0), spares)
+    expected = float(goodput(1000.0, 60.0, 30 * HOUR, 900.0)) * float(_kept_rate(short, 64, 1, shrinks=shrinks))
     assert abs(mean - expected) < 3.5 * error + 0.003
 
 
@@ -110,10 +110,10 @@ def test_domains_that_fail_whole_and_spares_that_are_carried(spares: int, shrink
     )
     mean, error = runs(job, 10 * YEAR)
     each = 0.3 / (30 * HOUR)
-    short = domain_shortage(each * 3 * 86_400.0, 40_000.0 / (200 * HOUR), spares, 18)
+    short = _domain_shortage(each * 3 * 86_400.0, 40_000.0 / (200 * HOUR), spares, 18)
     if swap:
         short = swapped(short, each * swap)
-    kept = float(kept_rate(short, 288, 1, shrinks=shrinks, domain_nodes=18))
+    kept = float(_kept_rate(short, 288, 1, shrinks=shrinks, domain_nodes=18))
     expected = float(goodput(1000.0, 60.0, 1 / sum(rates.values()), 900.0)) * kept
     assert abs(mean - expected) < 3.5 * error + 0.003
 
@@ -150,17 +150,17 @@ def test_failures_that_stop_nothing_take_nodes_out() -> None:
         JOB, rates=rare, removes={"accelerator": 0.0}, nodes=64, spares=0, harmless={}, removals=0.3 / (30 * HOUR)
     )
     mean, error = runs(job, 10 * YEAR)
-    short = shortage(nodes_in_repair(0.3 / (30 * HOUR), 3 * 86_400.0), 0)
-    expected = float(goodput(1000.0, 60.0, 30 * HOUR, 900.0)) * float(kept_rate(short, 64, 1, shrinks=True))
+    short = _shortage(nodes_in_repair(0.3 / (30 * HOUR), 3 * 86_400.0), 0)
+    expected = float(goodput(1000.0, 60.0, 30 * HOUR, 900.0)) * float(_kept_rate(short, 64, 1, shrinks=True))
     assert abs(mean - expected) < 3.5 * error + 0.002
 
 
 def test_work_is_kept_once_storage_has_it() -> None:
     job = replace(JOB, behind_s=300.0)
-    assert kept_work(1060.0 + 299.0, job) == 0.0
-    assert kept_work(1060.0 + 300.0, job) == 1000.0
-    assert kept_work(2 * 1060.0 + 301.0, job) == 2000.0
-    assert kept_work(100.0, job) == 0.0
+    assert _kept_work(1060.0 + 299.0, job) == 0.0
+    assert _kept_work(1060.0 + 300.0, job) == 1000.0
+    assert _kept_work(2 * 1060.0 + 301.0, job) == 2000.0
+    assert _kept_work(100.0, job) == 0.0
 
 
 def test_the_confidence_interval_is_students() -> None:

@@ -9,11 +9,11 @@ from ffplan.catalog.store import Catalog
 from ffplan.design.resolve import resolve
 from ffplan.fabric.family import plan_fabric
 from ffplan.inputs.document import read_document
-from ffplan.reliability.exposure import bridges_per_node, job_units
+from ffplan.reliability.exposure import _bridges_per_node, job_units
 from ffplan.reliability.hazards import event_rates
 from ffplan.reliability.incast import blocked_rate, incast
-from ffplan.reliability.storage import capacity, storage_rates, transfer_seconds
-from ffplan.studies.operate.acceptance_verdicts import robust_score
+from ffplan.reliability.storage import _transfer_seconds, capacity, storage_rates
+from ffplan.studies.operate.acceptance_verdicts import _robust_score
 from ffplan.training.memory import kv_bytes
 from tests.support import ROOT, model_named
 
@@ -47,8 +47,8 @@ def test_rates_of_drives_need_not_be_whole() -> None:
 
 
 def test_a_transfer_takes_the_least_rate() -> None:
-    assert transfer_seconds(1e12, {"drives": 100.0, "NICs": 50.0}) == (20.0, "NICs")
-    many, name = transfer_seconds(np.array([1e12, 2e12]), {"drives": 100.0, "NICs": np.array([200.0, 50.0])})
+    assert _transfer_seconds(1e12, {"drives": 100.0, "NICs": 50.0}) == (20.0, "NICs")
+    many, name = _transfer_seconds(np.array([1e12, 2e12]), {"drives": 100.0, "NICs": np.array([200.0, 50.0])})
     assert np.asarray(many).tolist() == [10.0, 40.0]
     assert name == "NICs"
 
@@ -70,7 +70,7 @@ def test_granted_requests_keep_a_client_busy() -> None:
 def test_units_of_a_job() -> None:
     design = resolve(read_document(ROOT / "designs" / "fire-flyer-2-nvlink.yaml"), Catalog())
     plan = plan_fabric(design)
-    assert bridges_per_node(design) == 4
+    assert _bridges_per_node(design) == 4
     units = job_units(design, plan, 625)
     assert units.counts["accelerator"] == 5000
     assert units.counts["bridge"] == 2500
@@ -102,8 +102,8 @@ def test_the_cache_of_a_context() -> None:
 
 def test_a_slow_node_stands_out_of_its_fleet() -> None:
     fleet = [100.0, 101.0, 99.0, 100.5, 99.5, 90.0]
-    middle, score = robust_score(90.0, fleet)
+    middle, score = _robust_score(90.0, fleet)
     assert middle == pytest.approx(99.75)
     assert score < -3.5
-    assert robust_score(99.0, fleet)[1] > -3.5
-    assert robust_score(99.0, [100.0] * 5) == (100.0, float("-inf"))
+    assert _robust_score(99.0, fleet)[1] > -3.5
+    assert _robust_score(99.0, [100.0] * 5) == (100.0, float("-inf"))

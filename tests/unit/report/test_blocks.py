@@ -10,30 +10,30 @@ import pytest
 
 from ffplan.report.compare import compare_document
 from ffplan.report.design import design_document
-from ffplan.report.document import Body, Document, Grid, Matrix
+from ffplan.report.document import Document, Grid, _Body, _Matrix
 from ffplan.report.formats import FORMATS, blocks, render
-from ffplan.report.formats.blocks import bar, has_blocks, spark
+from ffplan.report.formats.blocks import _has_blocks, _spark, bar
 from ffplan.report.formats.text import render_text
 from ffplan.studies.compare.compare import compare
 from tests.support import assess_file
 
 GRID = Grid("t", (("1", "4", "9"), ("2", "2", "-")), ("GPUs", "a", "b"), bars=((4.0, 8.0), (2.0, None)))
-MATRIX = Matrix("t", ("a", "b"), (("x", ("1", "2")), ("y", ("3", "4"))), sparks=(("x", "z", ((8.0, 4.0), (1.0,))),))
+MATRIX = _Matrix("t", ("a", "b"), (("x", ("1", "2")), ("y", ("3", "4"))), sparks=(("x", "z", ((8.0, 4.0), (1.0,))),))
 
 
 @pytest.fixture(params=["utf-8", "ascii"])
 def letters(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     monkeypatch.setenv("COLUMNS", "80")
-    monkeypatch.setattr(blocks, "has_blocks", lambda: request.param == "utf-8")
+    monkeypatch.setattr(blocks, "_has_blocks", lambda: request.param == "utf-8")
     return str(request.param)
 
 
 @pytest.mark.parametrize(("encoding", "blocks"), [("utf-8", True), ("ascii", False), ("latin-1", False)])
 def test_an_encoding_has_blocks_or_not(encoding: str, blocks: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdout", TextIOWrapper(BytesIO(), encoding=encoding))
-    assert has_blocks() == blocks
+    assert _has_blocks() == blocks
     monkeypatch.setattr(sys, "stdout", None)
-    assert not has_blocks()
+    assert not _has_blocks()
 
 
 def drawn(document: Document) -> str:
@@ -50,15 +50,15 @@ def test_bars_are_as_long_as_their_values() -> None:
 
 
 def test_sparks_start_at_zero() -> None:
-    assert spark([8, 4, 2, 1, 0], blocks=True) == "█▄▂▁▁"
-    assert spark([8, 7, 6, 5, 4, 3, 2, 1], blocks=False) == "#*+=-:._"
-    assert spark([0, 0], blocks=True) == "▁▁"
-    assert spark([], blocks=True) == ""
+    assert _spark([8, 4, 2, 1, 0], blocks=True) == "█▄▂▁▁"
+    assert _spark([8, 7, 6, 5, 4, 3, 2, 1], blocks=False) == "#*+=-:._"
+    assert _spark([0, 0], blocks=True) == "▁▁"
+    assert _spark([], blocks=True) == ""
 
 
 def test_a_terminal_draws_bars(letters: str) -> None:
     """The longest takes what the line leaves to each, here 30 letters; half of it half."""
-    text = drawn(Document(None, lambda _: Body("", [GRID])))
+    text = drawn(Document(None, lambda _: _Body("", [GRID])))
     full = "█" if letters == "utf-8" else "#"
     first, second = (line for line in text.splitlines() if re.match(r"  [12]", line))
     assert [len(run) for run in re.findall(f"{full}+", first)] == [15, 30]
@@ -67,7 +67,7 @@ def test_a_terminal_draws_bars(letters: str) -> None:
 
 
 def test_a_terminal_draws_sparks_after_their_row(letters: str) -> None:
-    text = drawn(Document(None, lambda _: Body("", [MATRIX])))
+    text = drawn(Document(None, lambda _: _Body("", [MATRIX])))
     labels = [line.split()[0] for line in text.splitlines() if line]
     assert labels == ["t", "x", "z", "y"]
     assert ("█▄ (8 to 4)" if letters == "utf-8" else "#- (8 to 4)") in text
@@ -85,7 +85,7 @@ def test_nothing_but_a_terminal_has_charts(form: str) -> None:
 def test_a_narrow_line_has_no_bars(monkeypatch: pytest.MonkeyPatch) -> None:
     wide = Grid("t", (("1", "x" * 60),), ("GPUs", "a"), bars=((4.0,),))
     monkeypatch.setenv("COLUMNS", "70")
-    assert not re.search("[█#]", drawn(Document(None, lambda _: Body("", [wide]))))
+    assert not re.search("[█#]", drawn(Document(None, lambda _: _Body("", [wide]))))
 
 
 @pytest.mark.parametrize("width", [80, 120])
@@ -101,4 +101,4 @@ def test_commands_draw_how_allreduce_scales(width: int, letters: str, monkeypatc
     (row,) = [line for line in both.splitlines() if line.startswith("allreduce, 16 to all")]
     rates = [found.communication[0].scales for found in (one, two)]
     assert f"({rates[1][0].algbw_gbyte_s:.0f} to {rates[1][-1].algbw_gbyte_s:.0f})" in row
-    assert spark([rate.algbw_gbyte_s for rate in rates[0]], blocks=letters == "utf-8") in row
+    assert _spark([rate.algbw_gbyte_s for rate in rates[0]], blocks=letters == "utf-8") in row

@@ -10,9 +10,9 @@ from html.parser import HTMLParser
 import pytest
 
 from ffplan.base.record import record
-from ffplan.report.document import Block, Body, Document, Grid, Lines, Matrix, Remarks
+from ffplan.report.document import Block, Document, Grid, Lines, Remarks, _Body, _Matrix
 from ffplan.report.formats import FORMATS, render
-from ffplan.report.formats.data import csv_text, to_json
+from ffplan.report.formats.data import _csv_text, to_json
 from ffplan.report.formats.markup import escape, table
 from ffplan.report.page.html import render_fragment
 
@@ -36,7 +36,7 @@ SAMPLES = (Sample(NASTY, 0.1 + 0.2, None, Inner(True, ("x", "y"))), Sample("é",
 
 
 def made(*blocks: Block, rows: bool = True) -> Document:
-    body = Body("[title]", blocks, intro="an intro", footer="the end")
+    body = _Body("[title]", blocks, intro="an intro", footer="the end")
     return Document(SAMPLES[0], lambda _: body, (lambda: SAMPLES) if rows else None)
 
 
@@ -82,7 +82,7 @@ def test_csv_has_a_column_for_every_field() -> None:
         ["é", "1e-07", "2.0", "false", ""],
     ]
     assert "\r" not in text
-    assert csv_text(["a"], []) == "a\n"
+    assert _csv_text(["a"], []) == "a\n"
 
 
 def test_csv_without_a_table_has_a_row_for_every_leaf() -> None:
@@ -102,7 +102,7 @@ def test_markdown() -> None:
     blocks = (
         Grid("Grid", (("a|b", "1"),), ("x", "y")),
         Grid("Bare", (("a", "1"),)),
-        Matrix("Side by side", ("one", "two"), (("row", ("1", "2")),)),
+        _Matrix("Side by side", ("one", "two"), (("row", ("1", "2")),)),
         Lines("List", (("", "first"), ("", "second"))),
         Lines("Labelled", (("k", "v"), ("", "w"))),
         Remarks(("said *so*",)),
@@ -132,7 +132,7 @@ def test_markdown_escapes_a_backslash_once() -> None:
 
 
 def test_html_is_well_formed_and_shows_every_cell() -> None:
-    blocks = (Grid("G", ((NASTY, "1"),), ("h",)), Lines("", (("", NASTY),)), Matrix("M", (NASTY,), (("r", ("c",)),)))
+    blocks = (Grid("G", ((NASTY, "1"),), ("h",)), Lines("", (("", NASTY),)), _Matrix("M", (NASTY,), (("r", ("c",)),)))
     cells = Cells()
     cells.feed(render_fragment(made(*blocks)))
     assert not cells.tags
@@ -169,7 +169,7 @@ def test_a_matrix_grows_with_its_columns() -> None:
     """23 columns for labels, 18 or the name and 2 for each design: six of 26 need 23 + 6 x 28 = 191."""
     names = tuple(f"a-design-of-{number}-and-its-name" for number in range(6))
     assert {len(name) for name in names} == {26}
-    text = render(made(Matrix("M", names, (("row", ("1",) * 6),))), "table")
+    text = render(made(_Matrix("M", names, (("row", ("1",) * 6),))), "table")
     assert not text.startswith("[title]")  # its columns are title enough
     assert 80 < max(map(len, text.splitlines())) <= 191
     assert all(name in text.splitlines()[0] for name in names)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ffplan.measuring.plan import tiny_plan
+from ffplan.measuring.plan import _tiny_plan
 from ffplan.report.calibrate import measured_document, plan_document
 from ffplan.report.document import Grid, Remarks
 from ffplan.results.measurement import KernelError, KernelGroupError, MeasuredConstant, MeasuredFit
@@ -89,7 +89,7 @@ def test_columns_without_a_value_are_left_out() -> None:
 
 
 def test_a_plan_lists_each_kernel_and_the_time_of_all() -> None:
-    document = plan_document(measure_plan(tiny_plan()))
+    document = plan_document(measure_plan(_tiny_plan()))
     body = document.body()
     assert body.title == "measure: tiny sizes, 14 kernels, 0.0 minutes"
     grids = [block for block in body.blocks if isinstance(block, Grid)]

@@ -14,19 +14,19 @@ import pytest
 from ffplan.api.search import sweep
 from ffplan.base.errors import UsageError
 from ffplan.interop.canvas import RackKind, rack_drawing
-from ffplan.report.chart import Chart, Extras, Meaning, Point
+from ffplan.report.chart import Extras, Meaning, _Chart, _Point
 from ffplan.report.design import design_document
-from ffplan.report.document import Body, Document, Remarks
-from ffplan.report.page.charts import charts_of
+from ffplan.report.document import Document, Remarks, _Body
+from ffplan.report.page.charts import _charts_of
 from ffplan.report.page.html import render, worded
-from ffplan.report.page.vega import specification, to_svg
+from ffplan.report.page.vega import _specification, _to_svg
 from ffplan.results.origin import Evidence
 from tests.support import assess_file, ffplan
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-TWO = Chart(title="t", kind="bars", unit="USD", points=(Point("a & <b>", 10.0, low=8.0, high=12.0), Point("c", 3.0)))
+TWO = _Chart(title="t", kind="bars", unit="USD", points=(_Point("a & <b>", 10.0, low=8.0, high=12.0), _Point("c", 3.0)))
 
 
 QM8700 = Evidence(
@@ -57,8 +57,8 @@ class Balanced(HTMLParser):
 BISECTION = "fabric.bisection_gbyte_s"
 
 
-def charts(design: str) -> dict[str, Chart]:
-    return {chart.title: chart for chart in charts_of(assess_file(design))}
+def charts(design: str) -> dict[str, _Chart]:
+    return {chart.title: chart for chart in _charts_of(assess_file(design))}
 
 
 def test_charts_hold_the_numbers_of_the_result() -> None:
@@ -89,7 +89,7 @@ def test_a_bill_is_drawn_as_steps_that_end_at_the_total() -> None:
     design = wired("superpod-h100-4su").design
     study = study_cost(design, Catalog(), CostRequest(draws=0))
     assert study.bom is not None
-    bill = next(chart for chart in charts_of(study) if chart.title == "Bill of materials")
+    bill = next(chart for chart in _charts_of(study) if chart.title == "Bill of materials")
     steps, total = bill.points[:-1], bill.points[-1]
     assert steps[0].low == 0
     assert all(one.high == two.low for one, two in pairwise(steps))
@@ -98,11 +98,11 @@ def test_a_bill_is_drawn_as_steps_that_end_at_the_total() -> None:
 
 
 def test_results_without_charts_are_pages_too() -> None:
-    text = render(Document({"a": 1}, lambda _: Body("title", [Remarks(("said",))])))
+    text = render(Document({"a": 1}, lambda _: _Body("title", [Remarks(("said",))])))
     assert "<h1>title</h1>" in text
     assert '<div class="verdict"><p>said</p></div>' in text
     assert "<svg" not in text
-    assert charts_of({"a": 1}) == []
+    assert _charts_of({"a": 1}) == []
 
 
 def test_a_page_is_balanced_and_the_same_each_time() -> None:
@@ -120,27 +120,27 @@ def test_extras_fill_their_sections() -> None:
     extras = Extras(
         files=(("a.yaml", "x: <1>\n"),), sources=(QM8700,), meanings=(Meaning("cost.total", "11", "Sum [currency]."),)
     )
-    text = render(Document({}, lambda _: Body("t", []), extras=lambda: extras))
+    text = render(Document({}, lambda _: _Body("t", []), extras=lambda: extras))
     assert '<summary>a.yaml</summary><pre tabindex="0">x: &lt;1&gt;</pre>' in text
     assert "<td>a sheet</td><td>2024</td>" in text
     assert '<th scope="row">cost.total</th><td>11</td><td>Sum [currency].</td>' in text
 
 
 def test_marks_have_tips_and_labels_stay_text() -> None:
-    svg = to_svg(TWO)
+    svg = _to_svg(TWO)
     assert "<title>USD: 10; label: a &amp; &lt;b&gt;; series: </title>" in svg
     assert "<b>" not in svg
-    assert specification(TWO)["layer"][0]["encoding"]["y"]["sort"] == ["a & <b>", "c"]
+    assert _specification(TWO)["layer"][0]["encoding"]["y"]["sort"] == ["a & <b>", "c"]
 
 
 @pytest.mark.parametrize("kind", ["stack", "bars", "lines", "tornado", "waterfall"])
 def test_every_kind_is_drawn(kind: str) -> None:
     points = tuple(
-        Point(label, value, series=series, low=value / 2, high=value * 2, x=value)
+        _Point(label, value, series=series, low=value / 2, high=value * 2, x=value)
         for label in ("a", "b")
         for series, value in (("one", 1.0), ("two", 2.0))
     )
-    svg = to_svg(Chart(title="t", kind=kind, unit="u", points=points, x_title="x"))  # type: ignore[arg-type]
+    svg = _to_svg(_Chart(title="t", kind=kind, unit="u", points=points, x_title="x"))  # type: ignore[arg-type]
     assert svg.startswith("<svg")
     assert svg.count("<title>") >= 4
 
@@ -148,7 +148,7 @@ def test_every_kind_is_drawn(kind: str) -> None:
 def test_without_the_extra_the_page_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "vl_convert", None)
     with pytest.raises(UsageError, match=r"pip install vl-convert-python`"):
-        to_svg(TWO)
+        _to_svg(TWO)
 
 
 def test_racks_show_nodes_and_power() -> None:
@@ -180,7 +180,7 @@ def test_charts_of_a_sweep() -> None:
     axes = dict(text.split("=") for text in (asked[1], asked[3]))
     report = sweep("pcie-a100-three-tier", axes, pareto={"cost.total": "min", BISECTION: "max"}).report
     assert report.to_dict() | {"design": found["design"]} == found
-    shown = {chart.title: chart for chart in charts_of(report)}
+    shown = {chart.title: chart for chart in _charts_of(report)}
     assert list(shown) == [
         "Front",
         "cost.total over fabric.oversubscription and nodes[0].count",
@@ -196,12 +196,12 @@ def test_charts_of_a_sweep() -> None:
     assert {p.value for p in lines.points} >= {0.0, 1.0}
     assert all(0.0 <= p.value <= 1.0 for p in lines.points)
     for chart in shown.values():
-        assert "<svg" in to_svg(chart)
+        assert "<svg" in _to_svg(chart)
 
 
 def test_a_sweep_along_one_axis_has_no_grid() -> None:
     report = sweep("pcie-a100-three-tier", {"nodes[0].count": [400, 500, 600]}).report
-    assert [chart.kind for chart in charts_of(report)] == ["parallel"]
+    assert [chart.kind for chart in _charts_of(report)] == ["parallel"]
 
 
 def test_names_between_backticks_are_code_and_nothing_else_is() -> None:
@@ -212,8 +212,8 @@ def test_names_between_backticks_are_code_and_nothing_else_is() -> None:
 
 
 def test_large_numbers_of_an_axis_are_short() -> None:
-    points = (Point("a", 612e6, series="servers"), Point("b", 1.5e9, series="servers"))
-    svg = to_svg(Chart(title="t", kind="stack", unit="USD", points=points))
+    points = (_Point("a", 612e6, series="servers"), _Point("b", 1.5e9, series="servers"))
+    svg = _to_svg(_Chart(title="t", kind="stack", unit="USD", points=points))
     shown = re.sub(r'aria-label="[^"]*"', "", svg)
     assert re.search(r">[0-9]00 mn<", shown)
     assert re.search(r">1(\.[0-9]+)? bn<", shown)

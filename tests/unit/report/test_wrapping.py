@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ffplan.base.formatting import amount, kilowatts
-from ffplan.report.document import Body, Document, Grid, Lines, Matrix, Remarks
+from ffplan.report.document import Document, Grid, Lines, Remarks, _Body, _Matrix
 from ffplan.report.formats import styled
 from ffplan.report.formats.text import render_text
-from ffplan.report.formats.wrapping import breaks, column_widths, folds, longest_piece
+from ffplan.report.formats.wrapping import _column_widths, _folds, _longest_piece, breaks
 
 
 def split(text: str, width: int) -> list[str]:
@@ -64,7 +64,7 @@ def test_lines(text: str, width: int, lines: list[str]) -> None:
     ],
 )
 def test_lines_of_sentences(text: str, width: int, lines: list[str]) -> None:
-    places = [0, *folds(text, width), len(text)]
+    places = [0, *_folds(text, width), len(text)]
     assert [text[one:two].rstrip() for one, two in itertools.pairwise(places)] == lines
 
 
@@ -78,19 +78,19 @@ def test_wrapping_loses_nothing_and_breaks_no_number(words: list[str], width: in
     assert "".join(lines).replace(" ", "") == text.replace(" ", "")
     numbers = re.findall(r"(?<![\w,-])[0-9,]+(?: %)?", text)
     assert all(any(number in line for line in lines) for number in numbers)
-    assert all(len(line) <= max(width, longest_piece(text)) for line in lines)
+    assert all(len(line) <= max(width, _longest_piece(text)) for line in lines)
 
 
 def test_columns_give_way_from_the_widest_and_never_below_their_parts() -> None:
     cells = [["fixed label"], ["a few words of text"], ["1,433,982,976"]]
-    assert column_widths(cells, 1, 100) == [11, 19, 13]
-    assert column_widths(cells, 1, 34) == [11, 10, 13]
-    assert column_widths(cells, 1, 5) == [11, 5, 13]
+    assert _column_widths(cells, 1, 100) == [11, 19, 13]
+    assert _column_widths(cells, 1, 34) == [11, 10, 13]
+    assert _column_widths(cells, 1, 5) == [11, 5, 13]
 
 
 def test_a_table_too_wide_for_its_line_keeps_its_numbers_whole() -> None:
     numbers = tuple("1,433,982,976" for _ in range(7))
-    document = Document(None, lambda _: Body("", [Grid("", (("row", *numbers),), tuple("abcdefgh"))]))
+    document = Document(None, lambda _: _Body("", [Grid("", (("row", *numbers),), tuple("abcdefgh"))]))
     (line,) = [text for text in render_text(document, terminal=False).splitlines() if "row" in text]
     assert line.split() == ["row", *numbers]
 
@@ -99,8 +99,8 @@ def test_a_comparison_wider_than_the_terminal_is_printed_in_parts(monkeypatch: p
     monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.setenv("NO_COLOR", "1")
     names = tuple(f"superpod-h100-{number}su" for number in range(8))
-    matrix = Matrix("Cluster", names, (("total price", tuple("1,433,982,976" for _ in names)),))
-    text = re.sub(r"\x1b\[[0-9;]*m", "", render_text(Document(None, lambda _: Body("", [matrix])), terminal=True))
+    matrix = _Matrix("Cluster", names, (("total price", tuple("1,433,982,976" for _ in names)),))
+    text = re.sub(r"\x1b\[[0-9;]*m", "", render_text(Document(None, lambda _: _Body("", [matrix])), terminal=True))
     rows = [line for line in text.splitlines() if line.startswith("total price")]
     assert len(rows) > 1
     assert sum(line.count("1,433,982,976") for line in rows) == 8
@@ -113,7 +113,7 @@ def test_a_long_document_is_laid_out_for_a_terminal_as_for_a_file(monkeypatch: p
 
     def both(count: int) -> tuple[str, str]:
         groups = tuple((f"group {number}", "8 x H100") for number in range(count - 1))
-        document = Document(None, lambda _: Body("groups", [Lines("Nodes", groups), Remarks(("end",))]))
+        document = Document(None, lambda _: _Body("groups", [Lines("Nodes", groups), Remarks(("end",))]))
         return render_text(document, terminal=True), render_text(document, terminal=False)
 
     short, long = both(2_000), both(2_001)
@@ -126,7 +126,7 @@ def test_the_rest_of_an_indented_label_is_indented_too() -> None:
     rows = (
         ("    uplinks of a leaf on each of 8 rails", "8,533 GB/s, the links of a leaf times what each of them has"),
     )
-    text = render_text(Document(None, lambda _: Body("", [Grid("", rows, style="plain")])), terminal=False)
+    text = render_text(Document(None, lambda _: _Body("", [Grid("", rows, style="plain")])), terminal=False)
     lines = text.splitlines()
     assert len(lines) > 1
     assert all(line.startswith("    ") for line in lines)
@@ -137,8 +137,8 @@ def test_a_comparison_of_long_names_keeps_to_the_line() -> None:
     """Names break after their hyphens before a line grows; numbers that need more room still get it."""
     names = tuple(f"h100-sxm-80gb-{word}" for word in ("full", "lean", "rails"))
     for cell, fits in (("44.19 mn USD", True), ("1,433,982,976,123,456", False)):
-        matrix = Matrix("Designs", names, (("to buy", (cell,) * 3),))
-        text = render_text(Document(None, lambda _, matrix=matrix: Body("", [matrix])), terminal=False)  # type: ignore[misc]
+        matrix = _Matrix("Designs", names, (("to buy", (cell,) * 3),))
+        text = render_text(Document(None, lambda _, matrix=matrix: _Body("", [matrix])), terminal=False)  # type: ignore[misc]
         assert text.count(cell) == 3
         assert (max(map(len, text.splitlines())) <= 80) == fits
 
@@ -157,5 +157,5 @@ def test_large_powers_are_megawatts() -> None:
 
 def test_a_word_beside_an_indented_label_is_never_cut_off() -> None:
     word = "letters:0123456789012345678901234567890123456789"
-    body = Body("t", [Lines("title", (("l" * 35, f"{word} and more"),))])
+    body = _Body("t", [Lines("title", (("l" * 35, f"{word} and more"),))])
     assert word in styled.render(body, terminal=False)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import jsonschema
 import pytest
 
-from ffplan.cli.schema import SchemaName
+from ffplan.cli.schema import _SchemaName
 from ffplan.inputs.document import read_document
 from ffplan.schema.json_schema import DRAFT, OWNERS, json_schema
 from tests.support import ROOT, ffplan
@@ -43,7 +43,7 @@ def test_every_schema_is_one_and_says_what_each_field_is(kind: str) -> None:
 
 def test_schemas_are_those_that_ship() -> None:
     shipped = {path.name.removesuffix(".schema.json") for path in (ROOT / "schema").iterdir()}
-    assert shipped == set(KINDS) == {name.value for name in SchemaName}
+    assert shipped == set(KINDS) == {name.value for name in _SchemaName}
 
 
 def test_no_schema_of_another_name() -> None:

@@ -11,7 +11,7 @@ from ffplan.catalog.read import read_part
 from ffplan.catalog.store import Catalog
 from ffplan.inputs.document import parse_document
 from ffplan.schema.json_schema import json_schema
-from ffplan.schema.part_template import fields_of_kind, part_template
+from ffplan.schema.part_template import _fields_of_kind, part_template
 from tests.support import but_few, ffplan
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ def test_a_new_part_is_valid_and_complete(kind: str) -> None:
     assert (part.kind, part.id) == (kind, "my-part")
     assert {source.status for source in part.sources.values()} == {"R"}  # nothing is a fact yet
     assert all(figure.source == "todo" and figure.status is None for _, figure in part.figures())
-    for name, field in fields_of_kind(json_schema("catalog"), kind)["properties"].items():
+    for name, field in _fields_of_kind(json_schema("catalog"), kind)["properties"].items():
         assert any(line.startswith((f"{name}:", f"# {name}:")) for line in text.splitlines()), name
         if name not in ("kind", "id", "name", "vendor", "sources"):
             words = " ".join(field.get("description", "").split())[:40]

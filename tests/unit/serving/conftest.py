@@ -10,7 +10,7 @@ import pytest
 from ffplan.catalog.models import Model
 from ffplan.catalog.store import Catalog
 from ffplan.serving.memory import model_weights
-from ffplan.serving.plan import Deployment, Machine, Rates
+from ffplan.serving.plan import Rates, _Deployment, _Machine
 from ffplan.serving.step import Served
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ RATES = Rates(
     first=20e-3,
     prompt_layer=0.0,
 )
-MACHINE = Machine(bandwidth=3.35e12, peak=989.4e12, peak16=989.4e12, memory=80 * 2.0**30, link=370e9)
+MACHINE = _Machine(bandwidth=3.35e12, peak=989.4e12, peak16=989.4e12, memory=80 * 2.0**30, link=370e9)
 
 
 @pytest.fixture
@@ -49,7 +49,7 @@ def served() -> Callable[..., Served]:
         return Served(
             shape=model.transformer,
             weights=model_weights(model.transformer),
-            deployment=replace(Deployment(tensor=4), **sizes),
+            deployment=replace(_Deployment(tensor=4), **sizes),
             machine=MACHINE,
             rates=RATES,
         )

@@ -13,11 +13,11 @@ from ffplan.catalog.library import Library
 from ffplan.catalog.parts import Accelerator
 from ffplan.catalog.store import Catalog
 from ffplan.serving.hardware import compute_precision, deployment_of, engine_speed, group_link, machine_of
-from ffplan.serving.load import Requests, closed_loop, open_loop, prompt_share, queue_wait, tokens_a_step
+from ffplan.serving.load import Requests, _queue_wait, _tokens_a_step, closed_loop, open_loop, prompt_share
 from ffplan.serving.power import accelerator_power
 from ffplan.serving.room import memory_use, requests_with_room
 from ffplan.serving.run import run_requests
-from ffplan.serving.simulate import Arrivals, Room, pace_of, simulate
+from ffplan.serving.simulate import Arrivals, Room, _pace_of, _simulate
 from ffplan.serving.step import prompt_seconds, step_time
 
 if TYPE_CHECKING:
@@ -42,14 +42,14 @@ def accelerator(name: str) -> Accelerator:
 
 def test_tokens_of_a_speculative_step() -> None:
     # Leviathan: (1 - 0.8^4) / 0.2
-    assert tokens_a_step(3, 0.8) == pytest.approx(2.952)
-    assert tokens_a_step(0, 0.0) == 1
+    assert _tokens_a_step(3, 0.8) == pytest.approx(2.952)
+    assert _tokens_a_step(0, 0.0) == 1
 
 
 def test_the_wait_of_prompts() -> None:
-    assert queue_wait(0.5, 0.1, 100) == pytest.approx(0.05)
-    assert queue_wait(0.5, 0.1, 100, 0.0) == 0
-    assert queue_wait(0.99, 0.1, 4) == pytest.approx(0.2)
+    assert _queue_wait(0.5, 0.1, 100) == pytest.approx(0.05)
+    assert _queue_wait(0.5, 0.1, 100, 0.0) == 0
+    assert _queue_wait(0.99, 0.1, 4) == pytest.approx(0.2)
 
 
 def test_one_request_alone(served: Callable[..., Served]) -> None:
@@ -214,7 +214,7 @@ def test_runs_of_prompts_agree_with_the_mean(
     model, requests = served(), Requests(prompt=prompt, output=output)
     steady = closed_loop(model, requests, float(count), 400.0)
     lengths = np.full(12 * count, float(prompt)), np.full(12 * count, float(output))
-    pace = pace_of(model, count, prompt=float(prompt), context=prompt + output / 2)
-    run = simulate(pace, Arrivals(*lengths, None, count), Room(1e9, count), chunk=8192.0, first=20e-3)
+    pace = _pace_of(model, count, prompt=float(prompt), context=prompt + output / 2)
+    run = _simulate(pace, Arrivals(*lengths, None, count), Room(1e9, count), chunk=8192.0, first=20e-3)
     assert 12 * count / run.end == pytest.approx(steady.rate, rel=0.12)
     assert run.e2e[4 * count : -2 * count].mean() == pytest.approx(steady.latency(output), rel=0.2)

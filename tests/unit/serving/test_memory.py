@@ -9,18 +9,18 @@ import pytest
 from ffplan.catalog.models import Model, Transformer, Window
 from ffplan.catalog.store import Catalog
 from ffplan.serving.memory import (
+    _cache_room,
+    _paged_tokens,
+    _touched_experts,
     cache_bytes,
-    cache_room,
     cache_share,
     cached_tokens,
     dense_bytes,
     expert_bytes,
     model_weights,
-    paged_tokens,
-    touched_experts,
     weight_memory,
 )
-from ffplan.serving.plan import WIDTHS, Deployment
+from ffplan.serving.plan import WIDTHS, _Deployment
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -64,7 +64,7 @@ def test_hydragen_s_batches_fill_the_memory_that_the_review_names() -> None:
     # with one prefix for all 2,048
     assert (1024 + 2048 * 128) * token == pytest.approx(138e9, rel=0.001)
     weights = model_weights(shape_of("codellama-7b"))
-    assert weight_memory(weights, Deployment()) == pytest.approx(13.5e9, rel=0.003)
+    assert weight_memory(weights, _Deployment()) == pytest.approx(13.5e9, rel=0.003)
     # eight cards of 40 GB hold batch 256, and no batch of 512
     cards = 8 * 40 * 2.0**30 * 0.9 - 13.5e9
     assert 256 * 1152 * token < cards < 512 * 1152 * token
@@ -80,9 +80,9 @@ def test_weights_add_up_to_the_published_parameters() -> None:
 
 def test_experts_touched_by_a_batch() -> None:
     # DeepSeek-V3: 64 % of 256 at 32 tokens, 98 % at 128
-    assert touched_experts(256, 8, 32) / 256 == pytest.approx(0.64, abs=0.005)
-    assert touched_experts(256, 8, 128) / 256 == pytest.approx(0.98, abs=0.005)
-    assert touched_experts(8, 2, 1) == pytest.approx(2)
+    assert _touched_experts(256, 8, 32) / 256 == pytest.approx(0.64, abs=0.005)
+    assert _touched_experts(256, 8, 128) / 256 == pytest.approx(0.98, abs=0.005)
+    assert _touched_experts(8, 2, 1) == pytest.approx(2)
 
 
 def test_scales_of_quantised_weights() -> None:
@@ -126,6 +126,6 @@ def test_layers_with_a_window_keep_its_tokens() -> None:
 
 
 def test_room_and_pages() -> None:
-    assert cache_room(80e9, 0.9, 60e9, 4e9) == pytest.approx(8e9)
-    assert cache_room(80e9, 0.9, 75e9, 4e9) == 0
-    assert paged_tokens(100, 17) == 108
+    assert _cache_room(80e9, 0.9, 60e9, 4e9) == pytest.approx(8e9)
+    assert _cache_room(80e9, 0.9, 75e9, 4e9) == 0
+    assert _paged_tokens(100, 17) == 108

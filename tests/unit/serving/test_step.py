@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from ffplan.serving.plan import Deployment, Machine
+from ffplan.serving.plan import _Deployment, _Machine
 from ffplan.serving.step import (
+    _critical_batch,
+    _product_seconds,
+    _prompt_floor,
+    _prompt_work,
     attention_flops,
     collective_seconds,
-    critical_batch,
     hand_over_seconds,
-    product_seconds,
-    prompt_floor,
     prompt_seconds,
-    prompt_work,
     step_time,
     token_flops,
 )
@@ -29,14 +29,14 @@ if TYPE_CHECKING:
     from ffplan.serving.step import Served
 
 H100_8 = replace(MACHINE, peak=1979e12)
-B200_8 = Machine(bandwidth=8e12, peak=4500e12, peak16=2250e12, memory=180 * 2.0**30, link=700e9)
+B200_8 = _Machine(bandwidth=8e12, peak=4500e12, peak16=2250e12, memory=180 * 2.0**30, link=700e9)
 
 
 def test_a_batch_from_which_arithmetic_binds() -> None:
     # scaling book: 295 of an H100 at 16 bit and at 8, 281 of a B200 at 8
-    assert critical_batch(MACHINE, 2.0) == pytest.approx(295, abs=0.5)
-    assert critical_batch(H100_8, 1.0) == pytest.approx(295, abs=0.5)
-    assert critical_batch(B200_8, 1.0) == pytest.approx(281, abs=0.5)
+    assert _critical_batch(MACHINE, 2.0) == pytest.approx(295, abs=0.5)
+    assert _critical_batch(H100_8, 1.0) == pytest.approx(295, abs=0.5)
+    assert _critical_batch(B200_8, 1.0) == pytest.approx(281, abs=0.5)
 
 
 def test_terms_of_a_dense_step(served: Callable[..., Served]) -> None:
@@ -102,29 +102,29 @@ def test_dispatch_and_combine_between_attention_groups(served: Callable[..., Ser
 def test_a_prompt(served: Callable[..., Served]) -> None:
     model = served()
     dense, _ = token_flops(model.weights, model.deployment)
-    assert product_seconds(model, 1000.0) == pytest.approx(1000 * dense / (989.4e12 * 0.5))
+    assert _product_seconds(model, 1000.0) == pytest.approx(1000 * dense / (989.4e12 * 0.5))
     # scores and values of 64 heads of 128, each token with half of the others
     attention = attention_flops(model.shape, 1000.0)
     assert attention == pytest.approx(2 * 80 * 64 * (128 + 128) * 1000 * 500)
-    work = prompt_work(model, 1000.0)
+    work = _prompt_work(model, 1000.0)
     moved = 160 * 1.5 * 1000 * 8192 * 2 / 370e9
-    assert work == pytest.approx(product_seconds(model, 1000.0) + attention / 4 / (989.4e12 * 0.25) + moved)
+    assert work == pytest.approx(_product_seconds(model, 1000.0) + attention / 4 / (989.4e12 * 0.25) + moved)
     assert prompt_seconds(model, 1000.0) == work
 
 
 def test_the_host_bounds_short_prompts(served: Callable[..., Served]) -> None:
     model = served()
     slow = replace(model, rates=replace(model.rates, prompt_layer=1e-3))
-    assert prompt_floor(slow) == pytest.approx(0.08)
+    assert _prompt_floor(slow) == pytest.approx(0.08)
     assert prompt_seconds(slow, 10.0) == pytest.approx(0.08)
-    assert prompt_seconds(slow, 10_000.0) == prompt_work(model, 10_000.0)
+    assert prompt_seconds(slow, 10_000.0) == _prompt_work(model, 10_000.0)
 
 
 def test_experts_multiply_at_a_fraction(served: Callable[..., Served]) -> None:
     model = served("qwen3-30b-a3b", tensor=1)
     dense, experts = token_flops(model.weights, model.deployment)
     assert experts == pytest.approx(2 * 8 * model.weights.expert * 48)
-    assert product_seconds(model, 1.0) == pytest.approx((dense + 2 * experts) / (989.4e12 * 0.5))
+    assert _product_seconds(model, 1.0) == pytest.approx((dense + 2 * experts) / (989.4e12 * 0.5))
 
 
 def test_arrays_and_numbers_agree(served: Callable[..., Served]) -> None:
@@ -135,7 +135,7 @@ def test_arrays_and_numbers_agree(served: Callable[..., Served]) -> None:
 
 
 def test_groups_of_a_deployment() -> None:
-    own = Deployment(tensor=2, data=4)
-    shared = Deployment(tensor=2, data=4, expert=8)
+    own = _Deployment(tensor=2, data=4)
+    shared = _Deployment(tensor=2, data=4, expert=8)
     assert (own.gpus, own.expert_gpus, own.expert_groups) == (8, 2, 1)
     assert (shared.gpus, shared.expert_gpus, shared.expert_groups) == (8, 8, 4)

@@ -14,7 +14,7 @@ from ffplan.inputs.document import read_document
 from ffplan.interop.logs.read import read_log
 from ffplan.node.host_copies import pcie_line_rate
 from ffplan.studies.basis.job_layout import node_of
-from ffplan.studies.operate.acceptance_verdicts import collective_bound, node_bounds
+from ffplan.studies.operate.acceptance_verdicts import _collective_bound, _node_bounds
 from ffplan.studies.operate.goodput_job import goodput_job
 from tests.support import DESIGNS, ROOT, ffplan
 
@@ -53,7 +53,7 @@ def test_what_no_collective_exceeds_by_hand() -> None:
         (name, gpus): bound.most
         for name in ("allreduce", "all-gather", "all-to-all")
         for gpus in (8, 16)
-        if (bound := collective_bound(name, gpus, host))
+        if (bound := _collective_bound(name, gpus, host))
     }
     assert found == {
         ("allreduce", 8): 2 * 7 / 8 * 450,
@@ -63,7 +63,7 @@ def test_what_no_collective_exceeds_by_hand() -> None:
         ("all-to-all", 8): 450.0,
         ("all-to-all", 16): 400 / 8 * 15 / 8,
     }
-    assert collective_bound("allreduce", 1, host) is None
+    assert _collective_bound("allreduce", 1, host) is None
 
 
 @pytest.mark.deep
@@ -77,7 +77,7 @@ def test_nothing_that_a_sheet_expects_exceeds_its_bound() -> None:
 
 
 def test_a_value_above_its_peak_or_line_rate_is_in_doubt(tmp_path: Path) -> None:
-    bounds = node_bounds(design_of("superpod-h100-4su"))
+    bounds = _node_bounds(design_of("superpod-h100-4su"))
     sheet = tmp_path / "sheet.csv"
     rows = ["check,host,part,gpus,size_bytes,measured"]
     rows += [f"gemm-bf16,node1,GPU 0,0,0,{bounds['gemm-bf16'].most + 2}", "gemm-bf16,node1,GPU 1,0,0,790"]

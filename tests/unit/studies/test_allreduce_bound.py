@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from ffplan.base.outcomes import Term
-from ffplan.collectives.bottleneck import port_rate
-from ffplan.collectives.bounds import bound, double_tree_load, rate, ring_factor
-from ffplan.collectives.hfreduce import hfreduce_ledger, ledger_total
+from ffplan.collectives.bottleneck import _port_rate
+from ffplan.collectives.bounds import _double_tree_load, bound, rate, ring_factor
+from ffplan.collectives.hfreduce import _hfreduce_ledger, ledger_total
 
 
 @pytest.mark.parametrize(
@@ -24,16 +24,16 @@ from ffplan.collectives.hfreduce import hfreduce_ledger, ledger_total
     ],
 )
 def test_ledger_totals(copies: int, reads: int, nodes: int, total: int) -> None:
-    assert ledger_total(hfreduce_ledger(copies, reads, double_tree_load(nodes))) == total
+    assert ledger_total(_hfreduce_ledger(copies, reads, _double_tree_load(nodes))) == total
 
 
 def test_ledger_lines_of_the_paper() -> None:
-    lines = [(line.kind, line.operations) for line in hfreduce_ledger(8, 2, 2)]
+    lines = [(line.kind, line.operations) for line in _hfreduce_ledger(8, 2, 2)]
     assert lines == [("write", 8), ("read", 8), ("write", 1), ("read", 2), ("write", 2), ("read", 1), ("read", 2)]
 
 
 def test_ledger_broadcasts() -> None:
-    totals = ledger_total(hfreduce_ledger(np.array([8, 4]), 2, np.array([[1], [2]])))
+    totals = ledger_total(_hfreduce_ledger(np.array([8, 4]), 2, np.array([[1], [2]])))
     assert np.asarray(totals).tolist() == [[22, 14], [24, 16]]
 
 
@@ -44,7 +44,7 @@ def test_ring_factor() -> None:
 
 
 def test_double_tree_load() -> None:
-    assert [double_tree_load(nodes) for nodes in (1, 2, 3, 4, 180)] == [0, 1, 1.5, 2, 2]
+    assert [_double_tree_load(nodes) for nodes in (1, 2, 3, 4, 180)] == [0, 1, 1.5, 2, 2]
 
 
 def test_rate() -> None:
@@ -52,10 +52,10 @@ def test_rate() -> None:
 
 
 def test_port_rate() -> None:
-    assert port_rate(37.5, 0.864, 2, 2) == pytest.approx(8.1)
-    assert port_rate(37.5, 1.0, 2, 2) == pytest.approx(9.375)
-    assert port_rate(37.5, 2.0, 2, 2) == pytest.approx(18.75)  # full duplex: one way binds
-    assert np.asarray(port_rate(np.array([37.5, 75.0]), 0.864, 2, 2)).tolist() == pytest.approx([8.1, 16.2])
+    assert _port_rate(37.5, 0.864, 2, 2) == pytest.approx(8.1)
+    assert _port_rate(37.5, 1.0, 2, 2) == pytest.approx(9.375)
+    assert _port_rate(37.5, 2.0, 2, 2) == pytest.approx(18.75)  # full duplex: one way binds
+    assert np.asarray(_port_rate(np.array([37.5, 75.0]), 0.864, 2, 2)).tolist() == pytest.approx([8.1, 16.2])
 
 
 def test_a_bound_names_what_binds_and_what_is_next() -> None:

@@ -10,8 +10,8 @@ from ffplan.catalog.parts import Accelerator
 from ffplan.catalog.store import Catalog
 from ffplan.cost.run import PETAFLOP_DAY, run_operations
 from ffplan.studies.choose import first_designs
-from ffplan.studies.choose.candidates import IDEAS, Idea, Wishes, draft_from
-from ffplan.studies.choose.first_designs import Builder, why_not
+from ffplan.studies.choose.candidates import IDEAS, Idea, Wishes, _draft_from
+from ffplan.studies.choose.first_designs import Builder, _why_not
 from tests.support import assess_file, but_few, ffplan
 
 
@@ -71,9 +71,9 @@ def test_one_step_more_does_not_fit(accelerator: str, budget: float | None, watt
     builder = Builder(wishes, Catalog(), "bid")
     built = builder.largest(idea)
     assert built is not None
-    assert not why_not(built, wishes)
+    assert not _why_not(built, wishes)
     more = builder.drafts(idea, built.assessment.nodes["compute"] + builder.step)
-    assert not more or why_not(more[0], wishes)
+    assert not more or _why_not(more[0], wishes)
 
 
 def test_a_draft_has_the_purchase_and_the_power_of_the_whole() -> None:
@@ -100,5 +100,5 @@ def test_tiers_that_are_not_tried_hold_no_design(accelerator: str, nodes: int, i
     tried = {parts.switch.id: first_designs._tiers(idea, parts, nodes) for parts in builder.choices}
     assert all(tiers in ((1, 2, 3), (2, 3)) for tiers in tried.values())
     for parts in builder.choices:
-        single = draft_from(first_designs._text(idea, parts, nodes, 1, site), idea, builder.catalog)
+        single = _draft_from(first_designs._text(idea, parts, nodes, 1, site), idea, builder.catalog)
         assert (single is not None) == (1 in tried[parts.switch.id]), parts.switch.id

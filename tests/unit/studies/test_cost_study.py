@@ -15,7 +15,7 @@ from ffplan.catalog.store import Catalog
 from ffplan.design.ownership import resolve_ownership
 from ffplan.design.resolve import resolve
 from ffplan.inputs.document import read_document
-from ffplan.studies.cost.ledger import ledger_of
+from ffplan.studies.cost.ledger import _ledger_of
 from ffplan.studies.explain.audit import audit
 from tests.support import ROOT, ffplan, ffplan_once, overlay_part, vary_design
 
@@ -402,7 +402,7 @@ def test_the_size_of_the_side_networks_by_hand() -> None:
     owned = resolve_ownership(design, catalog)
     assert owned.storage is not None
     assert owned.storage.group.count == 19  # 1,016 / 56
-    ledger = ledger_of(design, catalog)
+    ledger = _ledger_of(design, catalog)
     plans = {plan.name: plan for plan in ledger.site.networks}
     assert plans["in-band"].ports == 2 * (127 + 19)
     assert (plans["in-band"].switches, plans["in-band"].links) == (9, 292 + 7 * 16)

@@ -14,8 +14,8 @@ from ffplan import load, search, train
 from ffplan.catalog.store import Catalog
 from ffplan.figures.figure import equation
 from ffplan.studies.explain.derivation import POLICIES, ROLES
-from ffplan.studies.explain.explain import scaled
-from ffplan.studies.explain.input_places import figure_at
+from ffplan.studies.explain.explain import _scaled
+from ffplan.studies.explain.input_places import _figure_at
 from tests.support import ROOT, assess_file, collective, ffplan, ffplan_once, valid, vary_design
 
 
@@ -229,8 +229,8 @@ def test_a_price_of_an_extended_book_stands_in_that_book(tmp_path: Path) -> None
         "items:\n  400g-aoc: {value: 900, source: q}\n"
     )
     entry = Catalog([str(tmp_path)]).entry("own")
-    assert figure_at(entry, "items", "400g-aoc").endswith("own.yaml:11")
-    assert line_at(figure_at(entry, "items", "qm9700")).strip().startswith("qm9700: ")
+    assert _figure_at(entry, "items", "400g-aoc").endswith("own.yaml:11")
+    assert line_at(_figure_at(entry, "items", "qm9700")).strip().startswith("qm9700: ")
 
 
 @pytest.mark.deep
@@ -249,12 +249,12 @@ def test_every_equation_that_is_named_exists(place: str) -> None:
 
 def test_a_figure_is_scaled_with_its_range_and_nothing_else() -> None:
     entry = Catalog().entry("epyc-7502")
-    made = scaled(entry.part, ("root_port", "both_way_share"), 1.1)
+    made = _scaled(entry.part, ("root_port", "both_way_share"), 1.1)
     before, after = entry.part.root_port, made.root_port  # type: ignore[attr-defined]
     assert after.both_way_share.value == pytest.approx(1.1 * before.both_way_share.value)
     assert after.both_way_share.high == pytest.approx(1.1 * before.both_way_share.high)
     assert after.one_way == before.one_way
-    assert scaled(entry.part, ("memory_channels",), 1.1).memory_channels.value == 9  # whole numbers stay whole
+    assert _scaled(entry.part, ("memory_channels",), 1.1).memory_channels.value == 9  # whole numbers stay whole
 
 
 @pytest.mark.parametrize(

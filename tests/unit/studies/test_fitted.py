@@ -12,13 +12,13 @@ from ffplan.catalog.parts import Accelerator
 from ffplan.catalog.store import Catalog
 from ffplan.studies.compare.compare import compare
 from ffplan.studies.train.nearest_accelerator import (
+    _nearest_calibrated,
+    _same_line,
     distance,
     gemm_fraction,
-    nearest_calibrated,
     power_ratio,
     same_chip,
     same_energy,
-    same_line,
     with_nearest_constants,
 )
 from tests.support import assess_file, document, ffplan
@@ -160,18 +160,18 @@ def test_power_says_nothing_of_other_chips() -> None:
 def test_the_nearest_relative_is_of_the_same_chip() -> None:
     """H100 PCIe is nearer to A100 by peak and bandwidth than to any SXM card; its chip comes first."""
     for name in ("h100-pcie", "h100-nvl", "gb300-gpu"):
-        near = nearest_calibrated(part(name), Catalog())
+        near = _nearest_calibrated(part(name), Catalog())
         assert near is not None
         assert near.chip == part(name).chip
 
 
 def test_a_part_of_one_line_comes_before_one_of_nearer_rates() -> None:
     """H20 has rates between those of A100 and H100, nearer to A100, and the kernels of Hopper; L40S has no links."""
-    assert same_line(part("h20"), part("h100-sxm-80gb"))
-    assert not same_line(part("h20"), part("a100-sxm-80gb"))
-    assert not same_line(part("l40s"), part("h100-sxm-80gb"))
+    assert _same_line(part("h20"), part("h100-sxm-80gb"))
+    assert not _same_line(part("h20"), part("a100-sxm-80gb"))
+    assert not _same_line(part("l40s"), part("h100-sxm-80gb"))
     assert distance(part("h20"), part("a100-sxm-80gb")) < distance(part("h20"), part("h100-sxm-80gb"))
-    near = nearest_calibrated(part("h20"), Catalog())
+    near = _nearest_calibrated(part("h20"), Catalog())
     assert near is not None
     assert near.id == "h100-sxm-80gb"
 
@@ -180,7 +180,7 @@ def test_a_part_of_one_line_comes_before_one_of_nearer_rates() -> None:
 def test_the_constants_that_a_part_gets(name: str) -> None:
     """All of the relative but the fractions of GEMMs, which stay at most the best measured one."""
     own, (made, source) = part(name), with_nearest_constants(part(name), Catalog())
-    near = nearest_calibrated(own, Catalog())
+    near = _nearest_calibrated(own, Catalog())
     assert near is not None
     assert near.training is not None
     assert made.training is not None

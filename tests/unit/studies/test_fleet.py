@@ -17,13 +17,13 @@ from ffplan.catalog.store import Catalog
 from ffplan.inputs.request_rates import parse_rate
 from ffplan.results.serving import ServeTargets
 from ffplan.serving.load import Requests
-from ffplan.serving.simulate import Arrivals, Pace, Room, simulate
-from ffplan.studies.fleet.capacity import Copy, stretch_of
+from ffplan.serving.simulate import Arrivals, Room, _simulate, _StepTable
+from ffplan.studies.fleet.capacity import Copy, _stretch_of
 from ffplan.studies.fleet.recommend import recommend_fleet
 from ffplan.studies.fleet.target import FleetTarget
 from ffplan.studies.serve.links import Fleet, ServeError, fleet_of
 from ffplan.studies.serve.loads import Load
-from ffplan.studies.serve.search import plans_of
+from ffplan.studies.serve.search import _plans_of
 from ffplan.studies.serve.setup import PlanRequest, default_precision, engine_of, serve_setup
 from tests.support import ffplan, valid
 
@@ -89,16 +89,18 @@ def test_what_is_no_rate_is_refused(text: str) -> None:
 
 def test_the_spread_of_a_band() -> None:
     """Times up to 25 % longer for nine in ten: z 1.2816; at even chance no factor, at 90 % the band itself."""
-    assert stretch_of(0.25, 0.841345) == pytest.approx(exp(log(1.25) / 1.2816), rel=1e-4)  # one deviation
-    assert stretch_of(0.25, 0.5) == pytest.approx(1.0)
-    assert stretch_of(0.25, 0.9) == pytest.approx(1.25, rel=1e-9)
+    assert _stretch_of(0.25, 0.841345) == pytest.approx(exp(log(1.25) / 1.2816), rel=1e-4)  # one deviation
+    assert _stretch_of(0.25, 0.5) == pytest.approx(1.0)
+    assert _stretch_of(0.25, 0.9) == pytest.approx(1.25, rel=1e-9)
 
 
 def test_a_run_of_longer_times_is_the_run_of_a_higher_load() -> None:
     """All paces times s at a rate X take s times what plain paces take at s X: what `capacity` rests on."""
     draw, factor = np.random.default_rng(3), 1.3
     times = np.cumsum(draw.exponential(0.4, 300))
-    pace = Pace(base=[0.02 + 0.001 * count for count in range(9)], context=1e-6, prompt=1e-5, square=1e-10, floor=0.01)
+    pace = _StepTable(
+        base=[0.02 + 0.001 * count for count in range(9)], context=1e-6, prompt=1e-5, square=1e-10, floor=0.01
+    )
     slow = replace(
         pace,
         base=[factor * value for value in pace.base],
@@ -108,8 +110,8 @@ def test_a_run_of_longer_times_is_the_run_of_a_higher_load() -> None:
         floor=factor * pace.floor,
     )
     prompts, outputs, room = np.full(300, 500.0), np.full(300, 60.0), Room(tokens=1e6, most=8)
-    long = simulate(slow, Arrivals(prompts, outputs, times), room, chunk=2048, first=0.01 * factor)
-    short = simulate(pace, Arrivals(prompts, outputs, times / factor), room, chunk=2048, first=0.01)
+    long = _simulate(slow, Arrivals(prompts, outputs, times), room, chunk=2048, first=0.01 * factor)
+    short = _simulate(pace, Arrivals(prompts, outputs, times / factor), room, chunk=2048, first=0.01)
     assert long.ttft == pytest.approx(factor * short.ttft, rel=1e-9)
     assert long.tpot == pytest.approx(factor * short.tpot, rel=1e-9)
 
@@ -132,7 +134,7 @@ def test_targets_that_nothing_meets(setup: ServeSetup) -> None:
 
 def test_the_chance_at_the_rate_that_is_sized_for(setup: ServeSetup) -> None:
     copy = Copy(setup, LOAD, replace(TARGETS, tpot_s=0.02))
-    rate = copy.largest_rate(stretch_of(setup.engine.band.value, 0.8))
+    rate = copy.largest_rate(_stretch_of(setup.engine.band.value, 0.8))
     assert copy.chance(rate, 0.8) == pytest.approx(0.8, abs=0.06)
     assert copy.chance(0.7 * rate, 0.8) > copy.chance(rate, 0.8)
 
@@ -176,9 +178,9 @@ def test_no_plan_is_cheaper(model: str, accelerator: str, rate: float, tpot_s: f
     assert part.transformer is not None
     node = replace(fleet_of(found.built.design), gpus=8)
     request = PlanRequest(precision=default_precision(part))
-    stretch = stretch_of(found.setup.speed.band, asked.chance)
+    stretch = _stretch_of(found.setup.speed.band, asked.chance)
     costs = []
-    for plan in plans_of(part.transformer, asked.engine, node, request):
+    for plan in _plans_of(part.transformer, asked.engine, node, request):
         own = replace(request, tensor=plan.tensor, pipeline=plan.pipeline, chunk=plan.chunk)
         load = replace(LOAD, requests=replace(LOAD.requests, chunk=plan.chunk))
         try:

@@ -14,7 +14,7 @@ from ffplan.catalog.parts import Accelerator
 from ffplan.catalog.store import Catalog
 from ffplan.design.training import PlanFields
 from ffplan.studies.train.software import software_of
-from ffplan.training.memory_margins import UNKNOWN_MARGINS, peak_and_temporary, temporary_of, worst_of
+from ffplan.training.memory_margins import UNKNOWN_MARGINS, _peak_and_temporary, temporary_of, worst_of
 from ffplan.training.parallel_plan import parallel_plans
 from tests.support import document, ffplan
 
@@ -69,7 +69,7 @@ def test_adams_temporary_is_4_bytes_of_a_parameter_of_the_shard() -> None:
         (PlanFields(zero=0), 25.1),
         (PlanFields(zero=2, offload="optimizer"), 0.0),
     ):
-        taken = float(peak_and_temporary(shape, parallel_plans(plan, 8.0), margins)[1]) / GIB
+        taken = float(_peak_and_temporary(shape, parallel_plans(plan, 8.0), margins)[1]) / GIB
         assert taken == pytest.approx(expected, rel=0.002)
     shard = 6.74e9 / 8 * 12.0  # bytes of the optimizer's states
     alone = float(temporary_of(shard, parallel_plans(PlanFields(zero=2), 8.0), margins)) / GIB

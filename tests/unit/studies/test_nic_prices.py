@@ -12,7 +12,7 @@ from ffplan.cost.account import account_year
 from ffplan.cost.sensitivity import likely
 from ffplan.design.resolve import resolve
 from ffplan.inputs.document import read_document
-from ffplan.studies.cost.ledger import Ledger, ledger_of, with_nic_prices
+from ffplan.studies.cost.ledger import Ledger, _ledger_of, with_nic_prices
 from tests.support import ROOT, ffplan, overlay_part, vary_design
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ FOUR = ("count: 127,", "count: 127, nics: 4,")
 
 def ledger(path: Path) -> Ledger:
     catalog = Catalog()
-    return ledger_of(resolve(read_document(path), catalog), catalog)
+    return _ledger_of(resolve(read_document(path), catalog), catalog)
 
 
 def hardware(found: Ledger, nic: float) -> Any:

@@ -17,9 +17,9 @@ from ffplan.design.resolve import resolve
 from ffplan.inputs.document import read_document
 from ffplan.interop.logs.read import read_log
 from ffplan.results.acceptance import Measured
-from ffplan.studies.basis.job_layout import Placement, most_gpus, nics_near, node_of, placement_fault, placement_of
-from ffplan.studies.operate.acceptance import OPERATIONS, collective_points
-from ffplan.studies.operate.acceptance_verdicts import collective_bound
+from ffplan.studies.basis.job_layout import Placement, _nics_near, most_gpus, node_of, placement_fault, placement_of
+from ffplan.studies.operate.acceptance import OPERATIONS, _collective_points
+from ffplan.studies.operate.acceptance_verdicts import _collective_bound
 from tests.support import DESIGNS, ROOT, examples, ffplan
 
 if TYPE_CHECKING:
@@ -126,9 +126,9 @@ def test_ranks_that_the_design_cannot_hold_are_not_judged(
 def test_nics_are_those_nearest_to_the_devices() -> None:
     """DGX A100 of the catalogue, and a node of one NIC: two accelerators of one PCIe switch share what is at it."""
     host = node_of(design_of("superpod-h100-4su")[0])
-    assert [nics_near(host, devices) for devices in ((0,), (5,), (0, 1), tuple(range(8)))] == [1, 1, 2, 8]
+    assert [_nics_near(host, devices) for devices in ((0,), (5,), (0, 1), tuple(range(8)))] == [1, 1, 2, 8]
     fire_flyer = node_of(design_of("fire-flyer-2")[0])
-    assert [nics_near(fire_flyer, devices) for devices in ((0,), (0, 4), tuple(range(8)))] == [1, 1, 1]
+    assert [_nics_near(fire_flyer, devices) for devices in ((0,), (0, 4), tuple(range(8)))] == [1, 1, 1]
 
 
 def test_devices_that_each_rank_sees_as_its_first_say_nothing() -> None:
@@ -172,16 +172,16 @@ def test_expectations_of_any_placement(data: st.DataObject) -> None:
     placement = placement_of(item, host)
     assert (placement is None) == (each == len(host.gpus))
     given_placement = placement or Placement(nodes, float(len(host.nics)))
-    points = collective_points(design, catalog, operation, (ranks,), (size,), given_placement)
+    points = _collective_points(design, catalog, operation, (ranks,), (size,), given_placement)
     assume(points)
-    top = collective_bound(operation, ranks, host, given_placement)
+    top = _collective_bound(operation, ranks, host, given_placement)
     expected = points[ranks, size]
     assert expected > 0
     if top is not None:
         assert expected <= top.most * (1 + 1e-9)
     if placement is None:
-        assert expected == pytest.approx(collective_points(design, catalog, operation, (ranks,), (size,))[ranks, size])
-        filled = collective_bound(operation, ranks, host)
+        assert expected == pytest.approx(_collective_points(design, catalog, operation, (ranks,), (size,))[ranks, size])
+        filled = _collective_bound(operation, ranks, host)
         assert (top is None) == (filled is None)
         assert top is None or filled is None or top.most == pytest.approx(filled.most)
 

@@ -17,10 +17,10 @@ from ffplan.catalog.store import Catalog
 from ffplan.cost.sensitivity import likely
 from ffplan.design.training import PlanFields
 from ffplan.studies.choose.candidates import IDEAS
-from ffplan.studies.choose.cluster_search import ClusterSearch, with_nics
-from ffplan.studies.choose.recommend import Recommendation, recommend
-from ffplan.studies.choose.recommend_target import Stage, Target, aim_of, broken, days_for
-from ffplan.studies.choose.recommendation import chances, differs, distance, kept, purchases
+from ffplan.studies.choose.cluster_search import _ClusterSearch, with_nics
+from ffplan.studies.choose.recommend import _Recommendation, recommend
+from ffplan.studies.choose.recommend_target import Stage, Target, _aim_of, broken, days_for
+from ffplan.studies.choose.recommendation import _chances, _differs, distance, kept, purchases
 from ffplan.studies.cost.cost import evaluate, inputs_for, ledger_for, study_cost, whole_life
 from ffplan.studies.cost.request import CostRequest
 from ffplan.studies.train.default_job import timed_on
@@ -49,7 +49,7 @@ def test_a_node_fewer_is_too_slow() -> None:
     found = recommend(wanted, catalog, quiet)
     full = next(item for item in found.meet if item.built.idea is IDEAS[0])
     nodes = full.built.assessment.nodes["compute"]
-    search = ClusterSearch(wanted, catalog, "h100-sxm-80gb", quiet)
+    search = _ClusterSearch(wanted, catalog, "h100-sxm-80gb", quiet)
     fewer = search.tried(IDEAS[0], nodes - 1)
     assert full.days <= 30
     assert fewer is None or fewer.days > 30
@@ -155,7 +155,7 @@ def test_every_way_to_build_it() -> None:
     """Against every idea with 8, 4, 2 and 1 NICs, each sized by itself."""
     wanted, catalog = target(days=21.0), Catalog()
     found = recommend(wanted, catalog, quiet)
-    search = ClusterSearch(wanted, catalog, "h100-sxm-80gb", quiet)
+    search = _ClusterSearch(wanted, catalog, "h100-sxm-80gb", quiet)
     ideas = [idea for idea in IDEAS if not idea.other]
     ways = [*ideas, *(with_nics(idea, nics) for idea in ideas for nics in (4, 2, 1))]
     sized = [search.smallest(way, found.meet[0].nodes, 21.0)[0] for way in ways]
@@ -214,17 +214,17 @@ def test_shares_of_the_draws() -> None:
     wanted, catalog = target(), Catalog()
     found = recommend(wanted, catalog, quiet)
     best = found.meet[0]
-    assert [item.best for item in chances([best], wanted, catalog, 500)] == [1.0]
-    twice = chances([best, best], wanted, catalog, 500)
+    assert [item.best for item in _chances([best], wanted, catalog, 500)] == [1.0]
+    twice = _chances([best, best], wanted, catalog, 500)
     assert [item.best for item in twice] == [1.0, 0.0]
     assert twice[0].in_time == twice[1].in_time
     assert twice[0].days_p10 < best.days < twice[0].days_p90
     hint = target(days=30.0 * twice[0].days_p90 / best.days)
-    assert chances([best], hint, catalog, 500)[0].in_time >= 0.9
+    assert _chances([best], hint, catalog, 500)[0].in_time >= 0.9
     assert 0.3 < twice[0].in_time < 1.0
-    patient = chances([best], target(days=60.0), catalog, 500)
+    patient = _chances([best], target(days=60.0), catalog, 500)
     assert patient[0].in_time > 0.98
-    assert chances([], wanted, catalog, 500) == []
+    assert _chances([], wanted, catalog, 500) == []
 
 
 @pytest.mark.deep
@@ -232,9 +232,9 @@ def test_shares_of_the_draws() -> None:
 def test_every_aim_is_least_at_the_best(aim: str) -> None:
     wanted = target(aim=aim)
     found = recommend(wanted, Catalog(), quiet)
-    aims = [aim_of(item, wanted) for item in found.meet]
+    aims = [_aim_of(item, wanted) for item in found.meet]
     assert aims[0] == min(aims) > 0
-    assert chances(found.meet[:2], wanted, Catalog(), 200)[0].best >= 0.0
+    assert _chances(found.meet[:2], wanted, Catalog(), 200)[0].best >= 0.0
 
 
 @pytest.mark.deep
@@ -244,9 +244,9 @@ def test_alternatives_differ() -> None:
     chosen = kept(found, wanted, 3)
     assert chosen[0] is found.meet[0]
     assert all(distance(one, two) for one, two in combinations(chosen, 2))
-    assert all(differs(item, chosen[0]) for item in chosen[1:])
-    assert differs(chosen[0], chosen[0]) == ""
-    assert kept(Recommendation(meet=[], unmeasured=[], miss=[], left_out={}, looser=[]), wanted, 3) == []
+    assert all(_differs(item, chosen[0]) for item in chosen[1:])
+    assert _differs(chosen[0], chosen[0]) == ""
+    assert kept(_Recommendation(meet=[], unmeasured=[], miss=[], left_out={}, looser=[]), wanted, 3) == []
 
 
 def test_days_of_a_sustained_rate() -> None:
@@ -283,7 +283,7 @@ def test_parts_to_choose_from() -> None:
 def test_round_sizes_below_one_that_divides_badly() -> None:
     """Days of DeepSeek-V3 on B200 by size: 85 are held by 192 nodes, and not by 200 and 212 between."""
     wanted = target(model="deepseek-v3", tokens=15e12, days=85.0, allowed=("b200",), effort="tuned")
-    search = ClusterSearch(wanted, Catalog(), "b200", quiet)
+    search = _ClusterSearch(wanted, Catalog(), "b200", quiet)
     large = search.tried(IDEAS[0], 216)
     assert large is not None
     smaller = search.rounder(large)

@@ -14,8 +14,8 @@ from ffplan.catalog.store import Catalog
 from ffplan.cli.explain import _kept
 from ffplan.design.resolve import resolve
 from ffplan.inputs.document import read_document
-from ffplan.studies.explain.explain import scaled
-from ffplan.studies.explain.step_inputs import KeptPlan, Reach, reach
+from ffplan.studies.explain.explain import _scaled
+from ffplan.studies.explain.step_inputs import Reach, _KeptPlan, _reach
 from ffplan.studies.train.default_job import workload_report
 from tests.support import ROOT, ffplan, vary_design
 
@@ -104,10 +104,10 @@ def far() -> Reach:
     used = catalog.fresh()
     design = resolve(document, used)
     report = workload_report(design, used, design.stated_workload)
-    job = KeptPlan(
+    job = _KeptPlan(
         document=document, catalog=catalog, model=report.model, plan=_kept(report), gpus=report.rows[0].plan.gpus
     )
-    return reach(job, design, used)
+    return _reach(job, design, used)
 
 
 @pytest.mark.parametrize(
@@ -128,7 +128,7 @@ def test_the_short_way_gives_what_a_whole_run_gives(
     far: Reach, part: str, path: tuple[str | int, ...], *, moves: bool
 ) -> None:
     entry = far.job.catalog.entry(part)
-    made = replace(entry, part=scaled(entry.part, path, 1.1))
+    made = replace(entry, part=_scaled(entry.part, path, 1.1))
     short = far.changed(made, path)
     parts = far.job.catalog.with_entry(made)
     whole = far.job.pace(resolve(far.job.document, parts), parts, None)

@@ -27,7 +27,7 @@ from ffplan.studies.choose.design_grid import design_grid
 from ffplan.studies.choose.sweep import Sweep, SweepQuery
 from ffplan.studies.choose.sweep_axes import Points, axis
 from ffplan.studies.choose.sweep_rows import Kept, front, knee
-from ffplan.studies.choose.sweep_run import SweepJob, in_tasks, job_key, refuse_parts, refuse_versions, work
+from ffplan.studies.choose.sweep_run import SweepJob, _in_tasks, _refuse_parts, _refuse_versions, _work, job_key
 from tests.support import ROOT, assess_file, examples, ffplan, overlay_part, valid, vary_design
 
 if TYPE_CHECKING:
@@ -186,7 +186,7 @@ class _Busy(Future[Kept]):
 
     def result(self, timeout: float | None = None) -> Kept:
         del timeout
-        return work(self.job, self.number)
+        return _work(self.job, self.number)
 
 
 class _Pool(Executor):
@@ -196,7 +196,7 @@ class _Pool(Executor):
         self.given: list[int] = []
 
     def submit(self, call: Any, /, *arguments: Any, **_: Any) -> Future[Any]:
-        assert call is work
+        assert call is _work
         self.given.append(arguments[1])
         return _Busy(*arguments)
 
@@ -229,7 +229,7 @@ def test_a_sweep_goes_on_where_it_stopped(tmp_path: Path) -> None:
     whole, part = tmp_path / "whole.csv", tmp_path / "part.csv"
     summary = ffplan(*ARGUMENTS, "--points", str(whole), "-j", "1", "-f", "json")
     ffplan(*ARGUMENTS, "--points", str(part), "-j", "1")
-    from ffplan.cli.sweep_file import PointsFile
+    from ffplan.cli.sweep_file import _PointsFile
     from ffplan.studies.choose.sweep_rows import grid_axes, header, kept
     from ffplan.studies.choose.sweep_total import Total
 
@@ -238,7 +238,7 @@ def test_a_sweep_goes_on_where_it_stopped(tmp_path: Path) -> None:
     query = SweepQuery(text=text, file="pcie-a100-three-tier", overlays=(), points=points, metrics=())
     sweep = Sweep(query)
     total = Total({}, grid_axes(points, sweep.names, {}))
-    target = PointsFile(str(part), query.key, header(sweep, sweep.names, "csv"))
+    target = _PointsFile(str(part), query.key, header(sweep, sweep.names, "csv"))
     target.start(total, resume=False)
     for number in (0, 1):
         found = kept(sweep, sweep.chunk(number), sweep.names, "csv", {})
@@ -338,18 +338,18 @@ def test_workers_of_another_version(found: dict[str, str], words: str) -> None:
             return found
 
     with pytest.raises(UsageError, match=words):
-        refuse_versions(Client(), "tcp://s")
+        _refuse_versions(Client(), "tcp://s")
 
 
 def test_tasks_of_a_cluster_have_every_chunk_once() -> None:
     """Fast chunks ten at a time while each worker has four tasks or more; slow ones one by one."""
     fast = swept("nodes[0].count=100..1099", "site.pue=1.1..1.5#1000")
     for first, workers, most in ((0, 1, 10), (0, 4, 3), (7, 2, 5), (48, 1, 1), (0, 64, 1)):
-        tasks = list(in_tasks(fast, first, workers))
+        tasks = list(_in_tasks(fast, first, workers))
         assert [number for task in tasks for number in task] == list(range(first, 50))
         assert max(len(task) for task in tasks) == most
     slow = swept("fabric.tiers=2,3", "site.pue=1.1..1.5#400", metrics=("tco.total",))
-    assert [len(task) for task in in_tasks(slow, 0, 1)] == [1] * slow.chunks
+    assert [len(task) for task in _in_tasks(slow, 0, 1)] == [1] * slow.chunks
 
 
 def test_columns_that_are_wanted_are_those_of_all() -> None:
@@ -388,11 +388,11 @@ def test_workers_that_see_other_parts(tmp_path: Path) -> None:
             kept.rename(folder)
             return {"tcp://w1": own, "tcp://w2": seen}
 
-    refuse_parts(Client(lambda: shutil.copytree(tmp_path / "kept", folder)), "tcp://s", query)
+    _refuse_parts(Client(lambda: shutil.copytree(tmp_path / "kept", folder)), "tcp://s", query)
     with pytest.raises(UsageError, match="worker tcp://w2 has other files in --catalog"):
-        refuse_parts(Client(folder.mkdir), "tcp://s", query)
+        _refuse_parts(Client(folder.mkdir), "tcp://s", query)
     with pytest.raises(UsageError, match="worker tcp://w2 has no such folder as --catalog"):
-        refuse_parts(Client(lambda: None), "tcp://s", query)
+        _refuse_parts(Client(lambda: None), "tcp://s", query)
 
 
 def test_fractions_between_whole_counts() -> None:
@@ -514,7 +514,7 @@ def test_workers_that_die_one_after_another_end_the_sweep() -> None:
 def test_a_lost_scheduler_leaves_what_was_done(tmp_path: Path) -> None:
     """The scheduler goes away in the midst: a located error; then the sweep goes on to the same bytes as without it."""
     distributed = pytest.importorskip("distributed")
-    from ffplan.cli.sweep_file import PointsFile
+    from ffplan.cli.sweep_file import _PointsFile
     from ffplan.studies.choose.sweep_rows import header
     from ffplan.studies.choose.sweep_run import SweepJob, here, on_cluster
     from ffplan.studies.choose.sweep_total import Total
@@ -524,10 +524,10 @@ def test_a_lost_scheduler_leaves_what_was_done(tmp_path: Path) -> None:
     query = SweepQuery(text=text, file="x", overlays=(), points=points, metrics=("accelerators",))
     sweep, job = Sweep(query), SweepJob(query, query.key, "csv", {})
     whole, part = (
-        PointsFile(str(tmp_path / name), query.key, header(sweep, sweep.names, "csv")) for name in ("a", "b")
+        _PointsFile(str(tmp_path / name), query.key, header(sweep, sweep.names, "csv")) for name in ("a", "b")
     )
 
-    def take(target: PointsFile, *, resume: bool, chunks: object) -> None:
+    def take(target: _PointsFile, *, resume: bool, chunks: object) -> None:
         total = Total({})
         target.start(total, resume=resume)
         for found in chunks(total.chunks):  # type: ignore[operator]
@@ -583,16 +583,16 @@ def test_parquet_is_the_same_table(tmp_path: Path) -> None:
 
 
 def test_a_folder_goes_on_after_whole_parts(tmp_path: Path) -> None:
-    from ffplan.cli.sweep_file import PointsFolder
+    from ffplan.cli.sweep_file import _PointsFolder
     from ffplan.studies.choose.sweep_total import Total
 
-    folder = PointsFolder(str(tmp_path / "p.parquet"), "key")
+    folder = _PointsFolder(str(tmp_path / "p.parquet"), "key")
     folder.start(Total({}), resume=False)
     total = Total({})
     total.chunks = 1
     folder.add(b"one", total)
     (folder.path / "part-000001.parquet").write_bytes(b"half")  # what a crash may leave
-    again = PointsFolder(str(tmp_path / "p.parquet"), "key")
+    again = _PointsFolder(str(tmp_path / "p.parquet"), "key")
     again.start(total, resume=True)
     total.chunks = 2
     again.add(b"two", total)
@@ -603,10 +603,10 @@ def test_a_folder_goes_on_after_whole_parts(tmp_path: Path) -> None:
 
 def test_a_note_tells_of_whole_chunks(tmp_path: Path) -> None:
     """Chunks in quick succession share a note; one that is half taken when the sweep stops is not in it."""
-    from ffplan.cli.sweep_file import PointsFile
+    from ffplan.cli.sweep_file import _PointsFile
     from ffplan.studies.choose.sweep_total import Total
 
-    target, total = PointsFile(str(tmp_path / "p.csv"), "key", "head\n"), Total({})
+    target, total = _PointsFile(str(tmp_path / "p.csv"), "key", "head\n"), Total({})
     target.start(total, resume=False)
     for number in (1, 2, 3):
         total.chunks = number
@@ -622,11 +622,11 @@ def test_a_note_tells_of_whole_chunks(tmp_path: Path) -> None:
 
 def test_points_that_were_changed_are_not_continued(tmp_path: Path) -> None:
     """A digit of a row by another, and a row that is gone: the sweep would else end in a file of two minds."""
-    from ffplan.cli.sweep_file import PointsFile
+    from ffplan.cli.sweep_file import _PointsFile
     from ffplan.studies.choose.sweep_total import Total
 
-    def open_again() -> PointsFile:
-        return PointsFile(str(tmp_path / "p.csv"), "key", "head\n")
+    def open_again() -> _PointsFile:
+        return _PointsFile(str(tmp_path / "p.csv"), "key", "head\n")
 
     target, total = open_again(), Total({})
     target.start(total, resume=False)
@@ -647,7 +647,7 @@ def test_points_that_were_changed_are_not_continued(tmp_path: Path) -> None:
 
 def test_what_charts_show_of_a_sweep() -> None:
     """The best over a grid against every point by itself; a long axis in forty cells; points spread evenly."""
-    from ffplan.studies.choose.sweep_rows import first_of_cells, grid_axes, kept, sampled
+    from ffplan.studies.choose.sweep_rows import _first_of_cells, _sampled, grid_axes, kept
     from ffplan.studies.choose.sweep_total import Total
 
     sweep = swept("nodes[0].count=100..900", "site.pue=1.1,1.2,1.3", "fabric.core_policy=minimal,equal-stripe")
@@ -664,8 +664,8 @@ def test_what_charts_show_of_a_sweep() -> None:
             place = int(pue[row]), int(count[row]) * 40 // 801
             power[place] = max(value, power[place]) if power[place] == power[place] else value
     assert total.cells.tolist() == power.tolist()
-    assert [number for number, _ in total.sample] == sampled(801 * 6).tolist()
-    assert [at * 40 // 801 for at in first_of_cells(801)] == list(range(40))
+    assert [number for number, _ in total.sample] == _sampled(801 * 6).tolist()
+    assert [at * 40 // 801 for at in _first_of_cells(801)] == list(range(40))
     assert grid_axes(Points((axis("a=1,2"),)), ("x",), {}) is None
     assert grid_axes(Points((axis("a=1,2"), axis("b=1,2")), zipped=True), ("x",), {}) is None
 

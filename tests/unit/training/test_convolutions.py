@@ -14,13 +14,13 @@ from ffplan.training.accelerator_rates import AcceleratorRates, accelerator_rate
 from ffplan.training.axes import ParallelPlans
 from ffplan.training.constraints import RefusedError
 from ffplan.training.conv_layers import (
-    behind_bytes,
-    buckets,
-    conv_kept_bytes,
-    convolution_times,
+    _behind_bytes,
+    _buckets,
+    _conv_kept_bytes,
+    _convolution_times,
+    _queue_end,
     gradient_bytes,
     image_flops,
-    queue_end,
 )
 from ffplan.training.conv_step import ConvRun, check_memory, conv_memory, conv_plan, conv_step_parts, without_host
 from ffplan.training.group_collectives import Cluster
@@ -85,10 +85,10 @@ def run(gpus: float = 32.0, **more: object) -> ConvRun:
 
 def test_products_of_a_convolution() -> None:
     """Two images of 32 x 32: 2,048 x 128 over 576; 2,048 x 64 over 1,152; 128 x 576 over 2,048: full tiles."""
-    ahead, inputs, weights = convolution_times(layer(), 2, rates(products=1e12), 4.0)
+    ahead, inputs, weights = _convolution_times(layer(), 2, rates(products=1e12), 4.0)
     assert ahead == pytest.approx(2 * 2048 * 128 * 576 / 1e12)
     assert (inputs, weights) == pytest.approx((ahead, ahead))
-    ahead, inputs, weights = convolution_times(layer(inputs=3, outputs=32), 2, rates(products=1e12), 4.0)
+    ahead, inputs, weights = _convolution_times(layer(inputs=3, outputs=32), 2, rates(products=1e12), 4.0)
     assert ahead == pytest.approx(2 * 2048 * 64 * 27 / 1e12)  # half of a tile is empty
     assert inputs == pytest.approx(2 * 2048 * 64 * 288 / 1e12)  # 3 of 64 columns
     assert weights == pytest.approx(2 * 128 * 64 * 2048 / 1e12)  # 32 x 27 in one tile
@@ -96,17 +96,17 @@ def test_products_of_a_convolution() -> None:
 
 def test_bytes_of_a_convolution() -> None:
     """4 bytes of 2,048 x (64 + 128) numbers and 9 x 64 x 128 weights, three times."""
-    ahead, inputs, weights = convolution_times(layer(), 2, rates(memory=1e12), 4.0)
+    ahead, inputs, weights = _convolution_times(layer(), 2, rates(memory=1e12), 4.0)
     assert (ahead, inputs, weights) == pytest.approx((4 * (2048 * 192 + 73728) / 1e12,) * 3)
 
 
 def test_what_runs_behind_a_convolution() -> None:
-    assert behind_bytes(layer(), 4.0) == (8, 12)
-    assert behind_bytes(layer(relu=False), 4.0) == (0, 0)
-    assert behind_bytes(layer(norm=True, add=True), 2.0) == (2 * (2 + 3 + 3), 2 * (3 + 5 + 3))
-    assert behind_bytes(layer(bias=True), 4.0) == (16, 16)
-    assert behind_bytes(layer(bias=True, kernel=1, size=1), 4.0) == (8, 12)
-    assert behind_bytes(layer(pool=2, count=2), 4.0) == (8 + 3.5, 12 + 3.5)  # 4 + 12 / 4, behind one of two
+    assert _behind_bytes(layer(), 4.0) == (8, 12)
+    assert _behind_bytes(layer(relu=False), 4.0) == (0, 0)
+    assert _behind_bytes(layer(norm=True, add=True), 2.0) == (2 * (2 + 3 + 3), 2 * (3 + 5 + 3))
+    assert _behind_bytes(layer(bias=True), 4.0) == (16, 16)
+    assert _behind_bytes(layer(bias=True, kernel=1, size=1), 4.0) == (8, 12)
+    assert _behind_bytes(layer(pool=2, count=2), 4.0) == (8 + 3.5, 12 + 3.5)  # 4 + 12 / 4, behind one of two
 
 
 def test_a_step_by_hand() -> None:
@@ -142,17 +142,17 @@ def test_a_step_by_hand() -> None:
 
 def test_buckets_are_whole_layers() -> None:
     """VGG16 from its end: fc3 and fc2, fc1, three layers of 9.4 MB, five of 9.4, 9.4, 4.7, 2.4 and 2.4, the rest."""
-    found = buckets(model_named("vgg16").convolutions, 4.0, 25 * MIB)
+    found = _buckets(model_named("vgg16").convolutions, 4.0, 25 * MIB)
     assert [round(size / 1e6, 1) for size, _ in found] == [83.5, 411.1, 28.3, 28.3, 2.2]
     assert [position for _, position in found] == [14, 13, 10, 5, 0]
     assert sum(size for size, _ in found) == pytest.approx(gradient_bytes(model_named("vgg16").convolutions))
-    assert buckets([layer()], 4.0, 1e12) == [(4.0 * 73728, 0)]
+    assert _buckets([layer()], 4.0, 1e12) == [(4.0 * 73728, 0)]
 
 
 def test_reductions_queue() -> None:
     """Ready at 1, 2 and 9 s, 3 s each: done at 4, 7 and 12."""
-    assert queue_end([1.0, 2.0, 9.0], [3.0, 3.0, 3.0]) == 12
-    assert queue_end([], []) == 0
+    assert _queue_end([1.0, 2.0, 9.0], [3.0, 3.0, 3.0]) == 12
+    assert _queue_end([], []) == 0
 
 
 def test_operations_of_an_image() -> None:
@@ -180,7 +180,7 @@ def test_parts_of_a_step() -> None:
 def test_memory_of_a_rank() -> None:
     """4 bytes each of weight, gradient, momentum and bucket; activations of 50 images at 4 bytes."""
     found = conv_memory(run(), 50.0)
-    kept = 50 * conv_kept_bytes(run().layers, 4.0)
+    kept = 50 * _conv_kept_bytes(run().layers, 4.0)
     sizes = [found[name] for name in ("weights", "gradients", "optimizer", "working", "activations")]
     assert sizes == pytest.approx([553.4e6] * 4 + [kept], rel=1e-3)
     half = replace(run(), plans=replace(run().plans, precision="fp16"))

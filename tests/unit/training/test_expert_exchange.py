@@ -8,13 +8,13 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
-from ffplan.collectives.expert_dispatch import expected_hits, neighbours_reached
-from ffplan.training.exchange import copying_time, network_copies, sms_fault
-from ffplan.training.group_collectives import Cluster, group_time
+from ffplan.collectives.expert_dispatch import _expected_hits, neighbours_reached
+from ffplan.training.exchange import _copying_time, _network_copies, sms_fault
+from ffplan.training.group_collectives import Cluster, _group_time
 from ffplan.training.memory import stage_bytes
 from ffplan.training.microbatch import micro_batch
-from ffplan.training.overlap import exchange_cost
-from ffplan.training.train_run import TrainRun, pace_fraction, placement_of
+from ffplan.training.overlap import _exchange_cost
+from ffplan.training.train_run import TrainRun, _pace_fraction, placement_of
 from tests.support import host_named, library_named, shape_named
 from tests.unit.training.test_layer import plans, speeds
 
@@ -25,21 +25,21 @@ def run(model: str, dispatcher: str = "", usual: str = "alltoall") -> TrainRun:
 
 
 def test_alltoall_sends_every_copy() -> None:
-    assert network_copies(run("deepseek-v3"), 8.0) == 1
-    assert network_copies(run("deepseek-v3", "alltoall", "deepep"), 8.0) == 1
+    assert _network_copies(run("deepseek-v3"), 8.0) == 1
+    assert _network_copies(run("deepseek-v3", "alltoall", "deepep"), 8.0) == 1
 
 
 def test_deepep_sends_a_token_to_a_node_once() -> None:
     """DeepSeek-V3 on 8 nodes: at most 4, one of which C(96, 8) / C(128, 8) = 9.6 % of tokens miss."""
-    found = float(network_copies(run("deepseek-v3", "deepep"), 8.0))
+    found = float(_network_copies(run("deepseek-v3", "deepep"), 8.0))
     missed = np.prod([(96 - at) / (128 - at) for at in range(8)])
     assert found == pytest.approx(4 * (1 - missed) / 8)
     assert found == pytest.approx(0.4536, abs=0.0001)
 
 
 def test_without_groups_every_node_may_be_reached() -> None:
-    found = float(network_copies(run("llama4-maverick", "hybrid"), 16.0))
-    assert found == pytest.approx(float(expected_hits(16, 128, 8, 1)))
+    found = float(_network_copies(run("llama4-maverick", "hybrid"), 16.0))
+    assert found == pytest.approx(float(_expected_hits(16, 128, 8, 1)))
 
 
 def test_within_a_node_a_token_goes_once_to_each_rank() -> None:
@@ -48,13 +48,13 @@ def test_within_a_node_a_token_goes_once_to_each_rank() -> None:
     there = run("deepseek-v3", "", "deepep")
     there = replace(there, plans=replace(there.plans, expert=8.0))
     missed = np.prod([(96 - at) / (128 - at) for at in range(8)])
-    assert list(np.asarray(network_copies(there, np.array([1.0, 2.0])))) == [
+    assert list(np.asarray(_network_copies(there, np.array([1.0, 2.0])))) == [
         pytest.approx(4 * (1 - missed) / 8),
         pytest.approx(1.9258 / 8, abs=1e-5),
     ]
     # 256 ranks hold an expert each: every copy goes by itself
     wide = replace(there, plans=replace(there.plans, expert=256.0))
-    assert float(network_copies(wide, 1.0)) == pytest.approx(1.0)
+    assert float(_network_copies(wide, 1.0)) == pytest.approx(1.0)
 
 
 def test_neighbours_lie_on_one_node_or_two() -> None:
@@ -76,9 +76,9 @@ def test_experts_in_turn_save_traffic_where_a_token_goes_to_a_node_once() -> Non
     """DeepSeek-V3 on 8 nodes of 32 experts: one copy of eight, where random experts need 3.6."""
     there = run("deepseek-v3", "deepep")
     turned = replace(there, plans=replace(there.plans, in_turn=True))
-    assert float(network_copies(turned, 8.0)) == pytest.approx(1 / 8)
+    assert float(_network_copies(turned, 8.0)) == pytest.approx(1 / 8)
     alone = run("deepseek-v3", "alltoall")
-    assert network_copies(replace(alone, plans=replace(alone.plans, in_turn=True)), 8.0) == 1
+    assert _network_copies(replace(alone, plans=replace(alone.plans, in_turn=True)), 8.0) == 1
 
 
 @pytest.mark.parametrize(("expert", "split", "tensor"), [(8.0, 1.0, 1.0), (16.0, 1.0, 1.0), (8.0, 2.0, 2.0)])
@@ -93,7 +93,7 @@ def test_all_gather_brings_every_token_of_the_group(expert: float, split: float,
     found = TrainRun(shape, made, speeds(), system)
     group = placement_of(found, expert * split, 1.0)
     size = 2 * shape.sequence / tensor * expert * split * shape.hidden
-    both = group_time(system, "all-gather", group, size) + group_time(system, "reduce-scatter", group, size)
+    both = _group_time(system, "all-gather", group, size) + _group_time(system, "reduce-scatter", group, size)
     assert float(np.asarray(micro_batch(found).exposed["experts"])) == pytest.approx(0.5 * 2 * float(np.asarray(both)))
 
 
@@ -126,14 +126,14 @@ def on_h100(**fields: Any) -> TrainRun:
 
 def test_multiprocessors_copy_every_token_twice_on_a_node() -> None:
     """DeepSeek-V3 on a node: 3.6 of four GPUs hold the experts of a token, each copied out and in by 4 x 38.7 GB/s."""
-    gpus = float(expected_hits(4, 128, 32, 8))
+    gpus = float(_expected_hits(4, 128, 32, 8))
     few = on_h100(dispatcher="deepep", dispatch_sms=4.0)
-    found = float(np.asarray(copying_time(few, 1.0)))
+    found = float(np.asarray(_copying_time(few, 1.0)))
     assert found == pytest.approx(2 * gpus / 8 / (4 * 38.7e9))
     turned = replace(few, plans=replace(few.plans, in_turn=True))
-    assert float(np.asarray(copying_time(turned, 1.0))) == pytest.approx(2 / 8 / (4 * 38.7e9))
+    assert float(np.asarray(_copying_time(turned, 1.0))) == pytest.approx(2 / 8 / (4 * 38.7e9))
     for other in (on_h100(dispatcher="hybrid", dispatch_sms=4.0), on_h100(dispatcher="deepep")):
-        assert copying_time(other, 1.0) == 0
+        assert _copying_time(other, 1.0) == 0
 
 
 def exposed(**fields: Any) -> float:
@@ -144,8 +144,8 @@ def test_an_exchange_waits_for_few_multiprocessors() -> None:
     """One multiprocessor takes twice as long as two, beside the call; 40 leave the exchange to NVLink."""
     nccl, host = library_named("nccl"), host_named("hgx-h100-8nic")
     system = Cluster(host=host, library=nccl, reducer=nccl)
-    call = 4 * float(np.asarray(group_time(system, "all-to-all", placement_of(on_h100(), 8.0, 1.0), 1.0)))
-    call *= float(np.asarray(pace_fraction(shape_named("deepseek-v3"), on_h100().plans)))
+    call = 4 * float(np.asarray(_group_time(system, "all-to-all", placement_of(on_h100(), 8.0, 1.0), 1.0)))
+    call *= float(np.asarray(_pace_fraction(shape_named("deepseek-v3"), on_h100().plans)))
     assert exposed(dispatch_sms=1.0) - call == pytest.approx(2 * (exposed(dispatch_sms=2.0) - call))
     assert exposed(dispatch_sms=2.0) > 2 * exposed()
     assert exposed(dispatch_sms=40.0) == exposed()
@@ -166,11 +166,11 @@ def test_multiprocessors_of_a_plan_that_mean_nothing() -> None:
 
 def test_a_hidden_exchange_costs_its_multiprocessors() -> None:
     """Of 40 %, 20 of 132 are 15; with 4 the other 28 % are left, with 24 it costs 43 %."""
-    assert exchange_cost(0.4, 0.0, 132.0) == exchange_cost(0.4, 20.0, 132.0) == 0.4
-    assert exchange_cost(0.4, 4.0, 132.0) == pytest.approx(0.4 - 16 / 132)
-    assert exchange_cost(0.4, 24.0, 132.0) == pytest.approx(0.4 + 4 / 132)
-    assert exchange_cost(0.1, 1.0, 132.0) == 0
-    assert exchange_cost(0.4, 130.0, 132.0) == 1
+    assert _exchange_cost(0.4, 0.0, 132.0) == _exchange_cost(0.4, 20.0, 132.0) == 0.4
+    assert _exchange_cost(0.4, 4.0, 132.0) == pytest.approx(0.4 - 16 / 132)
+    assert _exchange_cost(0.4, 24.0, 132.0) == pytest.approx(0.4 + 4 / 132)
+    assert _exchange_cost(0.1, 1.0, 132.0) == 0
+    assert _exchange_cost(0.4, 130.0, 132.0) == 1
     computing = speeds(products=1e14, attention=1e14, units=132.0, overlap=0.4)
     few, many = (
         micro_batch(replace(run, speeds=computing)).exposed["experts"]

@@ -9,9 +9,16 @@ import pytest
 
 from ffplan.training.accelerator_rates import AcceleratorRates
 from ffplan.training.axes import ParallelPlans
-from ffplan.training.gemm import accumulation_bytes, around_attention, both_ways, feed_forward, gemm_time, matrix_time
-from ffplan.training.layer import attention_time, dense_layer, expert_layer, expert_rows, output_layer
-from ffplan.training.memory_traffic import activation_numbers, eager_bytes, moved_bytes, routed_bytes, score_bytes
+from ffplan.training.gemm import (
+    _accumulation_bytes,
+    _around_attention,
+    _feed_forward,
+    _matrix_time,
+    both_ways,
+    gemm_time,
+)
+from ffplan.training.layer import _dense_layer, _expert_rows, _output_layer, attention_time, expert_layer
+from ffplan.training.memory_traffic import _activation_numbers, _eager_bytes, _routed_bytes, _score_bytes, moved_bytes
 from tests.support import shape_named
 
 FAST = 1e40
@@ -43,15 +50,15 @@ def plans(**more: object) -> ParallelPlans:
 def test_tiles_of_a_matrix_product() -> None:
     """1,024 x 1,024: 64 tiles on 108 multiprocessors leave 44 idle; 2,048 x 13,824 are 16 x 108 tiles: 16 waves."""
     at = speeds(products=1e12, units=108)
-    assert matrix_time(1024, 1024, 1000, at) == pytest.approx(2 * 1024**2 * 1000 / 1e12 * 108 / 64)
-    assert matrix_time(2048, 13824, 10, at) == pytest.approx(2 * 2048 * 13824 * 10 / 1e12)
-    assert matrix_time(2048, 13824, 10, at, rate=2e12) == pytest.approx(2048 * 13824 * 10 / 1e12)
-    assert matrix_time(1, 128, 10, at) == matrix_time(128, 128 * 108, 10, at)
+    assert _matrix_time(1024, 1024, 1000, at) == pytest.approx(2 * 1024**2 * 1000 / 1e12 * 108 / 64)
+    assert _matrix_time(2048, 13824, 10, at) == pytest.approx(2 * 2048 * 13824 * 10 / 1e12)
+    assert _matrix_time(2048, 13824, 10, at, rate=2e12) == pytest.approx(2048 * 13824 * 10 / 1e12)
+    assert _matrix_time(1, 128, 10, at) == _matrix_time(128, 128 * 108, 10, at)
 
 
 def test_more_rows_never_take_less() -> None:
     at = speeds(products=1e12, units=132)
-    times = [matrix_time(rows, 8192, 8192, at) for rows in range(1, 2000, 7)]
+    times = [_matrix_time(rows, 8192, 8192, at) for rows in range(1, 2000, 7)]
     assert times == sorted(times)
 
 
@@ -72,7 +79,7 @@ def test_more_rows_never_take_less() -> None:
 )
 def test_bytes_of_adding_up_gradients(how: str, gradient: float, count: float, zero: float, moved: float) -> None:
     made = plans(gpus=1.0, data=1.0, batch=count, gradient_bytes=gradient, zero=zero)
-    assert float(np.asarray(accumulation_bytes(how, made))) == moved
+    assert float(np.asarray(_accumulation_bytes(how, made))) == moved
 
 
 def test_the_gemm_of_weights_takes_longer_by_what_adding_moves() -> None:
@@ -86,7 +93,7 @@ def test_the_gemm_of_weights_takes_longer_by_what_adding_moves() -> None:
 def test_products_that_run_together() -> None:
     """Four experts of 100 rows: each fills a tile of 128 rows, 4 x 8 tiles on 32 multiprocessors are one wave."""
     at = speeds(products=1e12, units=32)
-    assert matrix_time(100, 1024, 10, at, 4) == pytest.approx(2 * 4 * 128 * 1024 * 10 / 1e12)
+    assert _matrix_time(100, 1024, 10, at, 4) == pytest.approx(2 * 4 * 128 * 1024 * 10 / 1e12)
 
 
 def test_a_gemm_reads_while_it_computes_and_writes_afterwards() -> None:
@@ -133,14 +140,14 @@ def test_results_are_written_after_the_operations() -> None:
 
 def test_products_around_attention() -> None:
     """Llama 3 8B on two ranks: 4,096 x (4,096 + 2 x 1,024) / 2 and back; DeepSeek-V3 with its latents."""
-    assert around_attention(shape_named("llama3-8b"), 2) == ((3072, 4096), (4096, 2048))
-    found = around_attention(shape_named("deepseek-v3"), 2)
+    assert _around_attention(shape_named("llama3-8b"), 2) == ((3072, 4096), (4096, 2048))
+    found = _around_attention(shape_named("deepseek-v3"), 2)
     assert found == ((1536, 7168), (12288, 1536), (576, 7168), (16384, 512), (7168, 8192))
 
 
 def test_products_of_the_feed_forward_network() -> None:
-    assert feed_forward(shape_named("llama3-8b"), 14336, 2) == ((14336, 4096), (4096, 7168))
-    assert feed_forward(shape_named("gpt3-175b"), 49152, 8) == ((6144, 12288), (12288, 6144))
+    assert _feed_forward(shape_named("llama3-8b"), 14336, 2) == ((14336, 4096), (4096, 7168))
+    assert _feed_forward(shape_named("gpt3-175b"), 49152, 8) == ((6144, 12288), (12288, 6144))
 
 
 def test_attention() -> None:
@@ -160,9 +167,9 @@ def test_attention() -> None:
 
 def test_unfused_scores() -> None:
     """Written, softmax, dropout with its mask; on their own also scaled and masked."""
-    assert (score_bytes(plans()), score_bytes(plans(), back=True)) == (11, 13)
-    assert (score_bytes(plans(eager=True)), score_bytes(plans(eager=True), back=True)) == (19, 21)
-    assert score_bytes(plans(precision="tf32")) == 21
+    assert (_score_bytes(plans()), _score_bytes(plans(), back=True)) == (11, 13)
+    assert (_score_bytes(plans(eager=True)), _score_bytes(plans(eager=True), back=True)) == (19, 21)
+    assert _score_bytes(plans(precision="tf32")) == 21
 
 
 def test_bytes_moved() -> None:
@@ -184,24 +191,24 @@ def test_bytes_of_single_operations() -> None:
     """
     shape = shape_named("megatron-1.7b")
     h, one = shape.hidden, plans(eager=True)
-    assert eager_bytes(shape, 4 * h, one) == pytest.approx(182 * h)
-    assert eager_bytes(shape, 4 * h, one, back=True) == pytest.approx(300 * h)
-    assert moved_bytes(shape, 4 * h, one) == eager_bytes(shape, 4 * h, one)
-    assert activation_numbers(shape, one) == (18, 28)
+    assert _eager_bytes(shape, 4 * h, one) == pytest.approx(182 * h)
+    assert _eager_bytes(shape, 4 * h, one, back=True) == pytest.approx(300 * h)
+    assert moved_bytes(shape, 4 * h, one) == _eager_bytes(shape, 4 * h, one)
+    assert _activation_numbers(shape, one) == (18, 28)
     llama = shape_named("llama3-8b")
     around, attended, f = 4096 + 1024, 4096 + 1024 + 1024 + 4096, 14336
     forward = 84 * 4096 + 20 * around + 2 * attended + 10 * f
-    assert eager_bytes(llama, f, one) == pytest.approx(forward)
+    assert _eager_bytes(llama, f, one) == pytest.approx(forward)
     backward = (2 * (12 + 68 + 12) + 12 + 18) * 4096 + 20 * around + 4 * attended + 18 * f
-    assert eager_bytes(llama, f, one, back=True) == pytest.approx(backward)
+    assert _eager_bytes(llama, f, one, back=True) == pytest.approx(backward)
     wide = plans(eager=True, precision="tf32")
-    assert eager_bytes(llama, f, wide) == pytest.approx((56 + 24) * 4096 + 8 * around + 4 * attended + 20 * f)
+    assert _eager_bytes(llama, f, wide) == pytest.approx((56 + 24) * 4096 + 8 * around + 4 * attended + 20 * f)
     split = plans(eager=True, tensor=2.0, sequence_parallel=1.0)
-    assert eager_bytes(llama, f, split) == pytest.approx(forward / 2)
+    assert _eager_bytes(llama, f, split) == pytest.approx(forward / 2)
     at, scores = speeds(memory=1e12, stream=2e12), 8192 * 128256
-    assert output_layer(llama, plans(), at).moved == pytest.approx(14 * scores / 1e12)
-    assert output_layer(llama, one, at).moved == pytest.approx(36 * scores / 2e12)
-    assert output_layer(llama, wide, at).moved == pytest.approx(24 * scores / 2e12)
+    assert _output_layer(llama, plans(), at).moved == pytest.approx(14 * scores / 1e12)
+    assert _output_layer(llama, one, at).moved == pytest.approx(36 * scores / 2e12)
+    assert _output_layer(llama, wide, at).moved == pytest.approx(24 * scores / 2e12)
 
 
 def test_single_operations_stream() -> None:
@@ -209,7 +216,7 @@ def test_single_operations_stream() -> None:
     shape, at = shape_named("megatron-1.7b"), speeds(memory=1e12, stream=2e12)
     for eager, rate in ((False, 1e12), (True, 2e12)):
         plan = plans(eager=eager)
-        layer = dense_layer(shape, plan, at)
+        layer = _dense_layer(shape, plan, at)
         for moved, back in ((layer.moved, False), (layer.back, True)):
             expected = plan.tokens(shape.sequence) * moved_bytes(shape, shape.ffn, plan, back=back) / rate
             assert moved == pytest.approx(expected)
@@ -221,33 +228,33 @@ def test_single_operations_as_pytorch_dispatches_them() -> None:
     """
     llama, one = shape_named("llama3-8b"), plans(eager=True)
     attention = 2 * 2 * (4096 + 1024 + 1024 + 4096)
-    assert eager_bytes(llama, 14336, one, back=True) - attention == pytest.approx(1_240_656, rel=0.01)
+    assert _eager_bytes(llama, 14336, one, back=True) - attention == pytest.approx(1_240_656, rel=0.01)
 
 
 def test_a_dense_layer() -> None:
     """Twelve h^2 weights, two operations each; four kernels."""
     shape = shape_named("gpt3-175b")
-    found = dense_layer(shape, plans(), speeds(products=1e15, kernel=1e-5))
+    found = _dense_layer(shape, plans(), speeds(products=1e15, kernel=1e-5))
     assert found.products == pytest.approx(2 * 2048 * 12 * 12288**2 / 1e15)
     assert found.products_back == pytest.approx(2 * found.products)
     assert found.kernels == pytest.approx(4e-5)
-    assert dense_layer(shape, plans(context=2.0), speeds(products=1e15)).products == pytest.approx(found.products / 2)
+    assert _dense_layer(shape, plans(context=2.0), speeds(products=1e15)).products == pytest.approx(found.products / 2)
 
 
 def test_a_layer_with_experts() -> None:
     """DeepSeek-V3 over 64 ranks: 4,096 x 8 routed tokens for 4 experts, 8,192 each, 64 full tiles of rows."""
     shape = shape_named("deepseek-v3")
     wide = plans(expert=64.0, gpus=64.0, data=64.0)
-    assert expert_rows(shape, wide) == 4096 * 8
-    assert expert_rows(shape, plans(tensor=2.0, expert_tensor=1.0)) == 4096 * 4
+    assert _expert_rows(shape, wide) == 4096 * 8
+    assert _expert_rows(shape, plans(tensor=2.0, expert_tensor=1.0)) == 4096 * 4
     found = expert_layer(shape, wide, speeds(products=1e15))
-    attention = sum(columns * inner for columns, inner in around_attention(shape, 1))
+    attention = sum(columns * inner for columns, inner in _around_attention(shape, 1))
     weights = attention + 64 * 7168  # the latent's 576 columns fill half of their fifth tile
     weights += 7168 * 256 + 3 * 7168 * 2048 * (8 + 1)
     assert found.products == pytest.approx(2 * 4096 * weights / 1e15)
     kernels = expert_layer(shape, wide, speeds(kernel=1e-5)).kernels
     assert kernels == pytest.approx((5 + 1 + 2 + 2 + 9) * 1e-5)
-    assert expert_rows(shape, plans(imbalance=1.5)) == 1.5 * 4096 * 8
+    assert _expert_rows(shape, plans(imbalance=1.5)) == 1.5 * 4096 * 8
 
 
 def test_bytes_of_sorting_tokens_for_experts() -> None:
@@ -258,18 +265,20 @@ def test_bytes_of_sorting_tokens_for_experts() -> None:
     """
     shape, h, f, t, r = shape_named("deepseek-v3"), 7168, 2048, 4096, 4096 * 8
     spread = plans(expert=64.0, gpus=64.0, data=64.0)
-    assert routed_bytes(shape, spread, r, dispatcher="alltoall") == pytest.approx(2 * ((6 * r + 2 * t) * h + 3 * r * f))
-    assert routed_bytes(shape, spread, r, dispatcher="deepep") == pytest.approx(2 * (4 * r * h + 3 * r * f))
-    assert routed_bytes(shape, spread, r, dispatcher="deepep", back=True) == pytest.approx(2 * (4 * r * h + 5 * r * f))
+    assert _routed_bytes(shape, spread, r, dispatcher="alltoall") == pytest.approx(
+        2 * ((6 * r + 2 * t) * h + 3 * r * f)
+    )
+    assert _routed_bytes(shape, spread, r, dispatcher="deepep") == pytest.approx(2 * (4 * r * h + 3 * r * f))
+    assert _routed_bytes(shape, spread, r, dispatcher="deepep", back=True) == pytest.approx(2 * (4 * r * h + 5 * r * f))
     for name in ("alltoall", "allgather", "deepep"):
-        one = routed_bytes(shape, plans(), r, dispatcher=name)
+        one = _routed_bytes(shape, plans(), r, dispatcher=name)
         assert one == pytest.approx(2 * ((2 * r + 2 * t) * h + 3 * r * f))
-    halved = routed_bytes(shape, replace(spread, tensor=2.0, expert_tensor=2.0), r, dispatcher="alltoall")
+    halved = _routed_bytes(shape, replace(spread, tensor=2.0, expert_tensor=2.0), r, dispatcher="alltoall")
     assert halved == pytest.approx(2 * ((6 * r + t) * h + 1.5 * r * f))
-    gathered = routed_bytes(shape, spread, r, dispatcher="allgather")
+    gathered = _routed_bytes(shape, spread, r, dispatcher="allgather")
     assert gathered == pytest.approx(2 * ((2 * r + 2 * 64 * t) * h + 3 * r * f))
     split = replace(spread, tensor=2.0, expert_tensor=2.0)
-    back = routed_bytes(shape, split, r, dispatcher="allgather", back=True)
+    back = _routed_bytes(shape, split, r, dispatcher="allgather", back=True)
     assert back == pytest.approx(2 * ((2 * r + 2 * 64 * t) * h + 5 * r * f / 2))
 
 
@@ -284,7 +293,7 @@ def test_bytes_of_casting_operands_of_experts() -> None:
 
     def more(found: ParallelPlans, *, back: bool) -> float:
         at_16 = replace(found, precision="bf16")
-        both = [float(routed_bytes(shape, item, r, dispatcher="deepep", back=back)) for item in (found, at_16)]
+        both = [float(_routed_bytes(shape, item, r, dispatcher="deepep", back=back)) for item in (found, at_16)]
         return both[0] - both[1]
 
     assert more(eight, back=False) == pytest.approx(4 * r * (h + f) + 2 * 4 * r * h)
@@ -306,6 +315,6 @@ def test_a_layer_with_experts_moves_what_its_dispatcher_sorts() -> None:
 def test_the_output_layer() -> None:
     """Three products over the vocabulary, and 14 bytes for each score."""
     shape = shape_named("gpt3-175b")
-    found = output_layer(shape, plans(), speeds(plain=1e15))
+    found = _output_layer(shape, plans(), speeds(plain=1e15))
     assert found.products == pytest.approx(6 * 2048 * 51200 * 12288 / 1e15)
-    assert output_layer(shape, plans(), speeds(memory=1e12)).moved == pytest.approx(14 * 2048 * 51200 / 1e12)
+    assert _output_layer(shape, plans(), speeds(memory=1e12)).moved == pytest.approx(14 * 2048 * 51200 / 1e12)

@@ -9,10 +9,10 @@ import pytest
 
 from ffplan.design.training import PlanFields
 from ffplan.training.axes import RECOMPUTE, ParallelPlans
-from ffplan.training.kept_activations import in_flight, layer_kept_bytes
-from ffplan.training.memory import kv_bytes, peak_bytes, rank_parameters, stage_bytes
-from ffplan.training.model_flops import narrow_weights
-from ffplan.training.schedules import bubble, dualpipe_bubble
+from ffplan.training.kept_activations import _in_flight, _layer_kept_bytes
+from ffplan.training.memory import _rank_parameters, kv_bytes, peak_bytes, stage_bytes
+from ffplan.training.model_flops import _narrow_weights
+from ffplan.training.schedules import _dualpipe_bubble, bubble
 from tests.support import shape_named
 
 GIB = 2.0**30
@@ -66,13 +66,13 @@ def test_korthikanti_shares_of_tensor_parallelism_alone(
     """Sequence parallelism, selective, both, full recompute; read off a figure, which is 0.15 points less or more."""
     shape = shape_named("megatron-1.7b", hidden=hidden, heads=heads, kv_heads=heads, layers=1)
     base = plans(tensor=8.0, expert_tensor=8.0, data=1.0, batch=1.0, fused_attention=False)
-    whole = float(layer_kept_bytes(shape, base))
+    whole = float(_layer_kept_bytes(shape, base))
     ways = [
         replace(base, sequence_parallel=1.0),
         replace(base, recompute=1.0),
         replace(base, sequence_parallel=1.0, recompute=1.0),
     ]
-    shares = [100 * float(layer_kept_bytes(shape, item)) / whole for item in ways]
+    shares = [100 * float(_layer_kept_bytes(shape, item)) / whole for item in ways]
     full = stage_bytes(shape, replace(base, recompute=2.0), 0)
     shares.append(100 * float(full.activations) / whole)
     assert shares == pytest.approx(printed, abs=0.15)
@@ -85,7 +85,7 @@ def test_states_under_zero() -> None:
         (lambda f: float(f.weights + f.gradients + f.optimizer))(stage_bytes(shape, plans(zero=float(stage)), 0))
         for stage in range(4)
     ]
-    parts = rank_parameters(shape, plans(), 0.0)
+    parts = _rank_parameters(shape, plans(), 0.0)
     total = float(parts.layer * 96 + parts.embedding)
     assert found == pytest.approx([total * each for each in (16, 4 + 12 / 8, 2 + 14 / 8, 16 / 8)])
     four = stage_bytes(shape, plans(gradient_bytes=4.0), 0)
@@ -133,7 +133,7 @@ def test_the_loss_and_the_layers_take_memory_in_turn() -> None:
         assert float(found.working) == pytest.approx(root, rel=1e-3)
     short = shape_named("llama3-8b", vocabulary=1000)
     few = stage_bytes(short, _sharded(recompute=float(RECOMPUTE.index("full"))), 0.0)
-    again = float(layer_kept_bytes(short, _sharded()))
+    again = float(_layer_kept_bytes(short, _sharded()))
     assert float(few.working + few.logits) == pytest.approx(8 * 1000 * width + layers + again, rel=2e-3)
     plain = stage_bytes(shape, _sharded(zero=1.0), 0.0)  # the output layer's gradient beside the scores
     assert float(plain.working) == 2 * words * width
@@ -151,12 +151,12 @@ def test_the_second_stage_may_be_the_fullest() -> None:
 def test_micro_batches_in_flight() -> None:
     """1F1B: 4, 3, 2, 1; interleaved first stage: (1 + (p - 1) / (p v)) p; others by their tables."""
     stage = np.arange(4.0)
-    assert np.asarray(in_flight(plans(pipeline=4.0, data=1.0), stage)).tolist() == [4, 3, 2, 1]
-    assert np.asarray(in_flight(plans(pipeline=4.0, data=1.0, batch=2.0), stage)).tolist() == [2, 2, 2, 1]
-    woven = in_flight(plans(pipeline=4.0, chunks=2.0, data=1.0, batch=64.0), 0.0)
+    assert np.asarray(_in_flight(plans(pipeline=4.0, data=1.0), stage)).tolist() == [4, 3, 2, 1]
+    assert np.asarray(_in_flight(plans(pipeline=4.0, data=1.0, batch=2.0), stage)).tolist() == [2, 2, 2, 1]
+    woven = _in_flight(plans(pipeline=4.0, chunks=2.0, data=1.0, batch=64.0), 0.0)
     assert float(woven) == pytest.approx(4 * (1 + 3 / 8))
-    assert float(in_flight(plans(pipeline=4.0, data=1.0, batch=64.0, schedule="zb-2p"), 0.0)) == 8
-    assert float(in_flight(plans(pipeline=4.0, data=1.0, batch=64.0, schedule="dualpipe"), 0.0)) == 5
+    assert float(_in_flight(plans(pipeline=4.0, data=1.0, batch=64.0, schedule="zb-2p"), 0.0)) == 8
+    assert float(_in_flight(plans(pipeline=4.0, data=1.0, batch=64.0, schedule="dualpipe"), 0.0)) == 5
 
 
 def test_the_fullest_stage() -> None:
@@ -173,13 +173,13 @@ def test_the_fullest_stage() -> None:
 def test_experts_are_held_apart() -> None:
     """DeepSeek-V3 over 64 ranks: 4 of 256 experts of 3 x 7,168 x 2,048 in each layer."""
     shape = shape_named("deepseek-v3")
-    parts = rank_parameters(shape, plans(expert=64.0, pipeline=16.0), 1.0)
+    parts = _rank_parameters(shape, plans(expert=64.0, pipeline=16.0), 1.0)
     assert float(parts.experts) == pytest.approx(4 * 3 * 7168 * 2048)
     assert float(parts.embedding) == 129280 * 7168
     narrow = 7168 * (1536 + 512 + 64)
-    assert narrow_weights(shape) == narrow
-    assert narrow_weights(shape_named("gpt3-175b")) == 0
-    whole, split = (rank_parameters(shape, plans(tensor=t, expert=64.0, pipeline=16.0), 0.0).layer for t in (1.0, 4.0))
+    assert _narrow_weights(shape) == narrow
+    assert _narrow_weights(shape_named("gpt3-175b")) == 0
+    whole, split = (_rank_parameters(shape, plans(tensor=t, expert=64.0, pipeline=16.0), 0.0).layer for t in (1.0, 4.0))
     assert float(split) == pytest.approx((float(whole) - narrow) / 4 + narrow)
 
 
@@ -202,7 +202,7 @@ def test_bubbles() -> None:
 
 def test_dualpipe() -> None:
     """8 stages: 3 x (F&B + B - 3 W)."""
-    assert dualpipe_bubble(8, 2.0, 1.0, 2.5) == pytest.approx(3 * (2.5 + 2 - 3))
+    assert _dualpipe_bubble(8, 2.0, 1.0, 2.5) == pytest.approx(3 * (2.5 + 2 - 3))
 
 
 @pytest.mark.parametrize(

@@ -8,19 +8,19 @@ import pytest
 from ffplan.catalog.models import Model, Transformer
 from ffplan.catalog.store import Catalog
 from ffplan.training.model_flops import (
-    attention_flops,
+    _attention_flops,
+    _convolution_flops,
+    _convolution_parameters,
+    _copied_weights,
+    _layer_matrix_weights,
+    _layer_weights,
     attention_weights,
     attention_widths,
-    convolution_flops,
-    convolution_parameters,
-    copied_weights,
     feed_forward_weights,
-    layer_matrix_weights,
-    layer_weights,
     parameters,
     sequence_flops,
 )
-from ffplan.training.model_shape import attention_out, moe_fraction, moe_layers, shape_of
+from ffplan.training.model_shape import _moe_fraction, attention_out, moe_layers, shape_of
 
 
 def model(name: str) -> Model:
@@ -39,8 +39,8 @@ def test_a_rank_holds_a_head_of_keys_and_values_at_least() -> None:
     """Llama 3 70B: 8 heads of 128 for keys and values; 32 ranks hold 32 of them, 2 x 8192 x 128 x 24 weights more."""
     shape = transformer("llama3-70b")
     assert [attention_widths(shape, t).key for t in (1, 8, 32)] == [1024, 1024, 4096]
-    assert [copied_weights(shape, t) for t in (1, 8, 32)] == [0, 0, 2 * 8192 * 128 * 24]
-    assert copied_weights(transformer("deepseek-v3"), 32) == 0
+    assert [_copied_weights(shape, t) for t in (1, 8, 32)] == [0, 0, 2 * 8192 * 128 * 24]
+    assert _copied_weights(transformer("deepseek-v3"), 32) == 0
 
 
 NAMES = Catalog().ids_of("model")
@@ -63,7 +63,7 @@ def test_parameters_are_those_published(name: str) -> None:
     found = model(name)
     published = found.parameters.value
     shape = found.transformer
-    counted = float(parameters(shape) if shape else sum(convolution_parameters(layer) for layer in found.convolutions))
+    counted = float(parameters(shape) if shape else sum(_convolution_parameters(layer) for layer in found.convolutions))
     digits = min(4, len(str(int(published)).rstrip("0"))) - 1
     same = f"{counted:.{digits}e}" == f"{published:.{digits}e}"
     assert same != (name in APART), (counted, published)
@@ -106,7 +106,7 @@ def test_conventions() -> None:
     assert sequence_flops(shape, s) == pytest.approx(plain)
     assert sequence_flops(shape, s, recompute="selective") == pytest.approx(selective)
     half = sequence_flops(shape, s) - sequence_flops(shape, s, causal=True)
-    assert half == pytest.approx(3 * layers * attention_flops(shape, s, causal=True))
+    assert half == pytest.approx(3 * layers * _attention_flops(shape, s, causal=True))
     assert sequence_flops(shape, s) - sequence_flops(shape, s, head=False) == 6 * s * hidden * vocabulary
 
 
@@ -115,8 +115,8 @@ def test_layers_by_hand() -> None:
     assert (attention_widths(shape).query, attention_widths(shape).key) == (4096, 1024)
     assert attention_weights(shape) == 2 * 4096 * 4096 + 2 * 4096 * 1024
     assert feed_forward_weights(shape, 14336) == 3 * 4096 * 14336
-    assert layer_matrix_weights(shape) == attention_weights(shape) + feed_forward_weights(shape, 14336)
-    assert layer_weights(shape) == layer_matrix_weights(shape) + 2 * 4096
+    assert _layer_matrix_weights(shape) == attention_weights(shape) + feed_forward_weights(shape, 14336)
+    assert _layer_weights(shape) == _layer_matrix_weights(shape) + 2 * 4096
 
 
 def test_latent_attention_and_experts_by_hand() -> None:
@@ -124,12 +124,12 @@ def test_latent_attention_and_experts_by_hand() -> None:
     shape = transformer("deepseek-v3")
     assert attention_weights(shape) == 7168 * 1536 + 1536 * 24576 + 7168 * 576 + 512 * 32768 + 16384 * 7168
     inner = 3 * 7168 * 2048
-    assert layer_weights(shape, dense=False) - layer_weights(shape, active=True, dense=False) == 248 * inner
+    assert _layer_weights(shape, dense=False) - _layer_weights(shape, active=True, dense=False) == 248 * inner
 
 
 def test_convolutions() -> None:
     """15.47 GFLOP forward for VGG16 as multiply-adds, 4.1 for ResNet-50 v1.5."""
-    totals = [sum(convolution_flops(layer) for layer in model(name).convolutions) for name in ("vgg16", "resnet-50")]
+    totals = [sum(_convolution_flops(layer) for layer in model(name).convolutions) for name in ("vgg16", "resnet-50")]
     assert totals[0] / 2e9 == pytest.approx(15.47, rel=2e-3)
     assert totals[1] / 2e9 == pytest.approx(4.09, rel=1e-2)
 
@@ -148,10 +148,10 @@ def test_layers_with_experts() -> None:
     """DeepSeek-V3: 58 of 61; Llama 4 Maverick: every second. Later stages have them throughout, the first has fewer."""
     deep, llama = transformer("deepseek-v3"), transformer("llama4-maverick")
     assert (moe_layers(deep), moe_layers(llama)) == (58, 24)
-    assert moe_fraction(deep, 1, 61) == pytest.approx(58 / 61)
-    assert moe_fraction(deep, 16, 4) == 1.0
-    assert moe_fraction(deep, 16, 4, 0) == pytest.approx(1 / 4)
-    assert [float(moe_fraction(deep, 31, 2, 2 * stage)) for stage in range(3)] == [0, 0.5, 1]
-    assert (moe_fraction(llama, 2, 24), moe_fraction(llama, 48, 1)) == (0.5, 1)
-    assert moe_fraction(transformer("gpt3-175b"), 4, 24) == 0.0
+    assert _moe_fraction(deep, 1, 61) == pytest.approx(58 / 61)
+    assert _moe_fraction(deep, 16, 4) == 1.0
+    assert _moe_fraction(deep, 16, 4, 0) == pytest.approx(1 / 4)
+    assert [float(_moe_fraction(deep, 31, 2, 2 * stage)) for stage in range(3)] == [0, 0.5, 1]
+    assert (_moe_fraction(llama, 2, 24), _moe_fraction(llama, 48, 1)) == (0.5, 1)
+    assert _moe_fraction(transformer("gpt3-175b"), 4, 24) == 0.0
     assert attention_out(deep) == 128 * 128

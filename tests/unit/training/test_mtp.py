@@ -9,7 +9,7 @@ import pytest
 from ffplan.training.axes import ParallelPlans
 from ffplan.training.layer import output_passes
 from ffplan.training.memory import stage_bytes
-from ffplan.training.microbatch import pass_time
+from ffplan.training.microbatch import _pass_time
 from ffplan.training.parallel_plan import stage_layers
 from ffplan.training.step import step_parts
 from tests.support import shape_named
@@ -64,7 +64,7 @@ def test_an_output_pass_more_for_each_layer_that_predicts() -> None:
     shape, at = shape_named("llama3-8b"), test_layer.speeds(products=1.0, plain=1.0, units=1.0)
     one = test_layer.plans(micro=1.0)
     two = replace(one, mtp_layers=1.0)
-    output, more = (float(pass_time(output_passes(shape, item, at))) for item in (one, two))
+    output, more = (float(_pass_time(output_passes(shape, item, at))) for item in (one, two))
     tokens, width, words = 8192, 4096, 128256
     assert output == pytest.approx(6 * tokens * width * words)
     assert more == pytest.approx(2 * output + 6 * tokens * 2 * width**2)

@@ -7,7 +7,7 @@ import pytest
 from ffplan.design.presets import PRESETS
 from ffplan.design.training import PlanFields
 from ffplan.training.accelerator_rates import AcceleratorRates
-from ffplan.training.kept_activations import layer_kept_bytes
+from ffplan.training.kept_activations import _layer_kept_bytes
 from ffplan.training.memory import stage_bytes
 from ffplan.training.parallel_plan import parallel_plans
 from ffplan.training.recomputed import parts_again
@@ -34,7 +34,7 @@ def kept(model: str, *parts: str, precision: str = "bf16", share: float = 0.0) -
     assert transformer is not None
     shape = transformer
     plan = PlanFields.model_validate({"precision": precision, "recompute_parts": parts})
-    return float(layer_kept_bytes(shape, parallel_plans(plan, 1.0), share) / shape.sequence)
+    return float(_layer_kept_bytes(shape, parallel_plans(plan, 1.0), share) / shape.sequence)
 
 
 def test_bytes_of_a_parameter() -> None:

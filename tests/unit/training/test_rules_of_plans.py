@@ -14,13 +14,13 @@ from ffplan.design.training import PlanFields
 from ffplan.training.accelerator_rates import UncalibratedError, _curve
 from ffplan.training.axes import RECOMPUTE, ParallelPlans, _inside, divisors
 from ffplan.training.constraints import violations
-from ffplan.training.conv_layers import conv_kept_bytes
-from ffplan.training.fsdp import unit_collectives
-from ffplan.training.gemm import around_attention
+from ffplan.training.conv_layers import _conv_kept_bytes
+from ffplan.training.fsdp import _unit_collectives
+from ffplan.training.gemm import _around_attention
 from ffplan.training.group_collectives import Cluster, with_sharding_nics
-from ffplan.training.kept_activations import layer_kept_bytes, policy_kept_bytes
-from ffplan.training.memory_traffic import score_bytes
-from ffplan.training.model_flops import narrow_weights
+from ffplan.training.kept_activations import _layer_kept_bytes, policy_kept_bytes
+from ffplan.training.memory_traffic import _score_bytes
+from ffplan.training.model_flops import _narrow_weights
 from ffplan.training.parallel_plan import parallel_plans
 from ffplan.training.recomputed import parts_again
 from ffplan.training.search_space import Refinement, evaluate_space, fastest, search_space
@@ -76,9 +76,9 @@ def test_weights_of_latent_attention_without_a_latent_of_queries() -> None:
     """DeepSeek-V2-Lite has none: h (512 + 64) weights are on every rank; with one of 1,536, h (1,536 + 512 + 64)."""
     shape = shape_named("deepseek-v3")
     assert shape.latent is not None
-    assert narrow_weights(shape) == 7168 * (1536 + 512 + 64)
+    assert _narrow_weights(shape) == 7168 * (1536 + 512 + 64)
     plain = shape.model_copy(update={"latent": shape.latent.model_copy(update={"query_rank": None})})
-    assert narrow_weights(plain) == 7168 * (512 + 64)
+    assert _narrow_weights(plain) == 7168 * (512 + 64)
 
 
 @pytest.mark.parametrize(
@@ -87,7 +87,7 @@ def test_weights_of_latent_attention_without_a_latent_of_queries() -> None:
 def test_bytes_of_an_unfused_score(eager: bool, back: bool, numbers: int) -> None:
     """Numbers of two bytes, and a dropout mask of one."""
     plans = replace(BASE, eager=eager)
-    assert score_bytes(plans, back=back) == numbers * plans.width + 1
+    assert _score_bytes(plans, back=back) == numbers * plans.width + 1
 
 
 def test_a_kernel_that_nobody_measured_is_refused() -> None:
@@ -114,7 +114,7 @@ def test_matrices_around_latent_attention() -> None:
     shape = shape_named("deepseek-v3")
     assert shape.latent is not None
     latent = shape.latent.model_copy(update={"key_value_rank": 500, "rope_dim": 40})
-    found = around_attention(shape.model_copy(update={"latent": latent}), 4)
+    found = _around_attention(shape.model_copy(update={"latent": latent}), 4)
     assert found == (
         (latent.query_rank, 7168),
         (128 * (128 + 40) / 4, latent.query_rank),
@@ -151,7 +151,7 @@ def test_a_pooling_keeps_eight_bytes_for_each_position() -> None:
     """A layer of 64 outputs of 112 x 112 numbers of 2 bytes, pooled 2 x 2: 3,136 x 64 positions of 2 + 8 bytes more."""
     plain = Convolution(name="first", inputs=3, outputs=64, kernel=7, size=112, count=1)
     pooled = plain.model_copy(update={"pool": 2})
-    assert conv_kept_bytes([pooled], 2.0) - conv_kept_bytes([plain], 2.0) == 10 * 64 * 56 * 56
+    assert _conv_kept_bytes([pooled], 2.0) - _conv_kept_bytes([plain], 2.0) == 10 * 64 * 56 * 56
 
 
 def test_gradients_are_reduced_at_other_widths_only_where_that_is_asked_and_less() -> None:
@@ -173,7 +173,7 @@ def test_one_nic_counts_for_zero_3_alone_in_a_batch_of_plans() -> None:
 
     def gather(zero: object) -> object:
         run = TrainRun(shape, plans(gpus=64.0, data=64.0, batch=64.0, zero=zero), speeds(), cluster(1))
-        return unit_collectives(run, 2e8, 64.0, 1.0).gather
+        return _unit_collectives(run, 2e8, 64.0, 1.0).gather
 
     both = np.asarray(gather(np.array([2.0, 3.0])))
     assert both.tolist() == pytest.approx([float(np.asarray(gather(zero))) for zero in (2.0, 3.0)])
@@ -183,9 +183,9 @@ def test_one_nic_counts_for_zero_3_alone_in_a_batch_of_plans() -> None:
 def test_operators_of_a_list_leave_memory() -> None:
     """Llama 3 8B, a token at 16 bits: q, k, v are 6,144 numbers, attention's result 4,096, gate and up 28,672."""
     shape = shape_named("llama3-8b")
-    whole = layer_kept_bytes(shape, plans())
+    whole = _layer_kept_bytes(shape, plans())
     for part, numbers in (("qkv", 6144), ("attention", 4096), ("up", 28672)):
-        less = whole - layer_kept_bytes(shape, plans(again=frozenset({part})))
+        less = whole - _layer_kept_bytes(shape, plans(again=frozenset({part})))
         assert float(less) == pytest.approx(8192 * 2 * numbers), part
 
 

@@ -18,26 +18,26 @@ from ffplan.studies.train.cluster import cluster_of
 from ffplan.training.accelerator_rates import UncalibratedError, accelerator_rates
 from ffplan.training.axes import ParallelPlans
 from ffplan.training.constraints import violations
-from ffplan.training.data_parallel import drive_rates, host_rates
-from ffplan.training.fsdp import backward_wait, forward_wait
-from ffplan.training.group_collectives import Cluster, GroupPlacement, contention, cut_fraction, group_time, send_time
-from ffplan.training.kept_activations import in_flight, policy_kept_bytes
+from ffplan.training.data_parallel import _drive_rates, _host_rates
+from ffplan.training.fsdp import _backward_wait, _forward_wait
+from ffplan.training.group_collectives import Cluster, GroupPlacement, _contention, _group_time, cut_fraction, send_time
+from ffplan.training.kept_activations import _in_flight, policy_kept_bytes
 from ffplan.training.memory import host_bytes, stage_bytes
 from ffplan.training.mfu import achieved, step_flops
 from ffplan.training.microbatch import micro_batch
 from ffplan.training.overlap import (
-    bubble_time,
-    drive_time,
-    exposed,
+    _bubble_time,
+    _drive_time,
+    _exposed,
+    _with_overlap_cost,
     host_optimizer_time,
     launch_wait,
     optimizer_time,
-    with_overlap_cost,
 )
-from ffplan.training.parallel_plan import layers_before, layers_of, placed, stage_layers, strides, units_of
+from ffplan.training.parallel_plan import _layers_before, _placed, _strides, _units_of, layers_of, stage_layers
 from ffplan.training.sensitivity import faster
 from ffplan.training.step import _sends, step_parts, step_time, swap_time
-from ffplan.training.train_run import TrainRun, pace_fraction, placement_of
+from ffplan.training.train_run import TrainRun, _pace_fraction, placement_of
 from tests.support import ROOT, document, ffplan, host_named, shape_named
 
 
@@ -74,12 +74,12 @@ def seconds(item: TrainRun) -> float:
 
 
 def test_overlap_leaves_a_piece_or_the_rest() -> None:
-    assert exposed(10.0, 4.0, 5) == 6
-    assert exposed(10.0, 40.0, 5) == 2
-    assert exposed(0.0, 1.0, 0) == 0
-    assert exposed(10.0, 40.0, 5, 0.25) == 2 + 0.25 * 8
-    assert exposed(10.0, 0.0, 5, 0.25) == 10
-    assert (with_overlap_cost(2.0, 10.0, 0.25), with_overlap_cost(2.0, 1.0, 0.25)) == (4, 2)
+    assert _exposed(10.0, 4.0, 5) == 6
+    assert _exposed(10.0, 40.0, 5) == 2
+    assert _exposed(0.0, 1.0, 0) == 0
+    assert _exposed(10.0, 40.0, 5, 0.25) == 2 + 0.25 * 8
+    assert _exposed(10.0, 0.0, 5, 0.25) == 10
+    assert (_with_overlap_cost(2.0, 10.0, 0.25), _with_overlap_cost(2.0, 1.0, 0.25)) == (4, 2)
 
 
 def test_hidden_collectives_cost_computing_but_where_the_host_reduces() -> None:
@@ -106,7 +106,7 @@ def test_a_host_that_launches_slowly() -> None:
 
 def test_pipeline() -> None:
     """8 micro-batches of 1 s on the slowest, a bubble of 3 / 8 through stages of 0.8 s."""
-    assert bubble_time(0.8, 8, 3 / 8) == pytest.approx(2.4)
+    assert _bubble_time(0.8, 8, 3 / 8) == pytest.approx(2.4)
 
 
 def test_adam() -> None:
@@ -116,22 +116,22 @@ def test_adam() -> None:
 
 def test_states_on_drives_are_read_and_written_every_step() -> None:
     """Eight drives of 6.7 and 4 GB/s for eight ranks: 13.24 GB of a rank take 1.98 and 3.31 s."""
-    assert drive_time(13.24e9, 6.7e9, 4e9) == pytest.approx(1.976 + 3.31, abs=0.001)
+    assert _drive_time(13.24e9, 6.7e9, 4e9) == pytest.approx(1.976 + 3.31, abs=0.001)
     item = run(zero=3.0, tensor=8.0, pipeline=1.0, data=8.0, expert_tensor=8.0)
     held = replace(item, plans=replace(item.plans, offload="optimizer"))
     away = replace(held, plans=replace(held.plans, on_drives=True))
-    read, write = drive_rates(away)
+    read, write = _drive_rates(away)
     assert (read, write) == pytest.approx((6.7e9, 4e9))
     slow, quick = (float(step_parts(one)["offload"]) for one in (away, held))
     states = float(stage_bytes(item.shape, replace(item.plans, offload="none"), 0.0).optimizer)
-    assert slow == pytest.approx(drive_time(states, read, write), rel=1e-6)
+    assert slow == pytest.approx(_drive_time(states, read, write), rel=1e-6)
     assert slow > 2 * quick
     alone = replace(away, plans=replace(away.plans, gpus=1.0))
-    assert drive_rates(alone) == pytest.approx((8 * 6.7e9, 8 * 4e9))  # one rank has all drives
+    assert _drive_rates(alone) == pytest.approx((8 * 6.7e9, 8 * 4e9))  # one rank has all drives
     both = replace(away, plans=replace(away.plans, offload="parameters"))
     weights = states / 12 * 2  # 12 bytes of states, 2 of weights: read twice a micro-batch, written once a step
     assert float(step_parts(both)["offload"]) == pytest.approx(
-        drive_time(states, read, write) + weights / write + 2 * 16 * weights / read, rel=1e-6
+        _drive_time(states, read, write) + weights / write + 2 * 16 * weights / read, rel=1e-6
     )
     faster_drives = faster(away, "drives", 2.0)
     assert float(step_parts(faster_drives)["offload"]) == pytest.approx(slow / 2)
@@ -151,7 +151,7 @@ def test_layers_of_uneven_stages() -> None:
     held = stage_layers(126, plans(pipeline=16.0, chunks=8.0), stages)
     assert held.tolist() == [7, *[8] * 14, 7]  # embedding and output count as a layer each
     assert stage_layers(70, plans(pipeline=12.0), np.array([0.0, 1.0, 11.0])).tolist() == [5, 6, 5]
-    before = [float(layers_before(70, plans(pipeline=12.0), stage)) for stage in (0.0, 1.0, 2.0)]
+    before = [float(_layers_before(70, plans(pipeline=12.0), stage)) for stage in (0.0, 1.0, 2.0)]
     assert before == [0, 5, 11]
     for layers, count in ((32, 5), (61, 16), (61, 5), (32, 30), (33, 16)):
         every = stage_layers(layers, plans(pipeline=float(count)), np.arange(float(count)))
@@ -162,21 +162,21 @@ def test_layers_of_uneven_stages() -> None:
 
 def test_groups_on_nodes() -> None:
     """Eight ranks four apart on nodes of eight: two on each of four; tensor parallelism of 16: two nodes."""
-    assert placed(8.0, 4.0, 8) == (2, 4)
-    assert placed(16.0, 1.0, 8) == (8, 2)
-    assert placed(4.0, 16.0, 8) == (1, 4)
-    assert placed(6.0, 3.0, 8) == (2, 3)
-    assert strides(plans()) == {"tensor": 1, "context": 4, "data": 4, "pipeline": 16}
+    assert _placed(8.0, 4.0, 8) == (2, 4)
+    assert _placed(16.0, 1.0, 8) == (8, 2)
+    assert _placed(4.0, 16.0, 8) == (1, 4)
+    assert _placed(6.0, 3.0, 8) == (2, 3)
+    assert _strides(plans()) == {"tensor": 1, "context": 4, "data": 4, "pipeline": 16}
     fire = plans(order=("data", "tensor", "context", "pipeline"))
-    assert strides(fire)["tensor"] == 4
+    assert _strides(fire)["tensor"] == 4
 
 
 def test_groups_share_nics() -> None:
     """Eight groups with a rank on each node share one NIC; with a NIC for each rank they share none."""
-    assert contention(8, 1, 1, 4) == 8
-    assert contention(8, 8, 1, 4) == 1
-    assert contention(8, 1, 8, 4) == 1
-    assert contention(8, 1, 1, 1) == 1
+    assert _contention(8, 1, 1, 4) == 8
+    assert _contention(8, 8, 1, 4) == 1
+    assert _contention(8, 1, 8, 4) == 1
+    assert _contention(8, 1, 1, 1) == 1
 
 
 def test_groups_share_link_cuts() -> None:
@@ -205,7 +205,7 @@ def test_groups_far_apart_cross_zones() -> None:
     below = ceil(design.compute.group.count / 2)
     assert (float(zones), float(links.sets), links.below) == (2, 2, below)
     assert float(links.gbyte_s) == pytest.approx(40 * 25 / below)
-    near, far = (float(group_time(item, "allreduce", GroupPlacement(8.0, 2.0, apart), 1e9)) for apart in (1.0, 700.0))
+    near, far = (float(_group_time(item, "allreduce", GroupPlacement(8.0, 2.0, apart), 1e9)) for apart in (1.0, 700.0))
     assert far == pytest.approx(1e9 / (40 * 25e9 / below), rel=0.05)  # a tree, which crosses once
     assert far > 3 * near
     inside, across = (float(send_time(item, 1e9, 4.0, GroupPlacement(1.0, 4.0, apart))) for apart in (2.0, 300.0))
@@ -289,17 +289,17 @@ def test_tensor_parallelism_at_fp8_gathers_one_byte_a_number_and_reduces_two() -
     half, cast = (run(precision=name, sequence_parallel=1, **item) for name in ("bf16", "fp8"))
     placement = placement_of(half, 8.0, 1)
     size = 2.0 * half.shape.sequence * half.shape.hidden
-    whole, byte = (group_time(half.system, "all-gather", placement, part) for part in (size, size / 2))
-    scatters = 4 * group_time(half.system, "reduce-scatter", placement, size)
+    whole, byte = (_group_time(half.system, "all-gather", placement, part) for part in (size, size / 2))
+    scatters = 4 * _group_time(half.system, "reduce-scatter", placement, size)
     assert float(micro_batch(half).exposed["tensor"]) == pytest.approx(float(6 * whole + scatters))
     assert float(micro_batch(cast).exposed["tensor"]) == pytest.approx(float(6 * byte + scatters))
 
 
 def test_units_wait_forward_for_the_first_and_for_what_computing_does_not_hide() -> None:
     """Root 2, four units of 3 each beside computing of 2: 2 + 3 + 3 (3 - 2)."""
-    assert 2 + forward_wait(3.0, 8.0, 4) == 8
-    assert 2 + forward_wait(3.0, 40.0, 4) == 5
-    assert 2 + forward_wait(3.0, 8.0, 1) == 5
+    assert 2 + _forward_wait(3.0, 8.0, 4) == 8
+    assert 2 + _forward_wait(3.0, 40.0, 4) == 5
+    assert 2 + _forward_wait(3.0, 8.0, 1) == 5
 
 
 @pytest.mark.parametrize(
@@ -315,14 +315,14 @@ def test_units_wait_forward_for_the_first_and_for_what_computing_does_not_hide()
 def test_units_wait_backward_for_their_neighbours(
     gather: float, scatter: float, computing: float, units: int, wait: float
 ) -> None:
-    assert backward_wait(gather, scatter, computing, units) + 2 == wait
+    assert _backward_wait(gather, scatter, computing, units) + 2 == wait
 
 
 def test_units_end_with_their_chunk_and_the_host_launches_meanwhile() -> None:
     """Five chunks of two layers: units of ten are five of two. Waits for parameters idle other stages too."""
     plain = plans(pipeline=8.0, chunks=5.0)
-    assert units_of(10.0, replace(plain, unit_layers=10.0)) == (1, 2)
-    assert units_of(24.0, plans(unit_layers=16.0)) == (2, 12)
+    assert _units_of(10.0, replace(plain, unit_layers=10.0)) == (1, 2)
+    assert _units_of(24.0, plans(unit_layers=16.0)) == (2, 12)
     item: dict[str, Any] = {"tensor": 1.0, "expert_tensor": 1.0, "data": 16.0, "overlap": frozenset()}
     parts = step_parts(run("llama3-70b", zero=3.0, **item))
     kept = step_parts(run("llama3-70b", **item))
@@ -337,9 +337,9 @@ def test_units_end_with_their_chunk_and_the_host_launches_meanwhile() -> None:
 def test_activations_on_the_host_pass_beside_the_computing() -> None:
     """What is longer than the computing shows, and one layer of them where all layers of a stage go."""
     item = run()
-    each, link = micro_batch(item), float(host_rates(item)[0])
+    each, link = micro_batch(item), float(_host_rates(item)[0])
     count = float(layers_of(item.shape.layers, item.plans)[0])
-    kept = float(policy_kept_bytes(item.shape, item.plans, pace_fraction(item.shape, item.plans)))
+    kept = float(policy_kept_bytes(item.shape, item.plans, _pace_fraction(item.shape, item.plans)))
 
     copy = kept / link
 
@@ -368,7 +368,7 @@ def test_activations_on_the_host_leave_the_device_but_for_two_layers() -> None:
     item = run()
     full = float(layers_of(item.shape.layers, item.plans)[0])
     plain = float(stage_bytes(item.shape, item.plans, 0.0).activations)
-    flight = float(in_flight(item.plans, 0.0))
+    flight = float(_in_flight(item.plans, 0.0))
     for layers, left in ((0, full * flight), (1, (full - 1) * flight + 1), (3, (full - 3) * flight + 2), (full + 9, 2)):
         plans = replace(item.plans, offload_layers=float(layers))
         found = float(stage_bytes(item.shape, plans, 0.0).activations)
@@ -380,7 +380,7 @@ def test_what_is_offloaded_is_held_by_the_host() -> None:
     item = run(zero=1.0)
     shape, here = item.shape, item.plans
     on_device = stage_bytes(shape, here, 0.0)
-    full, flight = float(layers_of(shape.layers, here)[0]), float(in_flight(here, 0.0))
+    full, flight = float(layers_of(shape.layers, here)[0]), float(_in_flight(here, 0.0))
     assert float(host_bytes(shape, here)) == 0
     optimizer = replace(here, offload="optimizer")
     assert float(host_bytes(shape, optimizer)) == pytest.approx(float(on_device.optimizer))
@@ -441,6 +441,6 @@ def test_a_send_without_sequence_parallelism_carries_the_whole_activation(sharde
     """Two bytes of 2,048 tokens of 12,288; sequence parallelism leaves a quarter of it on each of four GPUs."""
     made = run(sequence_parallel=sharded, scatter_gather=False, schedule="1f1b")
     assert made.plans.width == 2
-    placement = placement_of(made, made.plans.pipeline, strides(made.plans)["pipeline"])
+    placement = placement_of(made, made.plans.pipeline, _strides(made.plans)["pipeline"])
     whole = 2 * 2048 * 12_288
     assert float(_sends(made)) == pytest.approx(float(send_time(made.system, whole / parts, 4.0, placement)))

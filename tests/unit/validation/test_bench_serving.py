@@ -14,7 +14,7 @@ from ffplan.catalog.store import Catalog
 from ffplan.inputs.document import Document, read_document
 from ffplan.validation.replay import case_files
 from ffplan.validation.serving_cases import ServingRun
-from ffplan.validation.serving_replay import points_of, served_run
+from ffplan.validation.serving_replay import _served_run, points_of
 from tests.aiconfigurator_answers import answer
 from tests.bench_serving import (
     FFPLAN,
@@ -69,7 +69,7 @@ def document() -> Document:
 
 
 def call(document: Document, **changed: Any) -> dict[str, Any] | str:
-    served = served_run(ServingRun.model_validate(RUN | changed), Catalog(), document, ("runs", 0))
+    served = _served_run(ServingRun.model_validate(RUN | changed), Catalog(), document, ("runs", 0))
     return call_of(served, next(points_of(served)), KNOWN)
 
 

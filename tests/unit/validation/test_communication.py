@@ -10,7 +10,7 @@ from ffplan.base.errors import InputError
 from ffplan.catalog.store import Catalog
 from ffplan.inputs.validate import validate
 from ffplan.validation.communication_cases import CaseFile
-from ffplan.validation.communication_replay import replay, signed_error
+from ffplan.validation.communication_replay import _signed_error, replay
 from ffplan.validation.replay import case_files, replay_files
 from tests.support import document
 
@@ -51,10 +51,10 @@ def refused(path: Path, text: str) -> InputError:
 
 
 def test_signed_error() -> None:
-    assert signed_error(11, 10, 10) == pytest.approx(0.1)
-    assert signed_error(4, 3, 5) == 0
-    assert signed_error(6, 3, 5) == pytest.approx(0.2)
-    assert signed_error(2, 4, 5) == pytest.approx(-0.5)
+    assert _signed_error(11, 10, 10) == pytest.approx(0.1)
+    assert _signed_error(4, 3, 5) == 0
+    assert _signed_error(6, 3, 5) == pytest.approx(0.2)
+    assert _signed_error(2, 4, 5) == pytest.approx(-0.5)
 
 
 def test_metrics_of_one_run_agree() -> None:

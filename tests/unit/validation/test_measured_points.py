@@ -14,7 +14,7 @@ from ffplan.design.resolve import resolve
 from ffplan.inputs.document import parse_document, read_document
 from ffplan.inputs.validate import validate
 from ffplan.report.chart import MeasuredCurve
-from ffplan.report.page.scale_chart import scale_chart
+from ffplan.report.page.scale_chart import _scale_chart
 from ffplan.results.collective import MeasuredPoint
 from ffplan.validation.communication_cases import CaseFile
 from ffplan.validation.measured_points import measured_files, measured_points, rows_at
@@ -190,7 +190,7 @@ def curve(*found: MeasuredPoint, design: int = 0) -> MeasuredCurve:
 
 def test_the_chart_says_where_there_is_none() -> None:
     named = (("a", assess_file("superpod-h100-4su")),)
-    silent, none, one = (scale_chart(named, given) for given in ((), (curve(),), (curve(measured()),)))
+    silent, none, one = (_scale_chart(named, given) for given in ((), (curve(),), (curve(measured()),)))
     assert silent
     assert none
     assert one
@@ -213,13 +213,13 @@ def test_the_chart_says_where_there_is_none() -> None:
 def test_a_measurement_that_two_designs_share_is_drawn_once() -> None:
     named = (("a", assess_file("superpod-h100-4su")), ("b", assess_file("aws-p5-64")))
     other = measured(same_server=False, source="Of b")
-    found = scale_chart(named, (curve(other), curve(measured(), design=1)))
+    found = _scale_chart(named, (curve(other), curve(measured(), design=1)))
     assert found
     assert [(p.mark, "A paper" in p.source) for p in found.points if p.mark] == [("filled", True)]
-    found = scale_chart(named, (curve(measured()), curve(other, design=1)))
+    found = _scale_chart(named, (curve(measured()), curve(other, design=1)))
     assert found
     assert [(p.mark, "A paper" in p.source) for p in found.points if p.mark] == [("filled", True)]
-    found = scale_chart(named, (curve(other), curve(measured(case="f, b"))))
+    found = _scale_chart(named, (curve(other), curve(measured(case="f, b"))))
     assert found
     assert len([p for p in found.points if p.mark]) == 2
     assert "Hollow marks" in found.note

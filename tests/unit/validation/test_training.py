@@ -16,7 +16,7 @@ from ffplan.validation.measured_system import CaseParts
 from ffplan.validation.replay import replay_files
 from ffplan.validation.training_cases import TIMES, TrainingFile
 from ffplan.validation.training_replay import prepare_replay
-from ffplan.validation.training_rows import modelled_measure, replay_training
+from ffplan.validation.training_rows import _replay_training, modelled_measure
 from tests.support import document
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def prepared(text: str = RUNS) -> TrainingReplay:
 
 def rows_of(text: str, names: tuple[str, ...] = TIMES) -> list[AccuracyRow]:
     source = document(text)
-    return replay_training(validate(TrainingFile, source), source, CATALOG, names)
+    return _replay_training(validate(TrainingFile, source), source, CATALOG, names)
 
 
 def test_measures_of_a_step_by_hand() -> None:

@@ -12,7 +12,7 @@ from ffplan.base.errors import InputError
 from ffplan.training.memory import peak_bytes, stage_bytes
 from ffplan.validation.training_cases import MEASURES, SIZES, TIMES, Table
 from ffplan.validation.training_replay import _cell_fault
-from ffplan.validation.training_rows import _error, _kind, _size, _words, modelled_measure, replay_rows
+from ffplan.validation.training_rows import _error, _kind, _replay_rows, _size, _words, modelled_measure
 from tests.unit.validation.test_training import RUNS, prepared, rows_of
 
 if TYPE_CHECKING:
@@ -123,7 +123,7 @@ def test_memory_of_a_row() -> None:
     assert _size(replay, "memory_gib") == pytest.approx(peak_bytes(replay.shape, replay.plans))
     assert _size(replay, "activations_gib") == pytest.approx(first.activations)
     assert _size(replay, "states_gib") == pytest.approx(first.weights + first.gradients + first.optimizer)
-    (row,) = replay_rows(replay, ("memory_gib",))
+    (row,) = _replay_rows(replay, ("memory_gib",))
     assert row.model == pytest.approx(float(np.asarray(peak_bytes(replay.shape, replay.plans)).max()) / GIB)
     assert (row.unit, row.chosen, row.measured, row.size_bytes, row.measured_high) == ("memory_gib", "", 30, None, None)
     assert row.error == pytest.approx(row.model / 30 - 1)
