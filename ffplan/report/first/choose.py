@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ffplan.base.formatting import amount, listed, number, percent, plural, ranged
+from ffplan.base.formatting import amount, first_few, listed, number, percent, plural, ranged
 from ffplan.inputs.design_files import as_argument
 from ffplan.report.changes import _value_words, moves, relative
 from ffplan.report.document import _FirstScreen
@@ -121,7 +121,7 @@ def _recommend_screen(report: RecommendReport) -> _FirstScreen:
         advice=(
             ("On paper", "; ".join(_paper(design, report) for design in report.unmeasured)),
             ("Limits", looser),
-            ("Why not", "; ".join(left_out(report))),
+            ("Why not", "; ".join(left_out(report, first_few))),
             ("Next", _written(report)),
         ),
         unverified=_estimated(report.designs),
