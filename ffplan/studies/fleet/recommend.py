@@ -62,7 +62,7 @@ class _SizedFleet:
     @property
     def recalled_share(self) -> float:
         """Part of the purchase whose prices are recalled [1]."""
-        bill = self.built.study.bom
+        bill = self.built.bom
         return (bill.recalled_share or 0.0) if bill is not None else 0.0
 
     @property
@@ -253,7 +253,7 @@ def _fleet(target: FleetTarget, catalog: Catalog, one: _Candidate, choice: Serve
     peak = target.rate or rate * copies
     return _SizedFleet(
         accelerator=one.name,
-        built=replace(built, text=_with_load(built.text, target, plan, peak)),
+        built=built.with_text(_with_load(built.text, target, plan, peak)),
         setup=setup_on(built),
         copies=copies,
         spares=spares,
