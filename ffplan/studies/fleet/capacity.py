@@ -120,19 +120,22 @@ class Copy:
         arriving = count * self.setup.parts / (rate * stretch)
         return kept and times.end - float(times.e2e.max()) <= arriving * _LATE
 
-    def largest_rate(self, stretch: float) -> float:
+    def largest_rate(self, stretch: float, above: float = 0.0) -> float:
         """Return the largest rate that meets the targets [1/s]; 0 if none does.
 
         Args:
             stretch: factor of all times [1].
+            above: a rate that is worth nothing, nor any below: the search may end at 0 once no other is left [1/s].
         """
         high = self._mean_rate(stretch)
         low, least = high / _BELOW, high / _BELOW**4
-        while low > least and not self.meets(low, stretch):
+        while low > least and high > above and not self.meets(low, stretch):
             low, high = low / _BELOW, low
         if low <= least:
             return 0.0
         for _ in range(_ROUNDS):
+            if high <= above:
+                return 0.0
             middle = sqrt(low * high)
             if self.meets(middle, stretch):
                 low = middle

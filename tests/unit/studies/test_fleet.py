@@ -128,6 +128,13 @@ def test_the_largest_rate_is_that_of_a_scan(setup: ServeSetup) -> None:
     assert tighter < found
 
 
+@pytest.mark.parametrize(("factor", "left"), [(0.5, 1.0), (0.99, 1.0), (1.05, 0.0), (3.0, 0.0)])
+def test_a_search_for_more_than_a_rate_ends_where_none_is_left(setup: ServeSetup, factor: float, left: float) -> None:
+    copy = Copy(setup, LOAD, TARGETS)
+    rate = copy.largest_rate(1.0)
+    assert copy.largest_rate(1.0, factor * rate) == left * rate
+
+
 @pytest.mark.parametrize("at", ["mean", "p50", "p90", "p99"])
 @pytest.mark.parametrize("kept", ["ttft_s", "tpot_s"])
 def test_a_run_that_stops_early_says_what_the_whole_run_says(setup: ServeSetup, at: str, kept: str) -> None:
