@@ -40,11 +40,11 @@ def _train_screen(report: TrainReport) -> _FirstScreen:
         head=f"{report.design} · {report.model} · batch {first.plan.batch:,}",
         verdict=(
             f"{searched} takes {number(first.step_s, 4)} s ({within}) on {first.plan.gpus:,} GPUs: "
-            f"{first.tokens_s:,.0f} {unit}/s, MFU {100 * first.mfu:.1f} %.",
+            f"{first.tokens_s:,.0f} {unit}/s, MFU {100 * first.mfu:.1f} % of {first.plan.precision.upper()}.",
             *([report.run.words] if report.run else []),
         ),
         figures=tuple(_plan_row(row) for row in report.rows[:_ROWS]),
-        header=("GPUs", "plan", "s/step", f"{unit}/s/GPU", "MFU %", "GiB"),
+        header=("GPUs", "plan", "s/step", f"{unit}/s/GPU", "MFU %", f"GiB of {number(first.limit_gib, 3)}"),
         advice=(
             ("Binds", _binding(first)),
             ("Step", _step(first)),
