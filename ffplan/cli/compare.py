@@ -101,6 +101,7 @@ def _training(
     Raises:
         UsageError: if the batch is missing, or the model is unknown.
     """
+    from ffplan.catalog.launch.read import LaunchSize
     from ffplan.catalog.stacks import SoftwareStack
     from ffplan.cli.plan_file import _told_plan
     from ffplan.studies.basis.job_layout import most_gpus
@@ -125,7 +126,8 @@ def _training(
         raise UsageError(f"ffplan compare: --gpus {job.gpus:,}: one job can span {most:,} on every design")
     gpus = job.gpus or most
     plan_fields = fields | {name: value for name, value in (("batch", job.batch), ("stack", job.stack)) if value}
-    plan = with_default_batch(_told_plan(job.plan, plan_fields, "compare")[1], part, gpus)
+    _, told = _told_plan(job.plan, plan_fields, "compare", LaunchSize(job.gpus, gpus, plan_fields))
+    plan = with_default_batch(told, part, gpus)
     assert plan.batch is not None
     if plan.stack is not None:
         part_of(resolved[0][1], SoftwareStack, plan.stack, f"ffplan compare: {'--stack' if job.stack else '--plan'}")
