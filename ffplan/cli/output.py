@@ -31,6 +31,19 @@ def _to_terminal(output: str | None) -> bool:
     return output is None and sys.stdout is not None and sys.stdout.isatty()
 
 
+def refuse_page(option: str, output: str | None, remedy: str = "add `-o page.html`") -> None:
+    """Refuse to print a page of HTML on a terminal, before it is made.
+
+    Args:
+        option: what asks for the page.
+
+    Raises:
+        UsageError: if the page would go to a terminal.
+    """
+    if _to_terminal(output):
+        raise UsageError(f"ffplan: {option} is a page for a browser, not for a terminal: {remedy}")
+
+
 def _terminal_width(output: str | None) -> int | None:
     """Return the width of the terminal that receives the report, in characters [1]; None for other outputs."""
     return max(LEAST, shutil.get_terminal_size().columns) if _to_terminal(output) else None
@@ -103,6 +116,8 @@ def emit(document: Document, form: StrEnum, output: str | None) -> None:
     from ffplan.report.first.screen import NoSectionError
     from ffplan.report.formats import render
 
+    if form.value == "html":
+        refuse_page("--format html", output)
     try:
         text = render(document, form.value, _current_view(), terminal=_to_terminal(output))
     except NoSectionError as error:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ffplan.cli.options import _by_comma
+from ffplan.cli.output import refuse_page
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,6 +33,9 @@ def _with_view(command: Callable[..., None]) -> Callable[..., None]:
 
     @functools.wraps(command)
     def run(*, full: bool, section: list[str] | None, **options: Any) -> None:
+        if options["form"].value == "html":  # before a search of minutes
+            remedy = "add `-o page.html`" if "output" in options else "end the command with `> page.html`"
+            refuse_page("--format html", options.get("output"), remedy)
         token = _view.set((full, tuple(section or ())))
         try:
             command(**options)
