@@ -55,7 +55,8 @@ class Checked:
             accepted.append(f"{plural(self.fixed, 'entry').replace('entrys', 'entries')} of the baseline fixed")
         more = f" ({', '.join(accepted)})" if accepted else ""
         of = "" if self.held == self.limits else f" of {self.limits}"
-        limits = f"; {self.held}{of} limit{'s' if self.limits > 1 else ''} hold{'s' if 1 in (self.held, self.limits) else ''}"
+        verb = "holds" if 1 in (self.held, self.limits) else "hold"
+        limits = f"; {self.held}{of} limit{'s' if self.limits > 1 else ''} {verb}"
         return (
             f"{', '.join(kinds)} checked: {', '.join(counts) or 'nothing found'}{more}{limits if self.limits else ''}"
         )

@@ -11,7 +11,8 @@ import typer
 from ffplan.base.errors import UsageError
 from ffplan.cli.loading import _resolved_design, _wired_design
 from ffplan.cli.options import CatalogOption, DesignArgument, OutputOption
-from ffplan.cli.output import refuse_page, write
+from ffplan.cli.output import write
+from ffplan.cli.view import refuse_page
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -14,6 +14,7 @@ from ffplan.base.control_characters import visible_but_styles
 from ffplan.base.errors import EXIT_PIPE, UsageError
 from ffplan.base.files import is_file, is_folder, write_whole
 from ffplan.cli.progress import LINE
+from ffplan.cli.view import _current_view, refuse_page, to_terminal
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -26,27 +27,9 @@ LEAST = 40
 """Smallest width used of a terminal [1]."""
 
 
-def _to_terminal(output: str | None) -> bool:
-    """Return whether the report goes to a terminal."""
-    return output is None and sys.stdout is not None and sys.stdout.isatty()
-
-
-def refuse_page(option: str, output: str | None, remedy: str = "add `-o page.html`") -> None:
-    """Refuse to print a page of HTML on a terminal, before it is made.
-
-    Args:
-        option: what asks for the page.
-
-    Raises:
-        UsageError: if the page would go to a terminal.
-    """
-    if _to_terminal(output):
-        raise UsageError(f"ffplan: {option} is a page for a browser, not for a terminal: {remedy}")
-
-
 def _terminal_width(output: str | None) -> int | None:
     """Return the width of the terminal that receives the report, in characters [1]; None for other outputs."""
-    return max(LEAST, shutil.get_terminal_size().columns) if _to_terminal(output) else None
+    return max(LEAST, shutil.get_terminal_size().columns) if to_terminal(output) else None
 
 
 def write(text: str | Iterable[str], output: str | None, *, option: str = "--output") -> None:
@@ -62,7 +45,7 @@ def write(text: str | Iterable[str], output: str | None, *, option: str = "--out
     try:
         if output is None or output == "-":
             parts = [text] if isinstance(text, str) else text
-            _print(map(visible_but_styles, parts) if _to_terminal(None) else parts)
+            _print(map(visible_but_styles, parts) if to_terminal(None) else parts)
         else:
             _refuse_target(output, option)
             write_whole(Path(output), text)
@@ -111,7 +94,6 @@ def emit(document: Document, form: StrEnum, output: str | None) -> None:
     Args:
         output: file, or None for standard output.
     """
-    from ffplan.cli.view import _current_view
     from ffplan.inputs.suggest import did_you_mean
     from ffplan.report.first.screen import NoSectionError
     from ffplan.report.formats import render
@@ -119,7 +101,7 @@ def emit(document: Document, form: StrEnum, output: str | None) -> None:
     if form.value == "html":
         refuse_page("--format html", output)
     try:
-        text = render(document, form.value, _current_view(), terminal=_to_terminal(output))
+        text = render(document, form.value, _current_view(), terminal=to_terminal(output))
     except NoSectionError as error:
         hint = did_you_mean(error.name, error.known, what="section")
         raise UsageError(f"ffplan: --section {error.name}: {hint}") from None

@@ -1,16 +1,17 @@
-"""The options that say how much of a report a terminal shows."""
+"""How much of a report a terminal shows, and what it does not."""
 
 from __future__ import annotations
 
 import functools
 import inspect
+import sys
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ffplan.base.errors import UsageError
 from ffplan.cli.options import _by_comma
-from ffplan.cli.output import refuse_page
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,6 +27,24 @@ def _current_view() -> View:
 
     full, sections = _view.get()
     return View(full=full, sections=sections)
+
+
+def to_terminal(output: str | None) -> bool:
+    """Return whether the report goes to a terminal."""
+    return output is None and sys.stdout is not None and sys.stdout.isatty()
+
+
+def refuse_page(option: str, output: str | None, remedy: str = "add `-o page.html`") -> None:
+    """Refuse to print a page of HTML on a terminal, before it is made.
+
+    Args:
+        option: what asks for the page.
+
+    Raises:
+        UsageError: if the page would go to a terminal.
+    """
+    if to_terminal(output):
+        raise UsageError(f"ffplan: {option} is a page for a browser, not for a terminal: {remedy}")
 
 
 def _with_view(command: Callable[..., None]) -> Callable[..., None]:

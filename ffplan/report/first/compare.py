@@ -70,6 +70,7 @@ def _tiles(c: Comparison, rows: Sequence[_SideRow]) -> tuple[tuple[str, str, str
 
 def _advice(c: Comparison) -> tuple[tuple[str, str], ...]:
     return (
+        ("Job", c.workload),
         ("Why", _why(c)),
         ("Flips at", _flips(c)),
         ("Memory", _memory(c)),
@@ -88,6 +89,7 @@ def _advice_on_many(c: Comparison) -> tuple[tuple[str, str], ...]:
         two = sorted(range(len(c.labels)), key=lambda place: _token_cost(c.money, place))[:2]
         following = f"compare {listed(c.labels[place] for place in two)} alone: why, and what flips it"
     return (
+        ("Job", c.workload),
         ("Left out", _left_out(c)),
         ("Next", following),
         ("Rows", f"{plural(rest, 'further design')} in --full" if rest > 0 else ""),
