@@ -15,9 +15,6 @@ if TYPE_CHECKING:
     from ffplan.design.workload_schema import Workload
 
 
-_PAIR = 2
-
-
 def _workload_of(
     command: str, catalog: Catalog, model: str | None, tokens: str | None, batch: int | None, gpus: int | None
 ) -> Workload | None:
@@ -75,17 +72,17 @@ def shared_workload(designs: Sequence[ResolvedDesign], labels: Sequence[str]) ->
         return None, ""
     if len(jobs) < len(stated):
         without = listed(label for label, workload in zip(labels, stated, strict=True) if workload is None)
-        return None, f"none: no `workload` in {without}; --tokens T trains the others' on all"
+        return None, f"no job: no `workload` in {without}; --tokens T trains the others' on all"
     first = jobs[0]
     apart = [job for job in jobs if job.model_copy(update={"tokens": first.tokens}) != first]
     if apart:
         models = dict.fromkeys(job.model for job in jobs)
         what = f" ({listed(models)})" if len(models) > 1 else ""
-        return None, f"none: the `workload` of the designs differs{what}; --model ID names one"
-    said = f"{first.model}, the `workload` of {'both' if len(jobs) == _PAIR else 'all'} designs"
+        return None, f"no job: the `workload` of the designs differs{what}; --model ID names one"
+    said = f"their `workload`: {first.model}"
     tokens = list(dict.fromkeys(job.tokens for job in jobs if job.tokens is not None))
     if tokens:
-        said += f", on {number(tokens[0] / 1e12, 3)} T tokens"
+        said += f" on {number(tokens[0] / 1e12, 3)} T tokens"
     if len(tokens) > 1:
         said += f"; others state {listed(f'{number(most / 1e12, 3)} T' for most in tokens[1:])}"
     return first.model_copy(update={"tokens": tokens[0] if tokens else None}), said

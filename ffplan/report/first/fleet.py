@@ -79,7 +79,8 @@ def _copies(report: FleetReport) -> str:
     each, rate = plural(best.plan.gpus, "GPU"), best.output_tokens_s / report.output_tokens
     return (
         f"{plural(best.copies, 'copy', 'copies')} of {each}, {_plan_text(best.plan)} on {best.engine}: at the peak "
-        f"{number(rate, 3)} requests/s, {best.output_tokens_s_gpu:,.0f} tokens/s a GPU, "
+        f"{number(rate, 3)} requests/s (sized to be {percent(report.chance)} sure; `serve` has the likely most), "
+        f"{best.output_tokens_s_gpu:,.0f} tokens/s a GPU, "
         f"{best.concurrency:,.0f} requests under way"
     )
 

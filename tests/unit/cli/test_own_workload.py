@@ -103,13 +103,13 @@ def test_compare_trains_the_job_that_designs_share(tmp_path: Path) -> None:
     one, two = own(tmp_path / "a", job), own(tmp_path / "b", job, OTHER)
     alone = said("compare", one, two, *LEAST)
     asked = said("compare", one, two, *TOKENS, *LEAST)
-    assert alone.pop("workload") == "llama3-8b, the `workload` of both designs, on 1 T tokens"
+    assert alone.pop("workload") == "their `workload`: llama3-8b on 1 T tokens"
     assert asked.pop("workload") == ""
     assert alone["money"] == asked["money"] is not None
     assert alone["training"] == asked["training"]
     screen = ffplan("compare", one, two).out.splitlines()
     assert len(screen) <= 24
-    assert any("Job" in line and "the `workload` of both designs" in line for line in screen)
+    assert screen[0].startswith(f"{NAME} against {OTHER} · their `workload`: ")
     fewer = own(tmp_path / "c", job.replace("1T", "500B"), OTHER)
     assert "on 1 T tokens; others state 0.5 T" in said("compare", one, fewer, *LEAST)["workload"]
     whole = [own(tmp_path / name, ", plan: {tensor: 8}", name) for name in (NAME, OTHER)]
@@ -120,8 +120,12 @@ def test_compare_trains_the_job_that_designs_share(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("first", "second", "words"),
     [
-        ("tokens: 1T", "", "none: no `workload` in superpod-b200-4su; --tokens T trains the others' on all"),
-        ("tokens: 1T", "tokens: 1T, search: true", "none: the `workload` of the designs differs; --model ID names one"),
+        ("tokens: 1T", "", "no job: no `workload` in superpod-b200-4su; --tokens T trains the others' on all"),
+        (
+            "tokens: 1T",
+            "tokens: 1T, search: true",
+            "no job: the `workload` of the designs differs; --model ID names one",
+        ),
         ("", "", ""),
     ],
 )
