@@ -42,7 +42,7 @@ from ffplan.cli.serve_options import (
 )
 from ffplan.cli.served_model import _ServedModel
 from ffplan.cli.train_options import StackOption
-from ffplan.cli.workload import shared_workload
+from ffplan.cli.workload import _shared_workload
 from ffplan.studies.cost.request import CostRequest
 
 if TYPE_CHECKING:
@@ -261,7 +261,7 @@ def _compared(
     (labels, base), designs = labelled, tuple(assessment for _, assessment in read)
     asked, said = job.model is not None or job.tokens is not None, ""
     if not asked:
-        workload, said = shared_workload([design for design, _ in read], labels)
+        workload, said = _shared_workload([design for design, _ in read], labels)
         job = replace(job, tokens=workload.tokens if workload else None)
     if job.tokens is None and (job.money.years is not None or job.effort):
         raise UsageError("ffplan compare: --years and --effort have an effect with --tokens only")

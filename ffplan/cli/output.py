@@ -14,7 +14,7 @@ from ffplan.base.control_characters import visible_but_styles
 from ffplan.base.errors import EXIT_PIPE, UsageError
 from ffplan.base.files import is_file, is_folder, write_whole
 from ffplan.cli.progress import LINE
-from ffplan.cli.view import _current_view, refuse_page, to_terminal
+from ffplan.cli.view import _current_view, _refuse_page, _to_terminal
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -29,7 +29,7 @@ LEAST = 40
 
 def _terminal_width(output: str | None) -> int | None:
     """Return the width of the terminal that receives the report, in characters [1]; None for other outputs."""
-    return max(LEAST, shutil.get_terminal_size().columns) if to_terminal(output) else None
+    return max(LEAST, shutil.get_terminal_size().columns) if _to_terminal(output) else None
 
 
 def write(text: str | Iterable[str], output: str | None, *, option: str = "--output") -> None:
@@ -45,7 +45,7 @@ def write(text: str | Iterable[str], output: str | None, *, option: str = "--out
     try:
         if output is None or output == "-":
             parts = [text] if isinstance(text, str) else text
-            _print(map(visible_but_styles, parts) if to_terminal(None) else parts)
+            _print(map(visible_but_styles, parts) if _to_terminal(None) else parts)
         else:
             _refuse_target(output, option)
             write_whole(Path(output), text)
@@ -99,9 +99,9 @@ def emit(document: Document, form: StrEnum, output: str | None) -> None:
     from ffplan.report.formats import render
 
     if form.value == "html":
-        refuse_page("--format html", output)
+        _refuse_page("--format html", output)
     try:
-        text = render(document, form.value, _current_view(), terminal=to_terminal(output))
+        text = render(document, form.value, _current_view(), terminal=_to_terminal(output))
     except NoSectionError as error:
         hint = did_you_mean(error.name, error.known, what="section")
         raise UsageError(f"ffplan: --section {error.name}: {hint}") from None

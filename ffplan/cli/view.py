@@ -29,12 +29,12 @@ def _current_view() -> View:
     return View(full=full, sections=sections)
 
 
-def to_terminal(output: str | None) -> bool:
+def _to_terminal(output: str | None) -> bool:
     """Return whether the report goes to a terminal."""
     return output is None and sys.stdout is not None and sys.stdout.isatty()
 
 
-def refuse_page(option: str, output: str | None, remedy: str = "add `-o page.html`") -> None:
+def _refuse_page(option: str, output: str | None, remedy: str = "add `-o page.html`") -> None:
     """Refuse to print a page of HTML on a terminal, before it is made.
 
     Args:
@@ -43,7 +43,7 @@ def refuse_page(option: str, output: str | None, remedy: str = "add `-o page.htm
     Raises:
         UsageError: if the page would go to a terminal.
     """
-    if to_terminal(output):
+    if _to_terminal(output):
         raise UsageError(f"ffplan: {option} is a page for a browser, not for a terminal: {remedy}")
 
 
@@ -54,7 +54,7 @@ def _with_view(command: Callable[..., None]) -> Callable[..., None]:
     def run(*, full: bool, section: list[str] | None, **options: Any) -> None:
         if options["form"].value == "html":  # before a search of minutes
             remedy = "add `-o page.html`" if "output" in options else "end the command with `> page.html`"
-            refuse_page("--format html", options.get("output"), remedy)
+            _refuse_page("--format html", options.get("output"), remedy)
         token = _view.set((full, tuple(section or ())))
         try:
             command(**options)

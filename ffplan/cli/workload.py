@@ -58,7 +58,7 @@ def _own_tokens(command: str, model: str | None, tokens: str | None) -> float | 
     return _tokens_of(tokens, command) if tokens and model is None else None
 
 
-def shared_workload(designs: Sequence[ResolvedDesign], labels: Sequence[str]) -> tuple[Workload | None, str]:
+def _shared_workload(designs: Sequence[ResolvedDesign], labels: Sequence[str]) -> tuple[Workload | None, str]:
     """Return the workload that every design states, with tokens of the first that has any, and what to say of it.
 
     Args:

@@ -136,10 +136,10 @@ def _quantile(parameter: Input, probability: Any) -> Any:
     Returns:
         Values of the input, shape of `probability`.
     """
-    return _quantile(parameter.distribution, _ends_of(parameter), probability)
+    return _percent_point(parameter.distribution, _ends_of(parameter), probability)
 
 
-def _quantile(distribution: str, values: _Ends, probability: Any) -> Any:
+def _percent_point(distribution: str, values: _Ends, probability: Any) -> Any:
     import numpy as np
 
     from ffplan.base.elementary import exp, log
@@ -167,7 +167,7 @@ def _quantile(distribution: str, values: _Ends, probability: Any) -> Any:
 
 @lru_cache(maxsize=_KEPT)
 def _draws(key: str, distribution: str, values: _Ends, draws: int, seed: int) -> Floats:
-    found: Floats = _quantile(distribution, values, _generator(seed, key).random(draws))
+    found: Floats = _percent_point(distribution, values, _generator(seed, key).random(draws))
     found.flags.writeable = False  # all who ask share them
     return found
 

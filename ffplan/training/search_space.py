@@ -14,7 +14,7 @@ from ffplan.training.axes import AXES, NUMBERS, OPTIONS, STRUCTURE, UNITS, Paral
 from ffplan.training.constraints import REASONS, ROOM, reason_codes, violations
 from ffplan.training.memory import peak_bytes
 from ffplan.training.memory_margins import _peak_and_temporary, worst_of
-from ffplan.training.step import least_time, step_parts, step_time
+from ffplan.training.step import _least_time, step_parts, step_time
 from ffplan.training.train_run import TrainRun
 
 if TYPE_CHECKING:
@@ -336,7 +336,7 @@ def _by_bound(space: EvaluatedSpace, top: int) -> tuple[Ints, Ints, Floats]:
     Units, moments and what gradients are reduced at change data parallelism and the optimizer alone, on which the bound
     does not rest: it holds for every refinement.
     """
-    least = np.broadcast_to(least_time(space.run), space.code.shape)
+    least = np.broadcast_to(_least_time(space.run), space.code.shape)
     bound = _fastest_option(np.where(space.code == 0, least, np.inf))
     order = np.argsort(bound, kind="stable")[: int(np.isfinite(bound).sum())]
     count = max(_FIRST, top)

@@ -102,7 +102,7 @@ def _outer(run: TrainRun) -> Bools:
     return outer
 
 
-def least_time(run: TrainRun) -> Number:
+def _least_time(run: TrainRun) -> Number:
     """Return a time below which no step of a plan comes, whatever its data parallelism and its optimizer take [s].
 
     Args:

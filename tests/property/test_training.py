@@ -33,7 +33,7 @@ from ffplan.training.search_space import (
     search_space,
     single,
 )
-from ffplan.training.step import least_time, step_parts, step_time
+from ffplan.training.step import _least_time, step_parts, step_time
 from ffplan.training.train_run import TrainRun
 from tests.support import examples, host_named, shape_named
 
@@ -237,7 +237,7 @@ def test_no_step_comes_below_its_bound(
     )
     start = TrainRun(shape, base, accelerator_rates(part, "bf16"), system())
     space = evaluate_space(start, search_space(shape, gpus, 8, {}), gpus, 1e13)
-    bound = least_time(space.run)
+    bound = _least_time(space.run)
     changed: Any = refined | {"optimizer_bytes": 8.0}
     times = np.asarray(step_time(step_parts(replace(start, plans=replace(space.plans, **changed)))))
     runs = space.code == 0

@@ -36,7 +36,7 @@ from ffplan.training.overlap import (
 )
 from ffplan.training.parallel_plan import _layers_before, _placed, _strides, _units_of, layers_of, stage_layers
 from ffplan.training.sensitivity import faster
-from ffplan.training.step import _sends, least_time, step_parts, step_time, swap_time
+from ffplan.training.step import _least_time, _sends, step_parts, step_time, swap_time
 from ffplan.training.train_run import TrainRun, _pace_fraction, placement_of
 from tests.support import ROOT, document, ffplan, host_named, shape_named
 
@@ -449,10 +449,10 @@ def test_a_send_without_sequence_parallelism_carries_the_whole_activation(sharde
 def test_the_bound_of_a_step_by_hand() -> None:
     """4 stages of 24 layers, 32 micro-batches, and 3 more that the bubble is long; or all 96 layers, 16 times."""
     staged, whole = run(), run(tensor=8.0, pipeline=1.0, data=8.0, expert_tensor=8.0)
-    assert float(least_time(staged)) == pytest.approx((32 + 3) * 24 * float(micro_batch(staged).whole))
-    assert float(least_time(whole)) == pytest.approx(16 * 96 * float(micro_batch(whole).whole))
+    assert float(_least_time(staged)) == pytest.approx((32 + 3) * 24 * float(micro_batch(staged).whole))
+    assert float(_least_time(whole)) == pytest.approx(16 * 96 * float(micro_batch(whole).whole))
     outside = ("output", "launches", "sends", "bubble", "parameters", "gradients", "optimizer", "offload", "swaps")
     parts = step_parts(whole)
-    assert float(least_time(whole)) == pytest.approx(
+    assert float(_least_time(whole)) == pytest.approx(
         float(sum(time for name, time in parts.items() if name not in outside))
     )
