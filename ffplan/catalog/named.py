@@ -41,18 +41,18 @@ def part_of(catalog: Catalog, kind: type[P], name: str, option: str) -> P:
     name = str(name)
     if kind.kind_words == "model" and names_file(name):
         name = catalog.admitted(name) or _admitted(catalog, name)
-    elif catalog.locate(name) is None:
-        known = catalog.ids_of_model(kind)
-        name = id_of(name, known)
-        if name not in known:
-            fault = unknown_part(name, known, kind.kind_words, partial(memory_words, catalog))
-            raise UsageError(f"{option}: {'; '.join(fault)}")
-    part = catalog.entry(name).part
-    if not isinstance(part, kind):
+    part = catalog.entry(name).part if catalog.locate(name) is not None else None
+    if isinstance(part, kind):
+        return part
+    known = catalog.ids_of_model(kind)
+    if (usual := id_of(name, known)) in known:
+        return part_of(catalog, kind, usual, option)
+    message, remedy = unknown_part(name, known, kind.kind_words, partial(memory_words, catalog))
+    if part is not None:
         from ffplan.base.formatting import article
 
-        raise UsageError(f"{option}: `{name}` is {article(part.kind_words)}, not {article(kind.kind_words)}")
-    return part
+        message = f"`{name}` is {article(part.kind_words)}, not {article(kind.kind_words)}"
+    raise UsageError(f"{option}: {message}; {remedy}")
 
 
 def _admitted(catalog: Catalog, file: str) -> str:

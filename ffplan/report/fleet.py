@@ -40,6 +40,15 @@ def _built(designs: Sequence[FleetDesign]) -> Grid:
     return Grid("How", rows, names)
 
 
+def _lost(design: FleetDesign) -> Grid:
+    """Return what single failures take of a fleet."""
+    rows = tuple(
+        (loss.part, f"{loss.nodes:,}", f"{loss.copies:,}", percent(loss.kept), f"{loss.requests:,.0f}")
+        for loss in design.losses
+    )
+    return Grid(f"Failures of {design.accelerator}", rows, ("one", "nodes", "copies", "peak kept", "requests lost"))
+
+
 def _hours(design: FleetDesign) -> list[Block]:
     """Return the hours of a fleet, and the ways to rent them."""
     if design.day is None:
@@ -65,7 +74,7 @@ def _body(report: FleetReport) -> _Body:
     shown = (*report.designs, *report.unmeasured, *report.near)
     if shown:
         blocks.append(_built(shown))
-    blocks += [block for design in report.designs[:1] for block in _hours(design)]
+    blocks += [block for design in report.designs[:1] for block in (_lost(design), *_hours(design))]
     broken = [(design.accelerator, _breaks(design)) for design in report.near]
     if broken:
         blocks.append(Lines("Limits broken", tuple(broken)))

@@ -65,6 +65,22 @@ class FleetDay:
 
 
 @record
+class FleetLoss:
+    """What one failure takes at the peak, with everything else up."""
+
+    part: str
+    """node, rack, scale-up domain or leaf switch."""
+    nodes: int
+    """Nodes that it takes at most."""
+    copies: int
+    """Copies on them."""
+    kept: float
+    """Requests that the others serve within the targets, spares included, over those of the peak; at most 1 [1]."""
+    requests: float
+    """Requests under way that are lost [1]."""
+
+
+@record
 class FleetDesign:
     """A fleet that was sized for a load."""
 
@@ -127,6 +143,8 @@ class FleetDesign:
     """Part of the purchase whose prices are recalled [1]."""
     calibrated: bool
     """True if the engine's constants rest on runs on this accelerator."""
+    losses: tuple[FleetLoss, ...]
+    """What single failures take, the smallest first."""
     day: FleetDay | None
     """Its hours; null without `--day`."""
     breaks: dict[str, float]

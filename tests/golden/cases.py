@@ -588,6 +588,12 @@ CASES = (
     ),
     Case("serving-row", raw=RUNS.encode(), command=("accuracy", "serving", "--cases"), file="cases.yaml"),
     Case(
+        "hours-twice",
+        raw=b"hour,requests\n0,1200\n0,1100\n",
+        command=("recommend", "--model", "llama3-8b", "--serve", "5/s", "--ttft", "2s", "--day"),
+        file="hours.csv",
+    ),
+    Case(
         "requests",
         raw=b"prompt,output\n1024,128\n1024,x\n",
         command=("serve", "fire-flyer-2", "--model", "llama3-8b", "--lengths"),

@@ -79,9 +79,8 @@ def _copies(report: FleetReport) -> str:
     each, rate = plural(best.plan.gpus, "GPU"), best.output_tokens_s / report.output_tokens
     return (
         f"{plural(best.copies, 'copy', 'copies')} of {each}, {_plan_text(best.plan)} on {best.engine}: at the peak "
-        f"{number(rate, 3)} requests/s (sized to be {percent(report.chance)} sure; `serve` has the likely most), "
-        f"{best.output_tokens_s_gpu:,.0f} tokens/s a GPU, "
-        f"{best.concurrency:,.0f} requests under way"
+        f"{number(rate, 3)} requests/s ({percent(report.chance)} sure; `serve` has the likely most), "
+        f"{best.output_tokens_s_gpu:,.0f} tokens/s a GPU"
     )
 
 
@@ -98,6 +97,17 @@ def _next(report: FleetReport) -> str:
     if len(files) > 1:
         return f"ffplan compare {' '.join(files[:3])}"
     return "--folder DIR writes the designs" if report.designs and not files else ""
+
+
+def _failure_text(design: FleetDesign) -> str:
+    """Return the largest of the failures after which a fleet serves less than its peak."""
+    felt = [loss for loss in design.losses if loss.kept < 1]
+    return (
+        f"a {felt[-1].part} takes {felt[-1].nodes:,} of {plural(design.nodes, 'node')}; "
+        f"{percent(felt[-1].kept)} of the peak left"
+        if felt
+        else ""
+    )
 
 
 def _hour_text(hour: int, hours: int) -> str:
@@ -156,9 +166,10 @@ def _fleet_screen(report: FleetReport) -> _FirstScreen:
         advice=(
             ("Copies", _copies(report)),
             ("Power", power),
+            ("Failure", _failure_text(best) if best else ""),
             ("Day", _day_text(best, report) if best else ""),
             ("Rent", _rents_text(best) if best else ""),
-            ("On paper", "; ".join(_paper(design) for design in report.unmeasured)),
+            ("On paper", "; ".join(_paper(design) for design in report.unmeasured[:2])),
             ("Why not", "; ".join(left_out(report, first_few))),
             ("Next", _next(report)),
         ),

@@ -225,6 +225,11 @@ def _nodes(copies: int, gpus: int, per_node: int) -> int:
     return ceil(copies / (per_node // gpus)) if gpus <= per_node else copies * ceil(gpus / per_node)
 
 
+def _copies_on(nodes: int, gpus: int, per_node: int) -> int:
+    """Return the copies that some nodes hold [1]."""
+    return nodes * (per_node // gpus) if gpus <= per_node else nodes // ceil(gpus / per_node)
+
+
 def _fleet(
     target: FleetTarget, catalog: Catalog, one: _Candidate, choice: ServeChoice, best: _SizedFleet | None
 ) -> _SizedFleet | None:
@@ -318,8 +323,7 @@ def _within(target: FleetTarget, one: _Candidate, setup: ServeSetup) -> tuple[Bu
     if built is None:
         return None
     spares = _spares(built, target)
-    usable = nodes - spares
-    copies = usable * (per_node // setup.gpus) if setup.gpus <= per_node else usable // ceil(setup.gpus / per_node)
+    copies = _copies_on(nodes - spares, setup.gpus, per_node)
     return (built, copies, nodes - _nodes(copies, setup.gpus, per_node)) if copies > 0 else None
 
 

@@ -14,6 +14,7 @@ from ffplan.studies.cost.cost import study_cost
 from ffplan.studies.cost.request import CostRequest
 from ffplan.studies.fleet.capacity import Copy
 from ffplan.studies.fleet.day import _day_of
+from ffplan.studies.fleet.losses import _losses
 from ffplan.studies.fleet.recommend import _aim_of, broken
 from ffplan.studies.serve.loads import run_open
 from ffplan.studies.serve.money import tokens_per_megawatt
@@ -100,6 +101,7 @@ def _row(fleet: _SizedFleet, target: FleetTarget, catalog: Catalog, files: dict[
     drawn = study_cost(built.design, catalog.fresh(), CostRequest()).tco
     assert drawn is not None
     purchase = drawn.purchase
+    concurrency = fleet.peak * float(times.e2e.mean())
     peak_tokens, power = fleet.peak * output, study.power.facility_peak_kw
     return FleetDesign(
         name=assessment.design.name,
@@ -115,7 +117,7 @@ def _row(fleet: _SizedFleet, target: FleetTarget, catalog: Catalog, files: dict[
         ttft_s=latency_of(times.ttft),
         tpot_s=latency_of(times.tpot),
         requests_day=mean * DAY_S,
-        concurrency=fleet.peak * float(times.e2e.mean()),
+        concurrency=concurrency,
         output_tokens_s=peak_tokens,
         output_tokens_s_gpu=peak_tokens / assessment.accelerators,
         chance=Copy(setup, load, target.targets).chance(each, target.chance),
@@ -131,6 +133,7 @@ def _row(fleet: _SizedFleet, target: FleetTarget, catalog: Catalog, files: dict[
         output_tokens_s_mw=tokens_per_megawatt(peak_tokens, power),
         recalled_share=fleet.recalled_share,
         calibrated=setup.speed.runs > 0,
+        losses=_losses(fleet, concurrency),
         day=_day_of(fleet, target.hours),
         breaks=broken(fleet, target),
         file=files.get(assessment.design.name),

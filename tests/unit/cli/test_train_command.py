@@ -164,6 +164,7 @@ def test_a_plan_from_a_file(tmp_path: Path) -> None:
         (("--precision", "tf32"), 2, "nothing was calibrated for training at tf32"),
         (("--model", "lama3-70b"), 2, "no model `lama3-70b`"),
         (("--model", "h100-sxm-80gb"), 2, "is an accelerator, not a model"),
+        (("--model", "llama3"), 2, "is a reliability profile, not a model; write `llama3-405b`"),
         (("--gpus", "64,128", "--search"), 2, "takes one number"),
         (("--gpus", "2000"), 1, "one job can span 1,016"),
         (("--gpus", "64", "--search", "--memory", "1GiB"), 1, "none of"),

@@ -94,6 +94,12 @@ def test_hours_of_a_fleet_by_hand(tmp_path: Path) -> None:
     price = book.offers[ways["on-demand"]["hourly_offer"]].price.value
     assert ways["on-demand"]["month"] == pytest.approx(price * per_node * sum(nodes) / 24 * 730)
     assert ways["mixed"]["month"] == day["rents"][0]["month"]
+    for loss in design["losses"]:
+        whole = design["nodes"] - loss["nodes"]
+        assert loss["copies"] == min(loss["nodes"] * (per_node // per_copy), design["copies"])
+        assert loss["kept"] == pytest.approx(min(whole * (per_node // per_copy) * copy / report["peak_rate_s"], 1))
+        assert loss["requests"] == pytest.approx(design["concurrency"] * loss["copies"] / design["copies"])
+    assert [loss["part"] for loss in design["losses"]][::3] == ["node"]
     screen = " ".join(ffplan(*asked, "--day", str(file)).out.split())
     assert "busiest at 15:00, 1.66 x the mean" in screen
 
