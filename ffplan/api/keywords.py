@@ -168,7 +168,7 @@ def refuse_unknown(function: Callable[..., Any], keywords: type, given: Mapping[
         return
     from inspect import Parameter, signature
 
-    from ffplan.inputs.suggest import did_you_mean
+    from ffplan.base.errors import did_you_mean
     from ffplan.results.plan import SHORT_NAMES
 
     named = [each.name for each in signature(function).parameters.values() if each.kind is not Parameter.VAR_KEYWORD]

@@ -67,7 +67,7 @@ def _one_of(value: Any, known: Iterable[str], what: str) -> None:
     Raises:
         UsageError: with the nearest.
     """
-    from ffplan.inputs.suggest import did_you_mean
+    from ffplan.base.errors import did_you_mean
 
     names = list(known)
     if value is not None and value not in names:

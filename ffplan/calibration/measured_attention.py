@@ -9,13 +9,13 @@ from ffplan.base.record import record
 from ffplan.calibration.kernel_times import _attention_operations
 from ffplan.calibration.measured_overlay import KEY, _attention_file, _merged_tables
 from ffplan.catalog.evidence import Source
-from ffplan.catalog.kernels import AttentionRates, AttentionTable
+from ffplan.catalog.stacks import AttentionRates, AttentionTable
 from ffplan.training.attention_rate import attention_curve
 
 if TYPE_CHECKING:
     from ffplan.calibration.measured_overlay import _MeasuredSource
-    from ffplan.catalog.kernels import AttentionKernel
     from ffplan.catalog.parts import Accelerator
+    from ffplan.catalog.stacks import AttentionKernel
     from ffplan.measuring.recording import Recording
     from ffplan.training.accelerator_rates import AcceleratorRates
 

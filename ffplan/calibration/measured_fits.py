@@ -15,8 +15,8 @@ from ffplan.calibration.kernel_fit import (
 from ffplan.calibration.kernel_times import _rates_at
 from ffplan.calibration.link_fit import _fit_link, _LinkFit
 from ffplan.calibration.measured_attention import _measured_attention, _MeasuredAttention
-from ffplan.catalog.kernels import AttentionRates
 from ffplan.catalog.parts import Accelerator
+from ffplan.catalog.stacks import AttentionRates
 from ffplan.measuring.recording import Recording
 
 if TYPE_CHECKING:

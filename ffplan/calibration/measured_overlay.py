@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from ffplan.catalog.evidence import ComputeFigure
-    from ffplan.catalog.kernels import AttentionRates, AttentionTable
+    from ffplan.catalog.stacks import AttentionRates, AttentionTable
 
 KEY = "kernels-measured"
 """Key of the measurements under `sources`."""

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ffplan.base.errors import InputError
+from ffplan.base.errors import InputError, did_you_mean
 from ffplan.calibration.kernel_times import _attention_operations
 from ffplan.calibration.measured_fits import _default_rates
-from ffplan.inputs.suggest import did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from ffplan.catalog.training import NAMES, TrainingRates
+from ffplan.catalog.rates import NAMES, TrainingRates
 from ffplan.inputs.emit import comment, quoted, scalar
 
 if TYPE_CHECKING:

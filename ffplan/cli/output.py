@@ -98,8 +98,8 @@ def emit(document: Document, form: StrEnum, output: str | None) -> None:
     Args:
         output: file, or None for standard output.
     """
+    from ffplan.base.errors import did_you_mean
     from ffplan.cli.view import _current_view
-    from ffplan.inputs.suggest import did_you_mean
     from ffplan.report.first.screen import NoSectionError
     from ffplan.report.formats import render
 

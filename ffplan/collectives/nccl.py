@@ -24,10 +24,9 @@ from ffplan.node.resources import resources
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from ffplan.catalog.collectives import LowLatencyCeiling
     from ffplan.catalog.evidence import FractionFigure
     from ffplan.catalog.library import Library, NodeRates
-    from ffplan.catalog.protocols import Protocol
+    from ffplan.catalog.rates import LowLatencyCeiling, Protocol
     from ffplan.collectives.algorithm import Algorithm
     from ffplan.collectives.bottleneck import Key
     from ffplan.collectives.rank_layout import RankLayout

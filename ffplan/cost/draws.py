@@ -5,7 +5,7 @@ from __future__ import annotations
 import zlib
 from typing import TYPE_CHECKING, Any
 
-from ffplan.base.input_values import OWN
+from ffplan.base.formatting import OWN
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

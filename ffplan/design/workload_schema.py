@@ -7,7 +7,7 @@ from pydantic import Field
 from ffplan.design.training import PlanFields
 from ffplan.inputs.model import Count, Frozen
 from ffplan.inputs.part_ids import ModelId
-from ffplan.inputs.tokens import Tokens
+from ffplan.inputs.workloads import Tokens
 
 
 class Workload(Frozen):

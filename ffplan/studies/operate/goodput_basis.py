@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from ffplan.base.formatting import plural
 from ffplan.base.record import record
 from ffplan.catalog.parts import StorageServer
-from ffplan.catalog.storage_service import DEFAULT_FILE_SYSTEM
+from ffplan.catalog.rates import DEFAULT_FILE_SYSTEM
 from ffplan.design.networks import node_rate
 from ffplan.design.ownership_sizing import ownership_sizing
 from ffplan.design.resolved import ResolvedDesign, ResolvedGroup

@@ -19,9 +19,8 @@ from ffplan.base import elementary
 from ffplan.base import formatting as units
 from ffplan.base.array_math import ceil_div, maximum, minimum, round_up, smallest_divisor_at_least
 from ffplan.base.control_characters import VisibleStream, visible, visible_but_styles, visible_json
-from ffplan.base.errors import MOST_SHOWN, Finding, InputError, Severity
-from ffplan.base.extras import lacking
-from ffplan.base.input_values import input_value
+from ffplan.base.errors import MOST_SHOWN, Finding, InputError, Severity, lacking
+from ffplan.base.formatting import input_value
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -172,7 +171,7 @@ def test_a_dropped_signal_comes_again(sent: str, raised: str) -> None:
 CODE = """
 import resource, sys
 import numpy as np
-from ffplan.base.heap import keep_freed_memory
+from ffplan.base.processes import keep_freed_memory
 
 kept = keep_freed_memory() if sys.argv[1] == "kept" else False
 def work():

@@ -21,9 +21,8 @@ from ffplan.calibration.measured_overlay import (
     _with_lines,
     _with_source,
 )
-from ffplan.catalog.kernels import AttentionRates, AttentionTable
 from ffplan.catalog.parts import Accelerator
-from ffplan.catalog.stacks import SoftwareStack
+from ffplan.catalog.stacks import AttentionRates, AttentionTable, SoftwareStack
 from ffplan.catalog.store import Catalog
 from ffplan.inputs.validate import validate
 from tests.support import document, overlay_part

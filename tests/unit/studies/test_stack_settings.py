@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from pydantic import ValidationError
 
-from ffplan.catalog.runtimes import Runtime
-from ffplan.catalog.stacks import SoftwareStack
+from ffplan.catalog.stacks import Runtime, SoftwareStack
 from ffplan.catalog.store import Catalog
 from ffplan.design.presets import PRESETS
 from ffplan.design.training import PlanFields

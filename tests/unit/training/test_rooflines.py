@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ffplan.catalog.kernels import AttentionRates
 from ffplan.catalog.parts import Accelerator
+from ffplan.catalog.stacks import AttentionRates
 from ffplan.catalog.store import Catalog
 from ffplan.collectives.switch_hierarchy import sharded_speedup
 from ffplan.training.accelerator_rates import UncalibratedError, accelerator_rates
