@@ -11,9 +11,8 @@ if TYPE_CHECKING:
 
     from ffplan.catalog.ownership import Effort
     from ffplan.catalog.stacks import Dispatcher, Routing
-    from ffplan.design.presets import Preset
     from ffplan.design.schema import CorePolicy
-    from ffplan.design.training import Axis, Overlap, Precision, Recompute, RecomputePart, Schedule, Width
+    from ffplan.design.training import Axis, Overlap, Precision, Preset, Recompute, RecomputePart, Schedule, Width
 
 Aim = Literal["capex", "tco", "token", "power", "accelerators"]
 """What a recommendation makes least."""

@@ -192,8 +192,8 @@ def collective(
     Raises:
         UsageError: for an impossible request, or options that exclude each other.
     """
-    from ffplan.collectives.algorithms import NAMES
     from ffplan.collectives.expert_dispatch import DEEPSEEK_V3, Routing
+    from ffplan.collectives.nccl import NAMES
     from ffplan.collectives.volumes import OF_TOKENS, OPERATIONS, PROTOCOLS
     from ffplan.studies.collective import collective as study
     from ffplan.studies.collective.rows import QueryError

@@ -1,4 +1,9 @@
-"""Every error that ffplan raises on purpose, the finding they carry, and words that errors share."""
+"""Every error that ffplan raises on purpose, the finding they carry, and words that errors share.
+
+FfplanError             anything we raise on purpose; exit code 70 unless a subclass says otherwise
+├── UsageError          the command line asks for something that cannot be done; exit code 2
+└── InputError          a file is wrong, with one located finding per fault; exit code 2
+"""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from pydantic_core import PydanticCustomError
 
 from ffplan.catalog.evidence import Source
 from ffplan.catalog.rates import Protocol
-from ffplan.collectives.algorithms import NAMES
+from ffplan.collectives.nccl import NAMES
 from ffplan.collectives.volumes import Operation
 from ffplan.inputs.model import Count, Frozen, Identifier, Many, Text
 from ffplan.inputs.quantities import Bandwidth, Data, Duration, Ratio, describe

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from ffplan.base.array_math import ceil_div, minimum
 from ffplan.base.formatting import plural
 from ffplan.base.record import record
-from ffplan.design.rails import shared_rails
+from ffplan.design.resolved import shared_rails
 from ffplan.fabric.sizing.dragonfly import (
     _dragonfly_capacity,
     _dragonfly_global_links,

@@ -12,7 +12,7 @@ from ffplan.base.plain import number_at, numbers, plain, steps
 from ffplan.base.record import record
 from ffplan.catalog.store import Catalog
 from ffplan.design.resolve import resolve
-from ffplan.design.workload_schema import Workload
+from ffplan.design.training import Workload
 from ffplan.figures.address import address_of, addresses, place_of
 from ffplan.figures.origins import figure_of
 from ffplan.inputs.document import Document

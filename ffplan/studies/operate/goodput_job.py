@@ -310,7 +310,7 @@ def goodput_job(design: ResolvedDesign, catalog: Catalog, model: str | None, gpu
         KeyError: if the model is unknown.
     """
     from ffplan.catalog.models import Model
-    from ffplan.design.workload_schema import Workload
+    from ffplan.design.training import Workload
     from ffplan.training.accelerator_rates import UncalibratedError
     from ffplan.training.constraints import RefusedError
 

@@ -12,8 +12,7 @@ from ffplan.base.version import __version__
 from ffplan.catalog.library import Library
 from ffplan.catalog.models import Model, Transformer
 from ffplan.catalog.parts import Accelerator, Server, memory_bytes
-from ffplan.design.presets import PRESETS
-from ffplan.design.training import PlanFields
+from ffplan.design.training import PRESETS, PlanFields
 from ffplan.results.design import SCHEMA_VERSION, CatalogFile
 from ffplan.results.training import Refused, Skipped, TrainReport, TrainRow
 from ffplan.studies.basis.job_layout import most_gpus
