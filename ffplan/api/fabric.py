@@ -107,7 +107,7 @@ def _wired(tables: Iterable[tuple[str, WiredDesign, CableTable]]) -> nx.MultiGra
     """Return the links as edges with ports, tier, rate and cable."""
     import networkx as nx
 
-    from ffplan.fabric.wiring.cable_list import cable_legs
+    from ffplan.fabric.wiring.cabling import cable_legs
     from ffplan.fabric.wiring.network import TIERS
 
     graph: nx.MultiGraph[str] = nx.MultiGraph()

@@ -1,8 +1,8 @@
 """NCCL's trees: the double binary tree, and parallel aggregated trees (PAT).
 
 Sources:
-    [1] NVIDIA/nccl v2.30.7, src/graph/tuning.cc: constants of the latency of PAT. NCCL has it from 2.23 on, for one rank on
-        each node and protocol Simple (recalled); it is timed on request, since no measurement here has it.
+    [1] NVIDIA/nccl v2.30.7, src/graph/tuning.cc: constants of the latency of PAT. NCCL has it from 2.23 on, for one
+        rank on each node and protocol Simple (recalled); it is timed on request, since no measurement here has it.
     [2] NVIDIA/nccl v2.30.7, src/graph (chains inside nodes, double binary trees between them).
 """
 

@@ -21,7 +21,7 @@ from ffplan.cost.bom import CostPlan, cable_items, cables_sold, price
 from ffplan.cost.power import annual_energy, plan_power
 from ffplan.design.schema import MOST_PUE
 from ffplan.fabric.sizing.leaf_cables import countable
-from ffplan.fabric.sizing.link_cuts import reachable_nodes
+from ffplan.fabric.sizing.plan import reachable_nodes
 from ffplan.fabric.sizing.tree_grid import REASONS, check_divisible, plan_tree_grid
 from ffplan.inputs.model import MOST_COUNT
 from ffplan.inputs.quantities import LARGEST_AMOUNT, LARGEST_RATIO

@@ -16,7 +16,7 @@ from ffplan.collectives.hfreduce import hfreduce, ledger_total
 from ffplan.collectives.nccl import ALGORITHMS
 from ffplan.collectives.rank_layout import RankLayout
 from ffplan.collectives.timing import CollectiveQuery
-from ffplan.fabric.sizing.link_cuts import reachable_nodes
+from ffplan.fabric.sizing.plan import reachable_nodes
 from ffplan.node.resources import resources
 from ffplan.results.collective import CollectiveBound, CollectiveReport
 from ffplan.studies.basis.job_layout import job_layout, most_gpus, node_of

@@ -20,8 +20,7 @@ from ffplan.cost.site import SitePlan, plan_site
 from ffplan.design.ownership import ResolvedOwnership, resolve_ownership
 from ffplan.design.resolved import ResolvedDesign
 from ffplan.design.site import liquid_share
-from ffplan.fabric.family import plan_fabric
-from ffplan.fabric.networks import links_of, plan_networks
+from ffplan.fabric.family import links_of, plan_fabric, plan_networks
 from ffplan.fabric.sizing.plan import FabricPlan
 
 if TYPE_CHECKING:

@@ -33,7 +33,7 @@ from ffplan.collectives.switch_reduction import _nvls_tree, nvls, sharp
 from ffplan.collectives.timing import CollectiveQuery, choices, time_grid
 from ffplan.collectives.trees import PAT, pat, tree
 from ffplan.collectives.volumes import _depth, _mean_tree_load, _nics_of, bus_factor, ring_steps
-from ffplan.fabric.sizing.link_cuts import LinkCut
+from ffplan.fabric.sizing.plan import LinkCut
 from ffplan.node.resources import resources
 from ffplan.validation.communication_cases import System
 from ffplan.validation.measured_system import CaseParts
