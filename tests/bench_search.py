@@ -45,10 +45,12 @@ def main() -> None:
     run = fresh()
     space = search_space(shape, GPUS, run.system.domain, {})
     limit = software.room(part)
-    cold = shortest(lambda: evaluate_space(replace(run, system=replace(run.system, known={})), space, GPUS, limit))
-    warm = shortest(lambda: evaluate_space(run, space, GPUS, limit))
+    cold = shortest(
+        lambda: evaluate_space(replace(run, system=replace(run.system, known={})), space, GPUS, limit).step()
+    )
+    warm = shortest(lambda: evaluate_space(run, space, GPUS, limit).step())
     found = evaluate_space(run, space, GPUS, limit)
-    chosen = [single(found.plans, found.step.shape, at) for at in best(found.step, SAMPLE)]
+    chosen = [single(found.plans, found.code.shape, at) for at in best(found.step(), SAMPLE)]
 
     def loop() -> None:
         for item in chosen:
@@ -56,11 +58,11 @@ def main() -> None:
 
     each = shortest(loop) / len(chosen)
     refused = ", ".join(f"{name} {count:,}" for name, count in found.refused.items())
-    print(f"{found.candidates:,} candidates, {found.step.size:,} distinct plans timed; refused: {refused}")
+    print(f"{found.candidates:,} candidates, {found.code.size:,} distinct plans timed; refused: {refused}")
     print(f"{'':34} {'timed/s':>12} {'times the loop':>15} {'aim':>12}")
     print(f"{'one plan after the other':34} {1 / each:12,.0f} {1:15.0f}x")
     for name, taken in (("no collective known", cold), ("collectives known", warm)):
-        timed = found.step.size / taken
+        timed = found.code.size / taken
         print(f"{name:34} {timed:12,.0f} {each * timed:15.0f}x {500_000:12,}")
     search = [COMMAND, "train", DESIGN, "--model", MODEL, "--gpus", str(GPUS), "--batch", str(BATCH), "--search"]
     pairs = [(seconds([COMMAND, "design", DESIGN]), seconds(search)) for _ in range(ROUNDS)]

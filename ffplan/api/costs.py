@@ -53,6 +53,7 @@ def costs(
     """
     from ffplan.design.plan_file import read_plan
     from ffplan.design.resolved import with_effort
+    from ffplan.studies.basis.job_layout import most_gpus
     from ffplan.studies.cost.cost import study_cost
     from ffplan.studies.cost.request import CostRequest
 
@@ -63,7 +64,7 @@ def costs(
     timed = None
     if model is not None and tokens is not None:
         fields = {"batch": batch} if batch is not None else {}
-        settings = read_plan(None if plan is None else str(plan), fields)
+        settings = read_plan(None if plan is None else str(plan), fields, gpus, most_gpus(loaded.resolved))
         timed = _timed(loaded, parts, model, float(tokens), (gpus, settings), searching=search or plan is None)
     if timed is None and effort is not None:
         raise UsageError("costs: effort has an effect on a run; give model and tokens")

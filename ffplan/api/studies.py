@@ -235,8 +235,12 @@ def _train_request(
 
     loaded = load(design)
     parts = loaded.catalog
+    counts = _counts(gpus)
     settings = read_plan(
-        None if plan is None else str(plan), {key: plain_value(setting) for key, setting in fields.items()}
+        None if plan is None else str(plan),
+        {key: plain_value(setting) for key, setting in fields.items()},
+        counts[0] if len(counts) == 1 else None,
+        None if counts else most_gpus(loaded.resolved),
     )
     return (
         loaded,
@@ -244,7 +248,7 @@ def _train_request(
         TrainRequest(
             model=part_of(parts, Model, model, "model"),
             plan=settings,
-            gpus=_counts(gpus) or (most_gpus(loaded.resolved),),
+            gpus=counts or (most_gpus(loaded.resolved),),
             memory=None if memory is None else _numbers(memory, "memory")[0],
             fixed=frozenset(settings.model_fields_set),
         ),

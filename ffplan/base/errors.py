@@ -172,6 +172,12 @@ def _containing(name: str, known: Iterable[str]) -> list[str]:
     return sorted(matches, key=lambda match: (not folded[match].startswith(query), len(match), match))
 
 
+def listed_names(names: list[str]) -> str:
+    """Return the first of some names, at least one, as alternatives."""
+    *most, last = [f"`{name}`" for name in names[:SHOWN]]
+    return f"{', '.join(most)}{' or ' if most else ''}{last}"
+
+
 def did_you_mean(name: str, known: Iterable[str], *, what: str) -> str:
     """Return a remedy with the nearest known name, else the names that contain it, else all names."""
     names = sorted(set(known))
@@ -179,9 +185,8 @@ def did_you_mean(name: str, known: Iterable[str], *, what: str) -> str:
     if not within and (close := nearest(name, names)):
         return f"did you mean `{close}`?"
     if within:
-        *most, last = [f"`{match}`" for match in within[:SHOWN]]
         more = f" ({len(within) - SHOWN} more contain `{name}`)" if len(within) > SHOWN else ""
-        return f"did you mean {', '.join(most)}{' or ' if most else ''}{last}?{more}"
+        return f"did you mean {listed_names(within)}?{more}"
     if not names:
         return f"no {what} is known"
     shown = ", ".join(f"`{known_name}`" for known_name in names[:12])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from ffplan.base.errors import UsageError
@@ -47,7 +48,8 @@ def part_of(catalog: Catalog, kind: type[P], name: str, option: str) -> P:
         known = catalog.ids_of_model(kind)
         name = id_of(name, known)
         if name not in known:
-            raise UsageError(f"{option}: {'; '.join(unknown_part(name, known, kind.kind_words))}")
+            fault = unknown_part(name, known, kind.kind_words, partial(memory_words, catalog))
+            raise UsageError(f"{option}: {'; '.join(fault)}")
     part = catalog.entry(name).part
     if not isinstance(part, kind):
         from ffplan.base.formatting import article
@@ -72,6 +74,13 @@ def _admitted(catalog: Catalog, file: str) -> str:
     return found.launch.part
 
 
+def memory_words(catalog: Catalog, name: str) -> str:
+    """Return the memory of an accelerator, which tells it from others of its name; empty for another part."""
+    memory = getattr(catalog.entry(name).part, "memory", None)
+    value = getattr(memory, "value", None)
+    return f"{value / 2**30:.0f} GB" if isinstance(value, float) else ""
+
+
 class _CatalogNames:
     """Ids of the parts of a catalogue, as validation asks for them."""
 
@@ -92,7 +101,8 @@ class _CatalogNames:
             return None
         from ffplan.catalog.kinds import _model_of
 
-        return unknown_part(name, self._ids(kinds), _model_of(kinds[0]).kind_words)
+        fact = partial(memory_words, self.catalog)
+        return unknown_part(name, self._ids(kinds), _model_of(kinds[0]).kind_words, fact)
 
 
 def naming(catalog: Catalog, *, strict: bool = False) -> PartNaming:

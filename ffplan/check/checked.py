@@ -28,6 +28,10 @@ class Checked:
     """Findings that the baseline has [1]."""
     fixed: int = 0
     """Entries of the baseline that match no finding any more [1]."""
+    limits: int = 0
+    """Limits that designs and policies declare [1]."""
+    held: int = 0
+    """Of them, those that hold [1]."""
     shipped: frozenset[str] = frozenset()
     """Files that ship with ffplan, which no checkout has."""
 
@@ -50,7 +54,12 @@ class Checked:
         if self.fixed:
             accepted.append(f"{plural(self.fixed, 'entry').replace('entrys', 'entries')} of the baseline fixed")
         more = f" ({', '.join(accepted)})" if accepted else ""
-        return f"{', '.join(kinds)} checked: {', '.join(counts) or 'nothing found'}{more}"
+        of = "" if self.held == self.limits else f" of {self.limits}"
+        verb = "holds" if 1 in (self.held, self.limits) else "hold"
+        limits = f"; {self.held}{of} limit{'s' if self.limits > 1 else ''} {verb}"
+        return (
+            f"{', '.join(kinds)} checked: {', '.join(counts) or 'nothing found'}{more}{limits if self.limits else ''}"
+        )
 
 
 def path_of(file: str) -> str:

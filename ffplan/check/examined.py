@@ -144,12 +144,12 @@ class Examined:
         """Purchase, power and racks of the whole site, or why they are unknown; neither without accelerators."""
         if self.assessment.site is not None:
             return self.assessment.site, ""
-        from ffplan.studies.cost.request import DRAWS
+        from ffplan.studies.cost.request import CostRequest
         from ffplan.studies.cost.site import known_site
 
         limits = self.design.spec.limits
         priced = limits.capex is not None or limits.cost_per_accelerator is not None
-        return known_site(self.study.design, self.catalog.fork(), DRAWS if priced else 0)
+        return known_site(self.study.design, self.catalog.fork(), None if priced else CostRequest(draws=0))
 
     @cached_property
     def storage(self) -> StorageSummary | None:

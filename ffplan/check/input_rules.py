@@ -419,6 +419,14 @@ _ROWS = (
         "prompt,output\n1024,128",
         "Follow the hint: CSV with a header, or JSON lines.",
     ),
+    (
+        "file-hours",
+        "A file of the hours of a load is wrong",
+        "The busiest hour sizes a fleet, and the others say what lies idle.",
+        "hour,requests\n0,1200\n0,1100",
+        "hour,requests\n0,1200\n1,1100",
+        "State 24 hours of a day or 168 of a week, each once.",
+    ),
 )
 
 INPUT_RULES: tuple[Rule, ...] = tuple(

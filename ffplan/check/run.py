@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from ffplan.check.checked import Checked
     from ffplan.design.resolved import ResolvedDesign
     from ffplan.results.design import Assessment
+    from ffplan.studies.cost.request import CostRequest
 
 _MONEY = frozenset({"ownership", "rent", "phases"})
 """Sections of a design about owning or renting it."""
@@ -32,6 +33,7 @@ def examine(
     brief: bool = False,
     today: date | None = None,
     held: ResolvedDesign | None = None,
+    money: CostRequest | None = None,
 ) -> Assessment:
     """Return the assessment of a design, with the findings of every rule.
 
@@ -41,6 +43,7 @@ def examine(
         brief: leave out of the assessment what no finding rests on.
         today: the day for rules about age; None where the report must not depend on it.
         held: the design with the limits of a policy; its own where omitted.
+        money: draws and seed of the purchase; the usual if omitted.
 
     Raises:
         InputError: where the design cannot be assessed, with every fault found.
@@ -48,7 +51,7 @@ def examine(
     without = _omitted(design, catalog) if brief else frozenset()
     if "site" in without and design.accelerators and design.compute.accelerators_per_node:
         _read_site(design, catalog)
-    study = study_design(design, catalog, all_scales=not brief, without=without)
+    study = study_design(design, catalog, all_scales=not brief, without=without, money=money)
     examined = Examined(study, catalog, today, held)
     if design.spec.model_fields_set & _MONEY:
         _ = examined.ownership  # its faults are the design's

@@ -181,17 +181,71 @@ def _choice_words(text: str) -> str:
     return f"no `{match[1]}`; {did_you_mean(match[1], known, what='choice')}"
 
 
-def _report_usage(error: typer.BadParameter) -> int:
-    """Print why the command line is refused: refused values in our wording, the rest in Typer's."""
+SAME = (
+    "capex budget price cost max-cost money spend",
+    "power power-limit max-power megawatts mw",
+    "gpus gpu num-gpus ngpus n-gpus accelerators ranks world-size nodes",
+    "accelerator gpu gpu-type gpu-model chip device hardware",
+    "batch batch-size global-batch global-batch-size gbs",
+    "micro-batch micro-batch-size mbs",
+    "sequence seq seq-len seq-length sequence-length context-length",
+    "isl input input-length input-tokens prompt prompt-length",
+    "osl output-length output-tokens max-tokens answer",
+    "tp tensor tensor-parallel tensor-parallel-size",
+    "pp pipeline pipeline-parallel pipeline-parallel-size",
+    "dp data data-parallel",
+    "cp context context-parallel",
+    "ep expert expert-parallel",
+    "precision dtype quantization quant weights",
+    "size message message-size bytes",
+    "op collective",
+    "concurrency users streams",
+    "rate qps rps requests",
+    "days deadline time duration",
+    "chance confidence probability sure",
+    "prices price-book price",
+    "model llm network",
+    "output out file save",
+    "format json csv html markdown",
+    "full verbose all long details",
+)
+"""Options, each with other words for it."""
+
+
+def _unknown_option(name: str, command: str, options: list[str]) -> str:
+    """Return why an option is refused, with the one of the command that means the same, or the nearest.
+
+    Args:
+        options: of the command.
+    """
+    from ffplan.base.errors import _containing, listed_names, nearest
+
+    word = name.lstrip("-").lower().replace("_", "-")
+    same = [f"--{row.split()[0]}" for row in SAME if word in row.split()]
+    found = [option for option in same if option in options]
+    if not found and len(word) > 1:
+        close = nearest(name, options)
+        found = _containing(name, options) or ([close] if close else [])
+    remedy = f"did you mean {listed_names(found)}?" if found else f"`{command} -h` lists them"
+    return f"{command}: no option `{name}`; {remedy}"
+
+
+def _report_usage(error: Any) -> int:
+    """Print why the command line is refused: refused values and options in our wording, the rest in Typer's."""
+    if type(error).__name__ == "NoSuchOption" and error.ctx is not None:
+        options = [option for param in error.ctx.command.params for option in param.opts if option.startswith("--")]
+        name = " ".join(["ffplan", *error.ctx.command_path.split()[1:]])
+        print(_unknown_option(error.option_name, name, options), file=sys.stderr)
+        return int(error.exit_code)
     if type(error) is not typer.BadParameter or error.ctx is None or error.param is None:
         error.show()
-        return error.exit_code
+        return int(error.exit_code)
     command = error.ctx.command_path.split()
     options = [name for name in error.param.opts if name.startswith("--")]
     text = error.message.removeprefix("Value error, ")
     text = _choice_words(text[:1].lower() + text[1:])
     print(": ".join([" ".join(["ffplan", *command[1:]]), *options[:1], text]), file=sys.stderr)
-    return error.exit_code
+    return int(error.exit_code)
 
 
 def run() -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from functools import partial
 from typing import Annotated
 
 import typer
@@ -92,8 +93,9 @@ def show_part(
 ) -> None:
     """Show one part: every figure with its unit, range, source, date, grade and status."""
     from ffplan.base.errors import did_you_mean
+    from ffplan.catalog.named import memory_words
     from ffplan.catalog.store import Catalog
-    from ffplan.inputs.part_ids import id_of
+    from ffplan.inputs.part_ids import id_of, meant, unknown_part
     from ffplan.report.catalog import part_document
     from ffplan.studies.explain.catalog import part_sheet
 
@@ -101,6 +103,9 @@ def show_part(
     try:
         sheet = part_sheet(store, name if store.locate(name) else id_of(name, store.ids()))
     except KeyError:
+        if len(meant(name, store.ids())) > 1:
+            fault = unknown_part(name, store.ids(), "part", partial(memory_words, store))
+            raise UsageError(f"ffplan catalog show: {'; '.join(fault)}") from None
         hint = did_you_mean(name, store.ids(), what="part")
         raise UsageError(f"ffplan catalog show: no part `{name}`; {hint}") from None
     emit(part_document(sheet), form, output)

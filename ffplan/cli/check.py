@@ -179,6 +179,8 @@ def _report(files: list[str], results: list[_CheckedFile], findings: list[Findin
         words=tuple(result.word for result in results),
         findings=tuple(sorted(set(findings), key=lambda finding: finding.sort_key)),
         waived=sum(result.waived for result in results),
+        limits=sum(result.limits for result in results),
+        held=sum(result.held for result in results),
         shipped=frozenset(result.file for result in results) - frozenset(files),
     )
 

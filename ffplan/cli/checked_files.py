@@ -65,6 +65,10 @@ class _CheckedFile:
     """Findings without a waiver."""
     whole: bool
     """Whether it can be assessed."""
+    limits: int = 0
+    """Limits that the design and its policy declare [1]."""
+    held: int = 0
+    """Of them, those that hold [1]."""
     policy: Policy = NO_POLICY
     waived: int = 0
     """Waived findings [1]."""
@@ -149,22 +153,37 @@ def _policy_for(path: Path, task: _Task) -> Policy:
     return NO_POLICY if policy is None else _policy_at(policy)
 
 
-def _check(document: Document, path: Path, kind: str | None, policy: Policy, task: _Task) -> tuple[Finding, ...]:
-    """Return the findings on a file of one kind.
+def _design(result: _CheckedFile, document: Document, task: _Task) -> _CheckedFile:
+    """Return a design with its findings, and how many of its limits hold.
 
     Raises:
         InputError: if the file is wrong.
     """
-    catalog = _parts(task.catalogs).fresh()
-    if kind is None:
-        from ffplan.check.run import examine
-        from ffplan.cli.loading import _with_profile
-        from ffplan.design.resolve import resolve
+    from ffplan.check.rule import _rule_of_limit
+    from ffplan.check.run import examine
+    from ffplan.cli.loading import _with_profile
+    from ffplan.design.resolve import resolve
 
-        resolved = _with_profile(resolve(document, catalog), catalog, task.profile)
-        design, remarks = with_limits(resolved, policy)
-        findings = examine(resolved, catalog, brief=True, today=task.today, held=design).findings
-        return (*named_limits(findings, resolved, design, policy), *remarks)
+    catalog, policy = _parts(task.catalogs).fresh(), result.policy
+    resolved = _with_profile(resolve(document, catalog), catalog, task.profile)
+    design, remarks = with_limits(resolved, policy)
+    findings = examine(resolved, catalog, brief=True, today=task.today, held=design).findings
+    limits = [name for name, bound in design.spec.limits if bound is not None]
+    broken = {finding.rule for finding in findings}
+    return replace(
+        result,
+        findings=(*named_limits(findings, resolved, design, policy), *remarks),
+        limits=len(limits),
+        held=sum(_rule_of_limit(name) not in broken for name in limits),
+    )
+
+
+def _check(document: Document, path: Path, kind: str, task: _Task) -> tuple[Finding, ...]:
+    """Return the findings on a file of another kind than a design.
+
+    Raises:
+        InputError: if the file is wrong.
+    """
     if kind in OTHER_KINDS:
         from ffplan.inputs.validate import validate
 
@@ -238,8 +257,11 @@ def _checked(name: str, task: _Task) -> _CheckedFile:
         document = read_document(path, file)
         kind = _kind(document)
         word = "design" if kind is None else OTHER_FILES.get(kind, "part")
-        findings = _check(document, path, kind, policy, task)
-        result = _CheckedFile(file=file, word=word, findings=findings, whole=True, policy=policy)
+        result = _CheckedFile(file=file, word=word, findings=(), whole=True, policy=policy)
+        if kind is None:
+            result = _design(result, document, task)
+        else:
+            result = replace(result, findings=_check(document, path, kind, task))
     except InputError as error:
         result = _CheckedFile(file=file, word=word, findings=error.findings, whole=False, policy=policy)
     return _waived(result, path, document, task)

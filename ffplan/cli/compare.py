@@ -24,7 +24,7 @@ from ffplan.cli.compare_options import (
 from ffplan.cli.compare_serve import _compare_served, _refuse_others, _ServedOutput
 from ffplan.cli.cost_options import DrawsOption, TokensOption, YearsOption, _tokens_of
 from ffplan.cli.formats import FormatOption, ReportFormat
-from ffplan.cli.loading import _examined_design, _resolved_design
+from ffplan.cli.loading import _resolved_design
 from ffplan.cli.models import _model_part
 from ffplan.cli.options import CatalogOption, DesignsArgument, EffortOption, OutputOption, ProfileOption, SeedOption
 from ffplan.cli.output import emit
@@ -42,6 +42,7 @@ from ffplan.cli.serve_options import (
 )
 from ffplan.cli.served_model import _ServedModel
 from ffplan.cli.train_options import StackOption
+from ffplan.cli.workload import _shared_workload
 from ffplan.studies.cost.request import CostRequest
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ if TYPE_CHECKING:
 
     from ffplan.base.errors import Finding
     from ffplan.design.resolved import ResolvedDesign
-    from ffplan.results.comparison import MoneyComparison, TrainingComparison
+    from ffplan.results.comparison import Comparison, MoneyComparison, TrainingComparison
     from ffplan.results.design import Assessment
 
 T = TypeVar("T")
@@ -101,6 +102,7 @@ def _training(
     Raises:
         UsageError: if the batch is missing, or the model is unknown.
     """
+    from ffplan.catalog.launch.read import LaunchSize
     from ffplan.catalog.stacks import SoftwareStack
     from ffplan.cli.plan_file import _told_plan
     from ffplan.studies.basis.job_layout import most_gpus
@@ -110,7 +112,7 @@ def _training(
     from ffplan.studies.compare.training import batches_of, compare_training
     from ffplan.studies.train.default_job import JobReports, with_default_batch
 
-    if job.batch is None and job.tokens is None:
+    if job.model is not None and job.batch is None and job.tokens is None:
         raise UsageError("ffplan compare: --model needs --batch, the sequences of a step")
     resolved = [_resolved_design(file, catalogs, job.profile, job.effort) for file in files]
     fields: dict[str, Any] = {}
@@ -125,7 +127,8 @@ def _training(
         raise UsageError(f"ffplan compare: --gpus {job.gpus:,}: one job can span {most:,} on every design")
     gpus = job.gpus or most
     plan_fields = fields | {name: value for name, value in (("batch", job.batch), ("stack", job.stack)) if value}
-    plan = with_default_batch(_told_plan(job.plan, plan_fields, "compare")[1], part, gpus)
+    _, told = _told_plan(job.plan, plan_fields, "compare", LaunchSize(job.gpus, gpus, plan_fields))
+    plan = with_default_batch(told, part, gpus)
     assert plan.batch is not None
     if plan.stack is not None:
         part_of(resolved[0][1], SoftwareStack, plan.stack, f"ffplan compare: {'--stack' if job.stack else '--plan'}")
@@ -209,7 +212,7 @@ def compare(
     from ffplan.report.compare import compare_document
     from ffplan.studies.basis.provenance import design_info
     from ffplan.studies.compare import compare as study
-    from ffplan.studies.cost.request import DRAWS, CostRequest
+    from ffplan.studies.cost.request import DRAWS
 
     if serve:
         asked = _ServedModel((isl, osl), (ttft, tpot, at), (engine, precision, kv))
@@ -217,25 +220,62 @@ def compare(
         labels, base = study.labelled([design_info(design) for design, _ in resolved], files, baseline)
         _compare_served(resolved, labels, base, (model, asked), _ServedOutput(files, form, output, catalog=catalog))
         return
-    designs = _each(files, lambda file: _examined_design(file, catalog, profile))
-    labels, base = study.labelled([design.design for design in designs], files, baseline)
-    if tokens is None and (years is not None or draws is not None or seed or effort):
-        raise UsageError("ffplan compare: --years, --draws, --seed and --effort have an effect with --tokens only")
+    money = CostRequest(draws=DRAWS if draws is None else draws, seed=seed, years=years)
+    read = _each(files, lambda file: _read(file, catalog, profile, money))
+    labels, base = study.labelled([assessment.design for _, assessment in read], files, baseline)
     _refuse_without_model(model, batch or gpus or plan or stack or search)
-    training, money = None, None
-    if model is not None or tokens is not None:
-        job = _JobOptions(
-            model=model,
-            batch=batch,
-            gpus=gpus,
-            plan=plan,
-            stack=stack,
-            search=search or plan is None,
-            tokens=None if tokens is None else _tokens_of(tokens, "compare"),
-            money=CostRequest(draws=DRAWS if draws is None else draws, seed=seed, years=years),
-            profile=profile,
-            effort=effort,
-        )
-        training, money = _training(files, catalog, designs, labels, base, job)
-    comparison = study.compare(designs, labels, base, training, money)
+    job = _JobOptions(
+        model=model,
+        batch=batch,
+        gpus=gpus,
+        plan=plan,
+        stack=stack,
+        search=search or plan is None,
+        tokens=None if tokens is None else _tokens_of(tokens, "compare"),
+        money=money,
+        profile=profile,
+        effort=effort,
+    )
+    comparison = _compared(files, catalog, read, (labels, base), job)
     emit(_with_extras(compare_document(comparison), form, files, catalog, "comparison"), form, output)
+
+
+def _compared(
+    files: list[str],
+    catalogs: list[str] | None,
+    read: tuple[tuple[ResolvedDesign, Assessment], ...],
+    labelled: tuple[tuple[str, ...], int],
+    job: _JobOptions,
+) -> Comparison:
+    """Return designs side by side with a job on all of them: the one asked for, or their own.
+
+    Args:
+        read: the designs with their assessments.
+        labelled: their labels, and the position of the baseline.
+
+    Raises:
+        UsageError: if the job cannot run, or options have no effect.
+    """
+    from ffplan.studies.compare import compare as study
+
+    (labels, base), designs = labelled, tuple(assessment for _, assessment in read)
+    asked, said = job.model is not None or job.tokens is not None, ""
+    if not asked:
+        workload, said = _shared_workload([design for design, _ in read], labels)
+        job = replace(job, tokens=workload.tokens if workload else None)
+    if job.tokens is None and (job.money.years is not None or job.effort):
+        raise UsageError("ffplan compare: --years and --effort have an effect with --tokens only")
+    training, money = None, None
+    if asked or workload is not None:
+        training, money = _training(files, catalogs, designs, labels, base, job)
+    return study.compare(designs, labels, base, training=training, money=money, workload=said)
+
+
+def _read(
+    file: str, catalogs: list[str] | None, profile: str | None, money: CostRequest
+) -> tuple[ResolvedDesign, Assessment]:
+    """Return a design with its assessment."""
+    from ffplan.check.run import examine
+
+    design, parts = _resolved_design(file, catalogs, profile)
+    return design, examine(design, parts, money=replace(money, years=None))

@@ -50,6 +50,7 @@ def _timed(
     Raises:
         UsageError: if the model is unknown, or the plan is invalid.
     """
+    from ffplan.catalog.launch.read import LaunchSize
     from ffplan.cli.plan_file import _told_plan
     from ffplan.studies.basis.job_layout import most_gpus
     from ffplan.studies.train.default_job import timed_on
@@ -60,7 +61,7 @@ def _timed(
     most = most_gpus(design)
     if gpus is not None and gpus > most:
         raise UsageError(f"ffplan cost: --gpus {gpus:,}: one job can span {most:,} of this design")
-    _, fields = _told_plan(plan, options, "cost")
+    _, fields = _told_plan(plan, options, "cost", LaunchSize(gpus, most, options))
     searching = search or plan is None
     return _shown(lambda: timed_on(design, parts, part, fields, gpus, tokens, searching=searching), part.id)
 

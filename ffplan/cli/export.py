@@ -12,6 +12,7 @@ from ffplan.base.errors import UsageError
 from ffplan.cli.loading import _resolved_design, _wired_design
 from ffplan.cli.options import CatalogOption, DesignArgument, OutputOption
 from ffplan.cli.output import write
+from ffplan.cli.view import _refuse_page
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -262,6 +263,8 @@ def export(
     if share is not None and target is not _Target.OPENSM_CONF:
         raise UsageError(f"ffplan fabric export: --share goes with --to {_Target.OPENSM_CONF.value}")
     _check_table(target, table)
+    if target is _Target.PORTS:
+        _refuse_page("--to ports", output)
     if target is _Target.OPENSM_CONF:  # the options are those of every fabric: the design is read, not wired
         _whole(plane, zone, "the options are those of every subnet")
         design, _ = _resolved_design(file, catalog)

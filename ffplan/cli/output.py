@@ -14,6 +14,7 @@ from ffplan.base.control_characters import visible_but_styles
 from ffplan.base.errors import EXIT_PIPE, UsageError
 from ffplan.base.files import is_file, is_folder, write_whole
 from ffplan.cli.progress import LINE
+from ffplan.cli.view import _current_view, _refuse_page, _to_terminal
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -24,11 +25,6 @@ if TYPE_CHECKING:
 
 LEAST = 40
 """Smallest width used of a terminal [1]."""
-
-
-def _to_terminal(output: str | None) -> bool:
-    """Return whether the report goes to a terminal."""
-    return output is None and sys.stdout is not None and sys.stdout.isatty()
 
 
 def _terminal_width(output: str | None) -> int | None:
@@ -99,10 +95,11 @@ def emit(document: Document, form: StrEnum, output: str | None) -> None:
         output: file, or None for standard output.
     """
     from ffplan.base.errors import did_you_mean
-    from ffplan.cli.view import _current_view
     from ffplan.report.first.screen import NoSectionError
     from ffplan.report.formats import render
 
+    if form.value == "html":
+        _refuse_page("--format html", output)
     try:
         text = render(document, form.value, _current_view(), terminal=_to_terminal(output))
     except NoSectionError as error:

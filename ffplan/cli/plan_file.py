@@ -9,6 +9,7 @@ from ffplan.base.errors import UsageError
 from ffplan.training.axes import AXES
 
 if TYPE_CHECKING:
+    from ffplan.catalog.launch.read import LaunchSize
     from ffplan.design.training import PlanFields
     from ffplan.inputs.document import Document
     from ffplan.results.plan import PlanRow
@@ -32,13 +33,16 @@ def _overlap_names(text: str | None) -> tuple[str, ...] | None:
     return tuple(name for name in names if name not in ("", "none"))
 
 
-def _told_plan(file: str | None, options: dict[str, Any], command: str) -> tuple[Document | None, PlanFields]:
+def _told_plan(
+    file: str | None, options: dict[str, Any], command: str, job: LaunchSize | None = None
+) -> tuple[Document | None, PlanFields]:
     """Return the plan that options override, and its file; say what was assumed of another program's arguments.
 
     Args:
         file: a plan file, a shipped plan, or arguments of another program; the default plan if omitted.
         options: fields given by options.
         command: for messages.
+        job: what fills the batch of another program's arguments that state none.
 
     Raises:
         InputError: if the file is wrong, or contradicts the options.
@@ -46,7 +50,7 @@ def _told_plan(file: str | None, options: dict[str, Any], command: str) -> tuple
     """
     from ffplan.design.plan_file import plan_document, plan_of
 
-    document, remarks = plan_document(file)
+    document, remarks = plan_document(file, job)
     for remark in remarks:
         print(f"ffplan {command}: plan: {remark}", file=sys.stderr)
     return document, plan_of(document, options)

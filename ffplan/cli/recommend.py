@@ -24,6 +24,7 @@ from ffplan.cli.recommend_options import (
     BestOption,
     CapexOption,
     ChanceOption,
+    DayOption,
     DaysOption,
     ExcludeOption,
     FloorOption,
@@ -201,6 +202,7 @@ def recommend(
     tpot: EachOption = None,
     at: AtOption = "p99",
     peak: PeakOption = "1x",
+    day: DayOption = None,
     engine: EngineOption = "vllm",
     precision: PrecisionOption = None,
     kv: CacheOption = None,
@@ -243,7 +245,7 @@ def recommend(
     chosen = _parts(parts, accelerator, switch, exclude)
     shared = {"book": book.id, "pue": pue, "aim": aim.value, "slack": slack, "chance": chance, **chosen, **space}
     if serve is not None or within is not None:
-        asked = _ServedLoad((serve, peak), _ServedModel((isl, osl), (ttft, tpot, at), (engine, precision, kv)))
+        asked = _ServedLoad((serve, peak, day), _ServedModel((isl, osl), (ttft, tpot, at), (engine, precision, kv)))
         _recommend_fleet(parts, model, asked, shared, Output(best, folder, form, output, catalog=catalog))
         return
     run_only = {"tco": _money_of(tco, book, "--tco", "recommend"), "effort": effort}

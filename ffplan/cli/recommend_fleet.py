@@ -12,7 +12,7 @@ import typer
 from ffplan.base.errors import EXIT_FINDINGS, UsageError
 from ffplan.base.record import record
 from ffplan.cli.formats import ReportFormat
-from ffplan.cli.loading import _parsed
+from ffplan.cli.loading import _parsed, _read_text
 from ffplan.cli.models import _model_part
 from ffplan.cli.options import _given_options
 from ffplan.cli.output import emit
@@ -38,8 +38,8 @@ _RACKS = re.compile(r"(\d{1,6}) ?racks?")
 class _ServedLoad:
     """What is asked to be served, as written."""
 
-    rate: tuple[str | None, str]
-    """Rate, and peak over it; no rate for as many requests as the limits allow."""
+    rate: tuple[str | None, str, str | None]
+    """Rate, peak over it, and file of its hours; no rate for as many requests as the limits allow."""
     model: _ServedModel
     """Lengths, targets, engine and precision."""
 
@@ -66,7 +66,9 @@ def _refuse_others(context: typer.Context, serve: str | None, within: str | None
     written_out, serves = _given_options(context), serve is not None or within is not None
     if serve is not None and within is not None:
         raise UsageError(f"{WHO}: --within sizes the load by a limit; bound a load with --power, --capex or --racks")
-    given = [name for name in (TRAINING if serves else (*SERVING, "peak")) if name in written_out]
+    if {"peak", "day"} <= written_out:
+        raise UsageError(f"{WHO}: --day has a peak of its own; leave --peak out")
+    given = [name for name in (TRAINING if serves else (*SERVING, "peak", "day")) if name in written_out]
     if given and serves:
         load = "serve" if serve is not None else "within"
         raise UsageError(f"{WHO}: --{given[0]} sizes for training, and --{load} for a load; write one of the two")
@@ -145,13 +147,15 @@ def _limits(fixed: dict[str, Any]) -> tuple[tuple[str, float], ...]:
 def _target(parts: Catalog, model: str, asked: _ServedLoad, fixed: dict[str, Any]) -> FleetTarget:
     """Return what a fleet is to serve."""
     from ffplan.cli.serve import _rate_of
+    from ffplan.inputs.hours import read_hours
     from ffplan.serving.load import Requests
     from ffplan.studies.fleet.target import AIMS, FleetTarget
     from ffplan.studies.serve.loads import Load
     from ffplan.studies.serve.setup import PlanRequest
 
-    (rate, peak), (isl, osl), (_, precision, kv) = asked.rate, asked.model.lengths, asked.model.plan
-    over = _factor(peak)
+    (rate, peak, day), (isl, osl), (_, precision, kv) = asked.rate, asked.model.lengths, asked.model.plan
+    hours = read_hours(_read_text(day), day) if day else ()
+    over = max(hours) * len(hours) / sum(hours) if hours else _factor(peak)
     if fixed["aim"] not in AIMS:
         raise UsageError(f"{WHO}: --aim {fixed['aim']} is for training; with --serve write {', '.join(AIMS)}")
     if rate is None and fixed["aim"] != AIMS[0]:
@@ -166,6 +170,7 @@ def _target(parts: Catalog, model: str, asked: _ServedLoad, fixed: dict[str, Any
         load=Load(requests=Requests(prompt=isl, output=osl, chunk=float(engine.chunk.value))),
         rate=None if rate is None else _rate_of(rate, "--serve", "recommend") * over,
         peak=over,
+        hours=hours,
         targets=targets,
         request=PlanRequest(precision=precision, kv=kv),
         limits=_limits(fixed),

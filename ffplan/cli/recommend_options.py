@@ -78,6 +78,14 @@ WithinOption = Annotated[
     ),
 ]
 PeakOption = Annotated[str, typer.Option("--peak", metavar="FACTOR", help="Peak of the requests over their mean.")]
+DayOption = Annotated[
+    str | None,
+    typer.Option(
+        "--day",
+        metavar="FILE",
+        help="Requests of each hour of a day or week, a number a line; in place of --peak.",
+    ),
+]
 AimOption = Annotated[Aim, typer.Option("--aim", help="What is to be least.")]
 CapexOption = Annotated[
     str | None, typer.Option("--capex", metavar="MONEY", help="Most that the purchase may come to, such as '$40M'.")

@@ -54,6 +54,7 @@ from ffplan.training.axes import AXES
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from ffplan.catalog.launch.read import LaunchSize
     from ffplan.catalog.store import Catalog
     from ffplan.design.resolved import ResolvedDesign
     from ffplan.design.training import PlanFields
@@ -225,6 +226,26 @@ def _numbers(gpus: list[str] | None, *, search: bool) -> tuple[int, ...]:
     return numbers
 
 
+def _job_size(
+    design: ResolvedDesign, gpus: list[str] | None, fields: dict[str, Any], *, search: bool, own: bool
+) -> LaunchSize:
+    """Return what fills the batch of another program's plan; of a design's own job, its workload does.
+
+    Args:
+        fields: of the plan, by options.
+        own: whether the job is the design's.
+    """
+    from ffplan.catalog.launch.read import LaunchSize
+    from ffplan.studies.basis.job_layout import most_gpus
+
+    numbers = _numbers(gpus, search=search)
+    if len(numbers) > 1:
+        return LaunchSize(fields=fields)
+    if own and design.workload is not None and design.workload.batch is not None:
+        fields = {"batch": design.workload.batch, **fields}
+    return LaunchSize(numbers[0] if numbers else None, most_gpus(design), fields)
+
+
 def _save(fields: PlanFields, row: TrainRow, save: str) -> None:
     """Write the plan of a row to a file, and print its number of accelerators if some are left idle."""
     write(_plan_text(fields, row.plan), save, option="--save")
@@ -298,9 +319,10 @@ def train(
         "overlap": _overlap_names(overlap),
     }
     fields = {name: value for name, value in options.items() if value is not None}
-    document, plan_fields = _told_plan(plan, fields, "train")
     limit = _parsed(lambda: parse_quantity(memory, DATA), "--memory") if memory else None
     read = _resolved_design(file, catalog, effort=effort)
+    size = _job_size(read[0], gpus, fields, search=search, own=model is None)
+    document, plan_fields = _told_plan(plan, fields, "train", size)
     wished = None if tokens is None else _tokens_of(tokens, "train")
     job = _JobRequest(model=model or "", plan=plan_fields, gpus=gpus or None, tokens=wished, search=search)
     job = _as_cost(*read, document, job) if model else _own_job(*read, document, job)

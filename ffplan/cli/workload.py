@@ -58,6 +58,36 @@ def _own_tokens(command: str, model: str | None, tokens: str | None) -> float | 
     return _tokens_of(tokens, command) if tokens and model is None else None
 
 
+def _shared_workload(designs: Sequence[ResolvedDesign], labels: Sequence[str]) -> tuple[Workload | None, str]:
+    """Return the workload that every design states, with tokens of the first that has any, and what to say of it.
+
+    Args:
+        labels: labels of the designs.
+    """
+    from ffplan.base.formatting import listed, number
+
+    stated = [design.workload for design in designs]
+    jobs = [workload for workload in stated if workload is not None]
+    if not jobs:
+        return None, ""
+    if len(jobs) < len(stated):
+        without = listed(label for label, workload in zip(labels, stated, strict=True) if workload is None)
+        return None, f"no job: no `workload` in {without}; --tokens T trains the others' on all"
+    first = jobs[0]
+    apart = [job for job in jobs if job.model_copy(update={"tokens": first.tokens}) != first]
+    if apart:
+        models = dict.fromkeys(job.model for job in jobs)
+        what = f" ({listed(models)})" if len(models) > 1 else ""
+        return None, f"no job: the `workload` of the designs differs{what}; --model ID names one"
+    said = f"their `workload`: {first.model}"
+    tokens = list(dict.fromkeys(job.tokens for job in jobs if job.tokens is not None))
+    if tokens:
+        said += f" on {number(tokens[0] / 1e12, 3)} T tokens"
+    if len(tokens) > 1:
+        said += f"; others state {listed(f'{number(most / 1e12, 3)} T' for most in tokens[1:])}"
+    return first.model_copy(update={"tokens": tokens[0] if tokens else None}), said
+
+
 def _own_workload(command: str, designs: Sequence[ResolvedDesign]) -> tuple[ResolvedDesign, Workload]:
     """Return the designs' common workload, and the first design with it; designs without a workload run it too.
 

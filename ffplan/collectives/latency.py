@@ -141,7 +141,8 @@ def transfer_time(
         inner_latency: part of it inside a node, l [s].
         fill: weight f of filling the pipeline inside a node [1].
         inner_most: most that filling inside a node takes F [s]: its hops, a slot each.
-        hops: hops h between nodes that a piece passes one after the other [1].
+        hops: hops h between nodes that a piece passes one after the other, each counted by its time over that at the
+            rate of the whole [1].
         slot: largest piece that a hop holds, over all channels of a node [byte].
         channel_per_byte: time of one channel of a send for a byte c [s/byte]; 0 if channels limit nothing.
         channels_least: fewest channels k0 [1].

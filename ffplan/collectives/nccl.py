@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from ffplan.base.array_math import Number, Truth, choose, maximum, minimum
 from ffplan.base.record import record
 from ffplan.collectives.algorithm import _LatencyFigures
-from ffplan.collectives.bottleneck import _sustained_rates
+from ffplan.collectives.bottleneck import _sustained_rates, sustained_rate
 from ffplan.collectives.exchanges import DIRECT, RAIL, SEND, STAR
 from ffplan.collectives.inside_node import _one_pair
 from ffplan.collectives.latency import DOUBLED
@@ -247,6 +247,18 @@ def _rates(
     return real, correction * guess
 
 
+def _hop_share(
+    job: RankLayout, known: dict[Key, Resource], operation: str, algorithm: Algorithm, rate: Number
+) -> Number:
+    """Return the time of a hop between nodes over its time at the rate of the whole [1].
+
+    A hop passes a slot at the rate of its NIC. Where NVLink or PCIe bind the whole, more NICs must not slow a hop.
+    """
+    between = {key: resource for key, resource in known.items() if key[0] in ("nic", "gpu_nic_peer")}
+    hop = sustained_rate(between, algorithm.ledger(operation, job), trees=algorithm.trees)
+    return minimum(rate / hop, 1.0)
+
+
 def _as_tuned(job: RankLayout) -> tuple[RankLayout, Truth]:
     """Return the ranks as NCCL's cost model sees them, and whether it sees bridges.
 
@@ -283,7 +295,7 @@ def _choices_of(
         guess = choose(alone, guess, _rates(library, plain, known, operation, algorithm)[1])
     shares: Any = library.share.get(algorithm.name, {})
     inner_most = _inner_most(library, job, operation) if algorithm.rings else float("inf")
-    hops = 2 * _depth(job.nodes) if algorithm.trees else 0.0
+    hops = 2 * _depth(job.nodes) * _hop_share(job, known, operation, algorithm, rate) if algorithm.trees else 0.0
     launch = call_time(job.host, operation)
     filling = _filling(library, job.host, operation, algorithm)
     switched_off = {kind for kind in algorithm.protocols for nic in job.host.nics if kind not in nic.library_protocols}

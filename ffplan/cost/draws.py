@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zlib
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from ffplan.base.formatting import OWN
@@ -13,12 +14,14 @@ if TYPE_CHECKING:
     from ffplan.base.array_math import Floats, Number
     from ffplan.cost.inputs import Input
 
-    Known = dict[tuple[object, ...], Floats]
-
 P95 = 1.6449
 """Standard deviations from the median to P95 of a normal distribution."""
 GRID = 2001
 """Points of the density of a beta distribution [1]."""
+_KEPT, _MOST_DRAWS = 128, 20_000
+"""Inputs whose draws are kept, for designs that share them, and draws of one at most [1]."""
+_Ends = tuple[float, float, float, float, float]
+"""Low, likely and high value of an input, and its bounds."""
 
 
 def triangular(uniform: Any, low: float, likely: float, high: float) -> Any:
@@ -120,6 +123,10 @@ def _beta(first: float, second: float, probability: Any) -> Any:
     return np.interp(probability, below / below[-1], grid)
 
 
+def _ends_of(parameter: Input) -> _Ends:
+    return parameter.low, parameter.likely, parameter.high, parameter.least, parameter.most
+
+
 def _quantile(parameter: Input, probability: Any) -> Any:
     """Return an input at probabilities, within its bounds.
 
@@ -129,62 +136,67 @@ def _quantile(parameter: Input, probability: Any) -> Any:
     Returns:
         Values of the input, shape of `probability`.
     """
+    return _percent_point(parameter.distribution, _ends_of(parameter), probability)
+
+
+def _percent_point(distribution: str, values: _Ends, probability: Any) -> Any:
     import numpy as np
 
     from ffplan.base.elementary import exp, log
 
-    low, middle, high = parameter.low, parameter.likely, parameter.high
-    if parameter.distribution == "uniform":
+    low, middle, high, least, most = values
+    if distribution == "uniform":
         return low + (high - low) * np.asarray(probability)
-    if parameter.distribution == "pert":
+    if distribution == "pert":
         width = high - low
         # 4 is the weight of the mode that defines PERT
         first, second = 1 + 4 * (middle - low) / width, 1 + 4 * (high - middle) / width
         return low + width * _beta(first, second, probability)
-    if parameter.distribution in ("normal", "lognormal"):
+    if distribution in ("normal", "lognormal"):
         deviates = normal(probability)
-        if parameter.distribution == "lognormal":
+        if distribution == "lognormal":
             # one width for each side, so that P5, median and P95 are all met
             up, down = log(high / middle) / P95, log(middle / low) / P95
-            values = middle * exp(np.where(deviates > 0, up, down) * deviates)
+            drawn_values = middle * exp(np.where(deviates > 0, up, down) * deviates)
         else:
-            values = middle + np.where(deviates > 0, high - middle, middle - low) / P95 * deviates
+            drawn_values = middle + np.where(deviates > 0, high - middle, middle - low) / P95 * deviates
         # the tails of both distributions have no end, but a share or a PUE has
-        return np.clip(values, parameter.least, parameter.most)
+        return np.clip(drawn_values, least, most)
     return triangular(np.asarray(probability), low, middle, high)
 
 
-def drawn(parameter: Input, draws: int, seed: int, known: Known | None = None) -> Number:
+@lru_cache(maxsize=_KEPT)
+def _draws(key: str, distribution: str, values: _Ends, draws: int, seed: int) -> Floats:
+    found: Floats = _percent_point(distribution, values, _generator(seed, key).random(draws))
+    found.flags.writeable = False  # all who ask share them
+    return found
+
+
+def drawn(parameter: Input, draws: int, seed: int) -> Number:
     """Return the draws of one input.
 
     Args:
         draws: number of draws [1].
         seed: seed of all streams.
-        known: earlier draws by key; a new draw is added.
 
     Returns:
-        Shape [draws]; a number if the input has no width.
+        Shape [draws], read-only; a number if the input has no width.
     """
     if parameter.fixed:
         return parameter.likely
-    known = {} if known is None else known
-    ends = parameter.low, parameter.likely, parameter.high, parameter.least, parameter.most
+    find = _draws if draws <= _MOST_DRAWS else _draws.__wrapped__  # ten million draws take 80 MB an input
     # without the design: figures of two designs share their quantile in every draw
-    same = parameter.key.partition(OWN)[0], parameter.distribution, *ends, draws, seed
-    if same not in known:
-        known[same] = _quantile(parameter, _generator(seed, same[0]).random(draws))
-    return known[same]
+    return find(parameter.key.partition(OWN)[0], parameter.distribution, _ends_of(parameter), draws, seed)
 
 
-def sample(inputs: Iterable[Input], draws: int, seed: int, known: Known | None = None) -> dict[str, Number]:
+def sample(inputs: Iterable[Input], draws: int, seed: int) -> dict[str, Number]:
     """Return draws of every input by name.
 
     Args:
         draws: number of draws [1].
         seed: seed of all streams.
-        known: earlier draws by key, for jobs that share inputs.
     """
-    return {parameter.name: drawn(parameter, draws, seed, known) for parameter in inputs}
+    return {parameter.name: drawn(parameter, draws, seed) for parameter in inputs}
 
 
 def ends(parameter: Input) -> tuple[float, float]:

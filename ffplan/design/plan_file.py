@@ -10,6 +10,7 @@ from ffplan.base.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable
 
+    from ffplan.catalog.launch.read import LaunchSize
     from ffplan.design.training import PlanFields
     from ffplan.inputs.document import Document
 
@@ -30,8 +31,11 @@ class PlanFieldsError(Exception):
         self.field, self.fault = field, fault
 
 
-def plan_document(file: str | None) -> tuple[Document | None, tuple[str, ...]]:
+def plan_document(file: str | None, job: LaunchSize | None = None) -> tuple[Document | None, tuple[str, ...]]:
     """Return the document of a plan by path or shipped name, if given; a pipe is read once.
+
+    Args:
+        job: what fills the batch of another program's arguments that state none.
 
     Returns:
         The document, and what was assumed and left out of another program's arguments, which are read as
@@ -45,13 +49,22 @@ def plan_document(file: str | None) -> tuple[Document | None, tuple[str, ...]]:
         return None, ()
     path, label = find_plan(file)
     raw = read_bytes(path, label)
-    launch = None if _KIND.search(raw) else read_launch(raw, label)
+    launch = None if _KIND.search(raw) else read_launch(raw, label, job)
     return (parse_document(raw, label), ()) if launch is None else (launch.document(), launch.of_plan)
 
 
-def read_plan(file: str | None, options: dict[str, Any]) -> PlanFields:
-    """Return the plan in a file, or the default plan, as `plan_of` does."""
-    return plan_of(plan_document(file)[0], options)
+def read_plan(
+    file: str | None, options: dict[str, Any], gpus: int | None = None, most: int | None = None
+) -> PlanFields:
+    """Return the plan in a file, or the default plan, as `plan_of` does.
+
+    Args:
+        gpus: accelerators of the job, if stated [1].
+        most: accelerators of a job where nobody says [1].
+    """
+    from ffplan.catalog.launch.read import LaunchSize
+
+    return plan_of(plan_document(file, LaunchSize(gpus, most, options))[0], options)
 
 
 def plan_of(document: Document | None, options: dict[str, Any]) -> PlanFields:

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 RUN_PLACE = "ffplan.cost.run"
 SPEED = ("effective", "effort", "speed", "speed_own")
 """Inputs of the time of a run."""
+INPUTS_OF_RUN = ("effective", "effort")
+"""Fields of a run that are inputs of its account."""
 _PRICE = ("tco.per_accelerator_hour", "hour")
 """Price of an accelerator-hour, of a study and in a comparison."""
 

@@ -10,7 +10,7 @@ from ffplan.base.errors import did_you_mean
 from ffplan.inputs.model import Identifier
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler, ValidationInfo
 
@@ -67,17 +67,21 @@ def id_of(name: str, known: Iterable[str]) -> str:
     return several[0] if len(several) == 1 else name
 
 
-def unknown_part(name: str, known: Iterable[str], what: str) -> tuple[str, str]:
+def unknown_part(
+    name: str, known: Iterable[str], what: str, fact: Callable[[str], str] | None = None
+) -> tuple[str, str]:
     """Return the fault of a name that is no id, and its remedy.
 
     Args:
         known: ids of the kind.
         what: the kind, in words.
+        fact: what tells the part of an id from others, in words; empty for nothing.
     """
     ids = list(known)
     several = meant(name, ids)
     if len(several) > 1:
-        *first, last = [f"`{candidate}`" for candidate in several[:MOST_NAMED]]
+        facts = {candidate: fact(candidate) if fact else "" for candidate in several[:MOST_NAMED]}
+        *first, last = [f"`{candidate}` ({told})" if told else f"`{candidate}`" for candidate, told in facts.items()]
         more = f" ({len(several) - MOST_NAMED} more)" if len(several) > MOST_NAMED else ""
         return f"`{name}` stands for more than one {what}", f"write {', '.join(first)} or {last}{more}"
     near = did_you_mean(name, ids, what=what)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from ffplan.base.formatting import kilowatts, number, percent
 from ffplan.report.document import Document, Grid, Lines, _Body
-from ffplan.report.first.fleet import _design_row, _fleet_screen, _load_text, header
+from ffplan.report.first.fleet import _design_row, _fleet_screen, _load_text, _rent_text, header
 from ffplan.report.first.serve import _plan_text
 from ffplan.report.recommended import left_out
 
@@ -40,6 +40,19 @@ def _built(designs: Sequence[FleetDesign]) -> Grid:
     return Grid("How", rows, names)
 
 
+def _hours(design: FleetDesign) -> list[Block]:
+    """Return the hours of a fleet, and the ways to rent them."""
+    if design.day is None:
+        return []
+    hours = tuple(
+        (f"{hour.hour}", number(hour.rate_s, 3), f"{hour.copies:,}", f"{hour.nodes:,}") for hour in design.day.hours
+    )
+    most = max(hour.nodes for hour in design.day.hours)
+    ways = tuple((rent.way, _rent_text(rent, most)) for rent in design.day.rents)
+    grid = Grid(f"Hours of {design.accelerator}", hours, ("hour", "req/s", "copies", "nodes"))
+    return [grid, *([Lines("Rent", ways)] if ways else [])]
+
+
 def _body(report: FleetReport) -> _Body:
     blocks: list[Block] = []
     for title, designs in (
@@ -52,6 +65,7 @@ def _body(report: FleetReport) -> _Body:
     shown = (*report.designs, *report.unmeasured, *report.near)
     if shown:
         blocks.append(_built(shown))
+    blocks += [block for design in report.designs[:1] for block in _hours(design)]
     broken = [(design.accelerator, _breaks(design)) for design in report.near]
     if broken:
         blocks.append(Lines("Limits broken", tuple(broken)))

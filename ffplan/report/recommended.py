@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 from ffplan.base.formatting import listed, number
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from ffplan.results.fleet import FleetReport
     from ffplan.results.recommendation import RecommendedDesign, RecommendReport
 
@@ -26,9 +28,9 @@ def _broken_limits(design: RecommendedDesign, r: RecommendReport) -> str:
     return listed([f"{_limit_name(name, r)} x {number(ratio, 3)}" for name, ratio in design.breaks.items()])
 
 
-def left_out(r: RecommendReport | FleetReport) -> list[str]:
+def left_out(r: RecommendReport | FleetReport, in_words: Callable[[list[str]], str] = listed) -> list[str]:
     """Return why accelerators were not sized, those of one reason together."""
     reasons: dict[str, list[str]] = {}
     for refusal in r.left_out:
         reasons.setdefault(refusal.reason, []).append(refusal.accelerator)
-    return [f"{listed(names)}: {reason}" for reason, names in reasons.items()]
+    return [f"{in_words(names)}: {reason}" for reason, names in reasons.items()]

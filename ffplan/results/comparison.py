@@ -250,10 +250,12 @@ class Comparison(Result):
     """Reasons why totals of cost or power have no ratio: partial sums and different scopes."""
     notes: tuple[str, ...]
     """Reasons for other missing ratios, and what another core policy costs."""
+    workload: str
+    """The designs' own job, or why none is compared; empty if no design has one, or another was asked for."""
     training: TrainingComparison | None
-    """The requested job; null without one."""
+    """The requested job, or the designs' own; null without one."""
     money: MoneyComparison | None
-    """The run in money; null if no tokens were given."""
+    """The run in money; null without tokens."""
     verdicts: tuple[str, ...]
     """When a token is cheaper on which design; without a job, in what each design has the advantage: sentences for each
     design but the baseline."""

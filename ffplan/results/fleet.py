@@ -9,6 +9,62 @@ from ffplan.results.serving import Latency, ServePlan, ServeTargets
 
 
 @record
+class FleetHour:
+    """An hour of the load."""
+
+    hour: int
+    """Hour from the start of the day or week [h]."""
+    rate_s: float
+    """Requests a second [1/s]."""
+    copies: int
+    """Copies that serve them within the targets."""
+    nodes: int
+    """Nodes that these copies take."""
+
+
+@record
+class FreeNodes:
+    """Nodes that no copy needs for some hours in a row, spares apart: the block with most node-hours."""
+
+    nodes: int
+    """Nodes that are free all that time."""
+    from_hour: int
+    """Its first hour [h]."""
+    hours: int
+    """How long it lasts, around the end of the day or week [h]."""
+
+
+@record
+class DayRent:
+    """What the nodes of the hours cost on rent, without spares."""
+
+    way: str
+    """`reserved` for a term, `on-demand` by the hour, or `mixed`: each node the cheaper way."""
+    reserved_nodes: int
+    """Nodes that are rented for a term."""
+    reserved_offer: str | None
+    """Offer of these; null without any."""
+    hourly_offer: str | None
+    """Offer of the nodes by the hour; null without any."""
+    month: float
+    """Rent [currency per month]."""
+
+
+@record
+class FleetDay:
+    """A day or week of load on a fleet that is sized for its busiest hour."""
+
+    hours: tuple[FleetHour, ...]
+    """Hour by hour."""
+    used_share: float
+    """Node-hours that copies take, over those bought [1]."""
+    free: FreeNodes | None
+    """What other jobs can have; null where no node is ever free."""
+    rents: tuple[DayRent, ...]
+    """Ways to rent, the cheapest first; empty without an offer of the accelerator."""
+
+
+@record
 class FleetDesign:
     """A fleet that was sized for a load."""
 
@@ -71,6 +127,8 @@ class FleetDesign:
     """Part of the purchase whose prices are recalled [1]."""
     calibrated: bool
     """True if the engine's constants rest on runs on this accelerator."""
+    day: FleetDay | None
+    """Its hours; null without `--day`."""
     breaks: dict[str, float]
     """Limits that it breaks, each with its figure over the limit [1]."""
     file: str | None

@@ -12,7 +12,9 @@ Sources:
 from __future__ import annotations
 
 from collections import deque
+from dataclasses import KW_ONLY
 from heapq import heapify, heappop, heappush
+from math import ceil, inf, sqrt
 from typing import TYPE_CHECKING
 
 from ffplan.base.array_math import Floats
@@ -21,6 +23,28 @@ from ffplan.serving.step import _prompt_floor, _prompt_work, attention_flops, st
 
 if TYPE_CHECKING:
     from ffplan.serving.step import Served
+
+
+_ROUNDING = 1e-9
+"""Steps by which a sequence may end early [1]."""
+
+
+class LateError(Exception):
+    """A run has more late requests than it may have."""
+
+
+@record
+class Bar:
+    """Latencies that a run is held to, which it stops at once it cannot keep them."""
+
+    ttft: float
+    """Most time to the first token [s]."""
+    tpot: float
+    """Most time of a further token, on average over a request [s]."""
+    late: int
+    """Requests that may be above one of them [1]."""
+    skipped: int
+    """First requests, which do not count [1]."""
 
 
 @record
@@ -35,6 +59,9 @@ class Arrivals:
     """Times of arrival [s]; a request starts when another ends if None."""
     concurrency: int = 0
     """Requests under way if there are no times."""
+    _: KW_ONLY
+    bar: Bar | None = None
+    """What the run is held to."""
 
 
 @record
@@ -146,17 +173,18 @@ def _pace_of(
 class Run:
     """State of a run."""
 
-    def __init__(self, pace: _StepTable, arrivals: Arrivals, room: Room, chunk: float) -> None:
+    def __init__(self, pace: _StepTable, arrivals: Arrivals, room: Room, chunk: float, first: float = 0.0) -> None:
         import numpy as np
 
-        self.pace, self.arrivals, self.chunk = pace, arrivals, chunk
+        self.pace, self.arrivals, self.chunk, self.outside = pace, arrivals, chunk, first
         self.room, self.most, self.whole = room.tokens, room.most, room.whole
         self.prompts: list[float] = np.asarray(arrivals.prompts, dtype=float).tolist()
         self.outputs: list[float] = np.maximum(np.asarray(arrivals.outputs, dtype=float), 1.0).tolist()
         self.count = len(self.prompts)
         self.started = [0.0] * self.count
-        self.first = np.zeros(self.count)
-        self.ended = np.zeros(self.count)
+        self.first = [0.0] * self.count
+        self.ended = [0.0] * self.count
+        self.late = [0, 0]
         self.now, self.steps, self.context, self.held, self.next = 0.0, 0.0, 0.0, 0.0, 0
         self.waiting: deque[int] = deque()
         self.filling: deque[list[float]] = deque()
@@ -180,15 +208,18 @@ class Run:
 
     def _admit(self) -> None:
         """Give room to requests that wait, in order."""
-        while self.waiting:
-            request = self.waiting[0]
+        waiting, ends, filling = self.waiting, self.ends, self.filling
+        while waiting:
+            request = waiting[0]
             prompt = self.prompts[request] + self.made[request]
             tokens = self.prompts[request] + self.outputs[request]
-            busy = len(self.ends) + len(self.filling)
-            full = self.held + tokens > self.room if self.whole else self.context + self.pending + prompt > self.room
-            if busy and (full or busy >= self.most):
-                return
-            self.waiting.popleft()
+            busy = len(ends) + len(filling)
+            if busy:
+                if busy >= self.most:
+                    return
+                if self.held + tokens > self.room if self.whole else self.context + self.pending + prompt > self.room:
+                    return
+            waiting.popleft()
             self.held += tokens
             self.admitted += 1
             self.turn[request] = self.admitted
@@ -213,7 +244,7 @@ class Run:
 
     def _evict(self) -> None:
         """Take the memory of the youngest sequences that decode until the rest has room."""
-        while not self.whole and self.context > self.room and len(self.ends) > 1:
+        while self.context > self.room and len(self.ends) > 1:
             due, request = max(self.ends, key=lambda entry: self.turn[entry[1]])
             self.ends.remove((due, request))
             heapify(self.ends)
@@ -224,68 +255,94 @@ class Run:
             self.evicted += 1
 
     def _advance(self, seconds: float, steps: float) -> None:
-        """Move on by some steps in which all sequences that decode take part."""
-        self.occupied += seconds * (len(self.ends) + len(self.filling))
+        """Move on by some steps in which all sequences that decode take part, and let those end that are complete."""
+        sequences = len(self.ends)
+        self.occupied += seconds * (sequences + len(self.filling))
         self.now += seconds
         self.steps += steps
-        self.context += len(self.ends) * steps * self.pace.yielded
+        self.context += sequences * steps * self.pace.yielded
+        if sequences and self.ends[0][0] <= self.steps + _ROUNDING:
+            self._end()
 
     def _prompt_step(self) -> None:
         """Run a step that computes prompt tokens beside decoding."""
+        pace, filling, prompts, made = self.pace, self.filling, self.prompts, self.made
         free = max(self.chunk - len(self.ends), 1.0)
         seconds = 0.0
         done = []
-        while self.filling and free > 0:
-            entry = self.filling[0]
+        while filling and free > 0:
+            entry = filling[0]
             request, left = int(entry[0]), entry[1]
             taken = min(left, free)
-            before = self.pace.cached + self.prompts[request] + self.made[request] - left
-            seconds += taken * self.pace.prompt + self.pace.square * ((before + taken) ** 2 - before**2)
+            before = pace.cached + prompts[request] + made[request] - left
+            seconds += taken * pace.prompt + pace.square * ((before + taken) ** 2 - before**2)
             free -= taken
             entry[1] -= taken
             if entry[1] > 0:
                 break
-            self.filling.popleft()
+            filling.popleft()
             done.append(request)
-        decoding = self.pace.base[len(self.ends)] + self.context * self.pace.context
-        self._advance(decoding + max(seconds, self.pace.floor), 1)
-        self._end()
+        decoding = pace.base[len(self.ends)] + self.context * pace.context
+        self._advance(decoding + max(seconds, pace.floor), 1)
         for request in done:
-            if not self.made[request]:
-                self.first[request] = self.now
+            before = made[request]
+            if not before:
+                self._begin(request)
             # the pass over the prompt yields a token itself
-            made, prompt = self.made[request] + 1.0, self.prompts[request] + self.made[request]
-            self.pending -= prompt
-            self._decoding(request, prompt, made)
+            self.pending -= prompts[request] + before
+            self._decoding(request, prompts[request] + before, before + 1.0)
         self._end()
-        self._evict()
+        if not self.whole:
+            self._evict()
+
+    def _begin(self, request: int) -> None:
+        """Note the first token of a request.
+
+        Raises:
+            LateError: if too many were late.
+        """
+        self.first[request] = self.now
+        bar = self.arrivals.bar
+        if bar is not None and self.now - self.started[request] + self.outside > bar.ttft:
+            self._miss(request, 0, bar)
+
+    def _miss(self, request: int, which: int, bar: Bar) -> None:
+        """Count a late request.
+
+        Args:
+            request: its position.
+            which: 0 for its first token, 1 for the others.
+            bar: what the run is held to.
+
+        Raises:
+            LateError: if there are too many.
+        """
+        self.late[which] += request >= bar.skipped
+        if self.late[which] > bar.late:
+            raise LateError
 
     def _to_end(self) -> float:
         """Return the steps until the next sequence ends [1]."""
-        from math import ceil
-
-        return max(float(ceil(self.ends[0][0] - self.steps - 1e-9)), 0.0)
+        return max(ceil(self.ends[0][0] - self.steps - _ROUNDING), 0)
 
     def _decode(self, until: float) -> None:
         """Run steps until the next sequence ends, or a request arrives at `until`."""
-        from math import ceil, sqrt
-
-        sequences = len(self.ends)
+        sequences, pace = len(self.ends), self.pace
         steps = self._to_end()
-        flat = self.pace.base[sequences] + self.context * self.pace.context
-        growth = sequences * self.pace.yielded * self.pace.context
-        if until < float("inf"):
+        flat = pace.base[sequences] + self.context * pace.context
+        growth = sequences * pace.yielded * pace.context
+        if until < inf:
             # flat n + growth n^2 / 2 = time left
             left = max(until - self.now, 0.0)
             reach = (sqrt(flat * flat + 2 * growth * left) - flat) / growth if growth > 0 else left / flat
-            steps = min(steps, float(ceil(reach)))
+            steps = min(steps, ceil(reach))
         if not self.whole:
             # no further than memory reaches; then the youngest is evicted
-            steps = min(steps, float(ceil((self.room - self.context) / (sequences * self.pace.yielded) + 1e-9)))
-        steps = max(steps, 1.0)
+            steps = min(steps, ceil((self.room - self.context) / (sequences * pace.yielded) + 1e-9))
+        steps = max(steps, 1)
         self._advance(flat * steps + growth * steps * (steps - 1) / 2, steps)
-        self._end()
-        self._evict()
+        if not self.whole:
+            self._evict()
 
     def _leave(self, request: int) -> None:
         """Free what a sequence that decodes holds."""
@@ -294,9 +351,12 @@ class Run:
 
     def _end(self) -> None:
         """Let sequences end whose answers are complete."""
-        while self.ends and self.ends[0][0] <= self.steps + 1e-9:
-            _, request = heappop(self.ends)
+        ends, bar, due = self.ends, self.arrivals.bar, self.steps + _ROUNDING
+        while ends and ends[0][0] <= due:
+            _, request = heappop(ends)
             self.ended[request] = self.now
+            if bar is not None and (self.now - self.first[request]) / max(self.outputs[request] - 1, 1.0) > bar.tpot:
+                self._miss(request, 1, bar)
             self._leave(request)
             self._complete(request)
 
@@ -306,20 +366,25 @@ class Run:
             self._arrive()
 
     def run(self) -> None:
-        """Run until all requests have ended."""
-        times = None if self.arrivals.times is None else [float(time) for time in self.arrivals.times]
+        """Run until all requests have ended.
+
+        Raises:
+            LateError: if more are late than may be.
+        """
+        times = None if self.arrivals.times is None else [*(float(time) for time in self.arrivals.times), inf]
+        later = inf
         while True:
             if times is not None:
-                while self.next < self.count and times[self.next] <= self.now:
+                while (later := times[self.next]) <= self.now:
                     self._arrive()
-                    self.started[self.next - 1] = times[self.next - 1]
-            self._admit()
-            later = times[self.next] if times is not None and self.next < self.count else float("inf")
+                    self.started[self.next - 1] = later
+            if self.waiting:
+                self._admit()
             if self.filling:
                 self._prompt_step()
             elif self.ends:
                 self._decode(later)
-            elif later < float("inf"):
+            elif later < inf:
                 self.now = later
             else:
                 return
@@ -337,17 +402,20 @@ def _simulate(pace: _StepTable, arrivals: Arrivals, room: Room, *, chunk: float,
 
     Returns:
         Latencies of each request.
+
+    Raises:
+        LateError: if more are late than `arrivals` may have.
     """
     import numpy as np
 
-    run = Run(pace, arrivals, room, chunk)
+    run = Run(pace, arrivals, room, chunk, first)
     run.run()
-    started = np.asarray(run.started)
+    started, begun, ended = (np.asarray(moments) for moments in (run.started, run.first, run.ended))
     outputs = np.maximum(np.asarray(run.outputs) - 1, 1.0)
     return Times(
-        ttft=run.first - started + first,
-        tpot=(run.ended - run.first) / outputs,
-        e2e=run.ended - started + first,
+        ttft=begun - started + first,
+        tpot=(ended - begun) / outputs,
+        e2e=ended - started + first,
         end=run.now,
         running=run.occupied / max(run.now, 1e-12),
         evicted=run.evicted,

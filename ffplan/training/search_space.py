@@ -14,11 +14,11 @@ from ffplan.training.axes import AXES, NUMBERS, OPTIONS, STRUCTURE, UNITS, Paral
 from ffplan.training.constraints import REASONS, ROOM, reason_codes, violations
 from ffplan.training.memory import peak_bytes
 from ffplan.training.memory_margins import _peak_and_temporary, worst_of
-from ffplan.training.step import step_parts, step_time
+from ffplan.training.step import _least_time, step_parts, step_time
+from ffplan.training.train_run import TrainRun
 
 if TYPE_CHECKING:
     from ffplan.catalog.models import Transformer
-    from ffplan.training.train_run import TrainRun
 
 
 PLACED = (*STRUCTURE, "data", "gpus")
@@ -27,6 +27,10 @@ HALF = 2.0
 """Bytes of a number at 16 bits [byte]."""
 SMALLER_MOMENTS = 2 * HALF
 """Bytes of a parameter that both moments of Adam save at 16 bits [byte]."""
+_FIRST = 64
+"""Structures that are timed first, those with the least bound [1]."""
+_ROUNDING = 1e-9
+"""What a bound may lie above a time by rounding [1]."""
 FSDP = 3
 """The ZeRO stage that gathers weights, in units of layers."""
 
@@ -48,12 +52,11 @@ class _SearchSpace:
 
 @record
 class EvaluatedSpace:
-    """An evaluated space: feasible plans and their times."""
+    """The plans of a space, and which of them can run."""
 
-    plans: ParallelPlans
-    """Structure and options of every plan: structures x recompute x sequence parallelism x ZeRO x gradients."""
-    step: Floats
-    """Time of a step [s]; infinite if a plan cannot run."""
+    run: TrainRun
+    """Workload and machine, with the structure and options of every plan: structures x recompute x sequence parallelism
+    x ZeRO x gradients."""
     code: Ints
     """Position in `constraints.REASONS`."""
     refused: dict[str, int]
@@ -62,8 +65,22 @@ class EvaluatedSpace:
     """Plans of the whole space."""
     options: dict[str, tuple[int, ...]]
     """Values of every option."""
-    floor: Floats
-    """Time below which no refinement of a plan comes, whether it fits into memory or not [s]."""
+
+    @property
+    def plans(self) -> ParallelPlans:
+        """Its plans."""
+        return self.run.plans
+
+    @property
+    def feasible(self) -> bool:
+        """Whether any plan can run."""
+        return bool((self.code == 0).any())
+
+    def step(self) -> Floats:
+        """Return the time of a step of every plan [s]; infinite if it cannot run."""
+        if not self.feasible:
+            return np.full(self.code.shape, np.inf)
+        return np.where(self.code == 0, step_time(step_parts(self.run)), np.inf)
 
 
 def search_space(shape: Transformer, gpus: int, domain: int, fixed: dict[str, int]) -> _SearchSpace:
@@ -111,22 +128,6 @@ def _columns(mesh: dict[str, Any]) -> dict[str, Any]:
     return {name: values[(slice(None), *(None,) * len(OPTIONS))] for name, values in mesh.items()}
 
 
-def _empty(
-    plans: ParallelPlans, refused: dict[str, int], candidates: int, options: dict[str, tuple[int, ...]]
-) -> EvaluatedSpace:
-    """Return a space none of whose structures is possible."""
-    none = np.zeros((0, *(1,) * len(OPTIONS)))
-    return EvaluatedSpace(
-        plans=plans,
-        step=none,
-        code=none.astype(np.int8),
-        refused=refused,
-        candidates=candidates,
-        options=options,
-        floor=none,
-    )
-
-
 def evaluate_space(
     run: TrainRun,
     space: _SearchSpace,
@@ -136,9 +137,9 @@ def evaluate_space(
     *,
     host_limit: float | None = None,
 ) -> EvaluatedSpace:
-    """Return every plan of a space with its time, in one evaluation.
+    """Return every plan of a space, and why those cannot run that cannot.
 
-    Structures are sorted out first; possible ones are evaluated with all their options at once.
+    Structures are sorted out first; possible ones are taken with all their options at once.
 
     Args:
         run: workload and machine; its plans supply everything that no axis varies.
@@ -170,49 +171,27 @@ def evaluate_space(
     }
     plans = replace(base, **kept, **names)
     candidates = int(code.size) * options
-    if kept["gpus"].size == 0:
-        return _empty(plans, refused, candidates, space.options)
-    parts = step_parts(replace(run, plans=plans))
-    seconds = np.asarray(step_time(parts))
-    more = _option_codes(run, plans, peak_bytes(run.shape, plans) > limit, host_limit)
-    whole = np.broadcast_to(seconds, np.broadcast_shapes(seconds.shape, more.shape))
-    more = np.broadcast_to(more, whole.shape)
+    code = np.zeros((kept["gpus"].size, *map(len, space.options.values())), dtype=np.int8)
+    if code.size:
+        code[...] = _option_codes(run, plans, peak_bytes(run.shape, plans) > limit, host_limit)
     for number, name in enumerate(REASONS):
-        count = int((more == number).sum()) if number else 0
+        count = int((code == number).sum()) if number else 0
         if count:
             refused[name] = refused.get(name, 0) + count
     return EvaluatedSpace(
-        plans=plans,
-        step=np.where(more == 0, whole, np.inf),
-        code=more,
+        run=replace(run, plans=plans),
+        code=code,
         refused=refused,
         candidates=candidates,
         options=space.options,
-        floor=_floor(plans, parts, whole),
     )
-
-
-def _floor(plans: ParallelPlans, parts: dict[str, Floats], seconds: Floats) -> Floats:
-    """Return a time below which no refinement of a plan comes, whether it fits into memory or not [s].
-
-    Moments of 2 bytes change the optimizer alone; units of ZeRO 3 what is gathered and reduced, and the waiting and the
-    bubble that this fills. Gradients reduced at 2 bytes are no faster than those kept so, which is an option.
-    """
-    moved = sum(parts[name] for name in ("parameters", "gradients", "launches", "bubble"))
-    # a lower bound: takes away all that a refinement could ever save
-    least: Floats = seconds - parts["optimizer"] - parts["offload"] - np.where(plans.zero == FSDP, moved, 0.0)
-    return least
 
 
 def _sure_space(run: TrainRun, space: EvaluatedSpace, limit: float) -> EvaluatedSpace:
     """Return a space whose plans fit even with the runtime's reserved and temporary memory."""
     peak, temporary = _peak_and_temporary(run.shape, space.plans, run.margins)
     beyond = np.broadcast_to(worst_of(peak, temporary, run.margins) > limit, space.code.shape) & (space.code == 0)
-    return replace(
-        space,
-        step=np.where(beyond, np.inf, space.step),
-        code=np.where(beyond, REASONS.index("memory"), space.code),
-    )
+    return replace(space, code=np.where(beyond, REASONS.index("memory"), space.code))
 
 
 def best(seconds: Floats, top: int, tight: Bools | None = None) -> list[tuple[int, ...]]:
@@ -302,7 +281,7 @@ def fastest(
 ) -> list[ParallelPlans]:
     """Return the best plans of a space over all options and refinements, one of each structure, the fastest first.
 
-    Structures are refined whose bound is no longer than the time of enough others, so that the plans are the first of
+    Structures are timed whose bound is no longer than the time of enough others, so that the plans are the first of
     the same list for every `top`.
 
     Args:
@@ -315,25 +294,53 @@ def fastest(
         sure: take only plans that fit whatever the runtime reserves and takes for a moment.
     """
     space = _sure_space(run, space, limit) if sure else space
+    if not space.feasible:
+        return []
     base = replace(space.plans, optimizer_bytes=run.plans.optimizer_bytes)
     fields: Any = _refinements(base, space.options, tried)
     shape = np.broadcast_shapes(*(values.shape for values in fields.values()))
-    bound = _fastest_option(np.where(space.code == 0, space.floor, np.inf))
-    least = np.sort(_fastest_option(space.step))
+
+    def structures(rows: Ints) -> ParallelPlans:
+        """Return some structures with every refinement."""
+        placed: Any = {
+            name: np.ravel(getattr(space.plans, name))[rows].reshape(-1, *(1,) * len(shape)) for name in PLACED
+        }
+        return replace(base, **placed, **fields)
+
+    def timed(rows: Ints) -> tuple[Floats, Bools]:
+        """Return the times of some structures with every refinement, and which are at the edge of memory."""
+        plans, whole = structures(rows), (rows.size, *shape)
+        peak, temporary = _peak_and_temporary(run.shape, plans, run.margins)
+        tight = np.broadcast_to(worst_of(peak, temporary, run.margins) > limit, whole)
+        refused = np.broadcast_to(_option_codes(run, plans, peak > limit, host_limit) > 0, whole)
+        times = step_time(step_parts(replace(run, plans=plans)))
+        return np.where(refused | tight if sure else refused, np.inf, times), tight
+
+    rows, later, bound = _by_bound(space, top)
+    seconds, tight = timed(rows)
+    least = np.sort(_fastest_option(seconds))
     enough = least[top - 1] if top <= least.size else np.inf
     # a structure whose bound is above the slowest wanted plan cannot enter the list
-    rows = np.flatnonzero(np.isfinite(bound) & (bound <= enough))
-    structures: Any = {
-        name: np.ravel(getattr(space.plans, name))[rows].reshape(-1, *(1,) * len(shape)) for name in PLACED
-    }
-    plans = replace(base, **structures, **fields)
-    whole = (rows.size, *shape)
-    peak, temporary = _peak_and_temporary(run.shape, plans, run.margins)
-    tight = np.broadcast_to(worst_of(peak, temporary, run.margins) > limit, whole)
-    refused = np.broadcast_to(_option_codes(run, plans, peak > limit, host_limit) > 0, whole)
-    times = step_time(step_parts(replace(run, plans=plans)))
-    seconds = np.where(refused | tight if sure else refused, np.inf, times)
+    if (later := later[bound[later] <= enough * (1 + _ROUNDING)]).size:
+        rows, more = np.concatenate([rows, later]), timed(later)
+        order = np.argsort(rows)
+        rows = rows[order]
+        seconds, tight = (np.concatenate(pair)[order] for pair in zip((seconds, tight), more, strict=True))
+    plans = structures(rows)
     return [single(plans, seconds.shape, place) for place in best(seconds, top, tight)]
+
+
+def _by_bound(space: EvaluatedSpace, top: int) -> tuple[Ints, Ints, Floats]:
+    """Return the structures that are timed first, the others that can run, and a time below which none comes [s].
+
+    Units, moments and what gradients are reduced at change data parallelism and the optimizer alone, on which the bound
+    does not rest: it holds for every refinement.
+    """
+    least = np.broadcast_to(_least_time(space.run), space.code.shape)
+    bound = _fastest_option(np.where(space.code == 0, least, np.inf))
+    order = np.argsort(bound, kind="stable")[: int(np.isfinite(bound).sum())]
+    count = max(_FIRST, top)
+    return np.sort(order[:count]), order[count:], bound
 
 
 def _option_codes(run: TrainRun, plans: ParallelPlans, full: Truth, host_limit: float | None) -> Ints:
@@ -363,9 +370,10 @@ def nearest(evaluated: EvaluatedSpace, request: ParallelPlans) -> tuple[int, ...
     Args:
         request: the plan that does not run, of plain numbers.
     """
-    if not np.isfinite(evaluated.step).any():
+    if not evaluated.feasible:
         return None
-    p, far = evaluated.plans, np.zeros(evaluated.step.shape)
+    p, step = evaluated.plans, evaluated.step()
+    far = np.zeros(step.shape)
     for name in STRUCTURE:
         size = max(1.0, float(getattr(request, name)))
         # a factor of two either way is one step
@@ -374,10 +382,10 @@ def nearest(evaluated: EvaluatedSpace, request: ParallelPlans) -> tuple[int, ...
         # an option is half a step, whatever its value
         far = far + 0.5 * (np.asarray(getattr(p, name)) != float(getattr(request, name)))
     # another number of accelerators is the last resort
-    far = np.where(np.isfinite(evaluated.step), far + 10.0 * (p.gpus != request.gpus), np.inf)
+    far = np.where(np.isfinite(step), far + 10.0 * (p.gpus != request.gpus), np.inf)
     close = far <= far.min() + 1e-9
-    place = int(np.where(close, evaluated.step, np.inf).argmin())
-    return tuple(int(index) for index in np.unravel_index(place, evaluated.step.shape))
+    place = int(np.where(close, step, np.inf).argmin())
+    return tuple(int(index) for index in np.unravel_index(place, step.shape))
 
 
 def single(plans: ParallelPlans, shape: tuple[int, ...], position: tuple[int, ...]) -> ParallelPlans:

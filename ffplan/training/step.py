@@ -20,7 +20,7 @@ from ffplan.training.train_run import TrainRun, _pace_fraction, placement_of
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ffplan.base.array_math import Floats, Number
+    from ffplan.base.array_math import Bools, Floats, Number
 
 
 def _bubble(run: TrainRun, stage: Number, micro: _MicroBatch, count: Number) -> Number:
@@ -91,6 +91,42 @@ def swap_time(run: TrainRun, micro: _MicroBatch, count: Number) -> Number:
     return sum(overlap._exposed(copy, count * beside, pieces) for beside in (micro.ahead, micro.behind))
 
 
+def _both_ends(run: TrainRun, last: Number) -> Number:
+    """Return the layers of a rank under DualPipe, which is an end of one direction and the beginning of the other."""
+    return 0.5 * (last + stage_layers(run.shape.layers, run.plans, 0.0))
+
+
+def _outer(run: TrainRun) -> Bools:
+    """Return where no rank lies between the ends of a pipeline."""
+    outer: Bools = np.asarray(run.plans.pipeline) <= (2 if run.plans.schedule == "dualpipe" else 1)
+    return outer
+
+
+def _least_time(run: TrainRun) -> Number:
+    """Return a time below which no step of a plan comes, whatever its data parallelism and its optimizer take [s].
+
+    Args:
+        run: workload, plans and machine.
+
+    Equation:
+        m t (n + b full), t of a micro-batch in one layer, n the layers of a full stage, b the bubble's share; n those
+        of the last stage where no rank lies between the ends
+
+    Source:
+        Derived from `step_parts`: the slowest stage takes no less than a full one where ranks lie between the ends,
+        and the other parts are 0 or more.
+    """
+    p = run.plans
+    full, last = layers_of(run.shape.layers, p)
+    share: Number = 0.0
+    if p.schedule == "dualpipe":  # its bubble may be negative by formula
+        last = _both_ends(run, last)
+    else:
+        share = bubble(p.schedule, p.pipeline, p.micro_batches) / p.chunks
+    layers: Number = np.where(_outer(run), last, full) + share * full
+    return p.micro_batches * micro_batch(run).whole * layers
+
+
 def step_parts(run: TrainRun) -> dict[str, Floats]:
     """Return the parts of a step of every plan [s], by the names of `PARTS`; their sum is the step.
 
@@ -107,9 +143,9 @@ def step_parts(run: TrainRun) -> dict[str, Floats]:
     send = _sends(run)
     at_end, between = _point_to_point(run, send)
     if p.schedule == "dualpipe":  # a rank is an end of one direction and the beginning of the other
-        last, part = 0.5 * (last + stage_layers(run.shape.layers, p, 0.0)), 0.5
+        last, part = _both_ends(run, last), 0.5
     regular, ends = full * micro.whole, last * micro.whole + part * _pass_time(output)
-    outer = np.asarray(p.pipeline) <= (2 if p.schedule == "dualpipe" else 1)  # no rank lies between
+    outer = _outer(run)
     # the slower stage sets the pace: an end with the output layer, or a full stage with one more boundary
     slowest = outer | (ends + at_end >= regular + between)
     count, with_output = np.where(slowest, last, full), part * slowest

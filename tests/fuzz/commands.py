@@ -48,6 +48,7 @@ VALUES: dict[str, tuple[str, ...]] = {
     "--hidden": ("4096", "7168"),
     "--serve": ("1e9", "x", "10M requests a day", "5/s"),
     "--peak": ("3x", "x", "0.5"),
+    "--day": ("x", ""),
     "--effort": ("tuned", "typical", "first-run", "x"),
     "--profile": ("fire-flyer", "rsc-1", "x"),
     "--rent": ("aws-p5-h100-3-year", "market-h100-3-year", "x"),
@@ -347,6 +348,8 @@ def _option(option: Any, chance: Random, folder: Path) -> list[str]:
     if name == "--map":
         rows = ("found,designed", "leaf-x,leaf-1", "~n([0-9]+),compute-\\1", "~(,x", "a", "compute-1,compute-2")
         return [name, _file(folder, "map.csv", "\n".join(chance.choices(rows, k=3)).encode())]
+    if name == "--day":
+        return [name, _file(folder, "hours.csv", forms.damaged(chance.choice(forms.HOURS), chance).encode())]
     if name == "--chart":
         return [name, str(folder / "chart.svg")]
     value = _pick(_values(option), chance)

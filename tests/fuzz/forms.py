@@ -86,6 +86,11 @@ REQUESTS = (
     "TIMESTAMP,ContextTokens,GeneratedTokens\n2023-11-16 18:15:46.6805900,374,44\n2023-11-16 18:16:50.9,396,109\n",
 )
 """Requests to a served model."""
+HOURS = (
+    "hour,requests\n" + "".join(f"{hour},{1000 + hour}\n" for hour in range(24)),
+    "".join(f"{hour % 24 * 10.5}\n" for hour in range(168)),
+)
+"""Requests of the hours of a day and of a week."""
 LAUNCHES = (
     "export TP=2 NODES=${NODES:-2}\nWORLD=$((8*$NODES))  # GPUs\nARGS=(\n  --num-layers 24 --hidden-size 1024 \\\n"
     '  --num-attention-heads 16 --seq-length 1024 --max-position-embeddings 1024\n)\nDATA="--merge-file m.txt"\n'

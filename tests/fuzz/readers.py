@@ -195,6 +195,12 @@ def _requests(chance: Random) -> Any:
     return read_requests(forms.pasted(forms.damaged(chance.choice(forms.REQUESTS), chance), chance), NAME)
 
 
+def _hours(chance: Random) -> Any:
+    from ffplan.inputs.hours import read_hours
+
+    return read_hours(forms.pasted(forms.damaged(chance.choice(forms.HOURS), chance), chance), NAME)
+
+
 def _jobs(chance: Random) -> Any:
     from ffplan.interop.workloads import read_jobs
 
@@ -262,6 +268,7 @@ READERS: dict[str, Callable[[Random], Any]] = {
     "launch": _launch,
     "logs": _logs,
     "served": _served,
+    "hours": _hours,
     "requests": _requests,
     "jobs": _jobs,
     "map": _map,

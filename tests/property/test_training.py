@@ -17,7 +17,7 @@ from ffplan.catalog.store import Catalog
 from ffplan.studies.train.diagnosis import _diagnose
 from ffplan.studies.train.rows import _memory_fields
 from ffplan.training.accelerator_rates import accelerator_rates
-from ffplan.training.axes import NUMBERS, OPTIONS, UNITS, ParallelPlans
+from ffplan.training.axes import COLLECTIVES, NUMBERS, OPTIONS, UNITS, ParallelPlans
 from ffplan.training.constraints import REASONS, WORDS, reason_codes, violations
 from ffplan.training.fsdp import _backward_wait, _forward_wait
 from ffplan.training.group_collectives import Cluster
@@ -33,7 +33,7 @@ from ffplan.training.search_space import (
     search_space,
     single,
 )
-from ffplan.training.step import step_parts, step_time
+from ffplan.training.step import _least_time, step_parts, step_time
 from ffplan.training.train_run import TrainRun
 from tests.support import examples, host_named, shape_named
 
@@ -192,20 +192,57 @@ def test_a_search_finds_nothing_slower_than_any_plan_of_its_space(
     )
     start = TrainRun(shape, base, accelerator_rates(part, "bf16"), system())
     found = evaluate_space(start, search_space(shape, gpus, 8, {}), gpus, part.memory.value)
-    assert found.candidates == sum(found.refused.values()) + int(np.isfinite(found.step).sum())
-    winners = best(found.step, 3)
+    step = found.step()
+    assert found.candidates == sum(found.refused.values()) + int(np.isfinite(step).sum())
+    winners = best(step, 3)
     if not winners:
-        assert not np.isfinite(found.step).any()
+        assert not np.isfinite(step).any()
         return
-    fastest = float(found.step[winners[0]])
-    assert fastest == pytest.approx(float(found.step.min()))
-    item = single(found.plans, found.step.shape, winners[0])
+    fastest = float(step[winners[0]])
+    assert fastest == pytest.approx(float(step.min()))
+    item = single(found.plans, step.shape, winners[0])
     assert _diagnose(shape, item, part.memory.value) is None
     assert float(step_time(step_parts(replace(start, plans=item)))) == pytest.approx(fastest)
-    at = tuple(data.draw(st.integers(0, size - 1)) for size in found.step.shape)
-    other = single(found.plans, found.step.shape, at)
+    at = tuple(data.draw(st.integers(0, size - 1)) for size in step.shape)
+    other = single(found.plans, step.shape, at)
     why = _diagnose(shape, other, part.memory.value)
-    assert (why is None) == bool(np.isfinite(found.step[at]))
+    assert (why is None) == bool(np.isfinite(step[at]))
+
+
+@examples(12)
+@given(
+    st.sampled_from(MODELS),
+    st.sampled_from([(8, 16), (24, 48), (64, 96)]),
+    st.sampled_from(["1f1b", "zb-h1", "zb-2p", "zb-v", "dualpipe"]),
+    st.frozensets(st.sampled_from(COLLECTIVES)),
+    st.builds(dict, unit_layers=st.sampled_from(UNITS), reduced_bytes=st.sampled_from([0.0, 2.0])),
+)
+def test_no_step_comes_below_its_bound(
+    name: str, job: tuple[int, int], schedule: str, overlap: frozenset[str], refined: dict[str, float]
+) -> None:
+    """A search leaves out structures by this bound, whatever is refined later."""
+    part = system().host.accelerator
+    assert part is not None
+    shape, (gpus, batch) = shape_named(name), job
+    base = ParallelPlans(
+        gpus=1.0,
+        batch=float(batch),
+        micro=1.0,
+        tensor=1.0,
+        pipeline=1.0,
+        data=1.0,
+        gradient_bytes=4.0,
+        schedule=schedule,
+        overlap=overlap,
+    )
+    start = TrainRun(shape, base, accelerator_rates(part, "bf16"), system())
+    space = evaluate_space(start, search_space(shape, gpus, 8, {}), gpus, 1e13)
+    bound = _least_time(space.run)
+    changed: Any = refined | {"optimizer_bytes": 8.0}
+    times = np.asarray(step_time(step_parts(replace(start, plans=replace(space.plans, **changed)))))
+    runs = space.code == 0
+    assert runs.any()
+    assert (np.broadcast_to(bound, runs.shape) <= np.broadcast_to(times, runs.shape) * (1 + 1e-12))[runs].all()
 
 
 def every_refinement(options: Mapping[str, tuple[int, ...]], tried: Refinement) -> list[dict[str, float]]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import re
 from bisect import bisect_right
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from ffplan.base.files import unix_lines
@@ -190,12 +191,16 @@ def _settings_of(rows: Iterable[_Argument], variables: _Variables) -> dict[str, 
     return found
 
 
-_IF = re.compile(r"^\s*(?P<word>if|elif)\s+(?P<test>[^\n;]*?)\s*(?:;\s*then\b.*)?$")
+_IF = re.compile(r"^\s*(?P<word>if|elif)\s+(?P<test>[^\n;]*?)\s*(?:;\s*(?:then\b.*)?)?$")
 _TEST = re.compile(
     r"""\[\[?\s+(?P<left>"[^"]*"|'[^']*'|\S+)\s+(?P<how>==?|!=|-eq|-ne)\s+(?P<right>"[^"]*"|'[^']*'|\S+)\s+\]\]?"""
 )
 _CASE = re.compile(r"""^\s*case\s+(?P<left>"[^"]*"|'[^']*'|\S+)\s+in\b""")
 _PATTERN = re.compile(r"""^\s*\(?(?P<names>["']?[\w.*+-]+["']?(?:\s*\|\s*["']?[\w.*+-]+["']?)*)\)""")
+_QUOTED = re.compile(r"""(?<!\\)(?:"[^"]*"|'[^']*')""")
+_BEGINS = re.compile(r"(?:^|(?<=;))\s*(?:if|elif|else|fi|case|esac)(?![\w.-])")
+_ENDS = re.compile(r";;|(?:^|(?<=;))\s*(?:then|else)(?![\w.-])|\bcase\s+\S+\s+in\b")
+"""Where parts of a branch begin and end, which may stand on one line."""
 _MOST_TESTS, _MOST_FOLLOWED, _MOST_INSIDE = 200, 200_000, 50
 """Conditions that are worked out, letters of a script whose conditions are, and branches inside each other [1]."""
 
@@ -258,36 +263,63 @@ def _fits(names: str, subject: str | None) -> bool | None:
     return None if subject is None or any("*" in word for word in words) else subject in words
 
 
-def _without_branches(plain: str) -> _Branches:
-    """Return a script that `plain_lines` made, without branches that it does not take."""
-    kept: list[str] = []
-    still: list[_Branch] = []
-    follows = len(plain) <= _MOST_FOLLOWED
-    maybe: set[int] = set()
-    tests = 0
-    for number, line in enumerate(plain.split("\n"), 1):
-        word = line.strip().partition(" ")[0].rstrip(";")
-        test, case = _IF.match(line), _CASE.match(line)
-        pattern = _PATTERN.match(line) if still and still[-1].case else None
+def _pieces(line: str) -> list[str]:
+    """Return a line cut where a branch, or a part of one, begins or ends."""
+    plain = _QUOTED.sub(lambda quoted: '"' * len(quoted[0]), line)
+    cuts = {match.start() for match in _BEGINS.finditer(plain)} | {match.end() for match in _ENDS.finditer(plain)}
+    places = sorted(cuts | {0, len(line)})
+    return [line[start:end] for start, end in pairwise(places)] or [line]
+
+
+class _Reader:
+    """The branches of a script, line by line."""
+
+    def __init__(self, *, follows: bool) -> None:
+        """Begin.
+
+        Args:
+            follows: whether conditions are worked out.
+        """
+        self.follows = follows
+        self.kept: list[str] = []
+        self.still: list[_Branch] = []
+        self.tests = 0
+
+    def line(self, line: str) -> bool:
+        """Keep what may run of a line; return whether it is in an open branch."""
+        maybe = False
+        self.kept.append("")
+        for piece in _pieces(line):
+            self._step(piece)
+            states = {branch.taken for branch in self.still}
+            self.kept[-1] += " " * len(piece) if False in states else piece
+            maybe |= None in states and False not in states and bool(piece.strip())
+        return maybe
+
+    def _step(self, piece: str) -> None:
+        still = self.still
+        word = piece.strip().partition(" ")[0].rstrip(";")
+        test, case = _IF.match(piece), _CASE.match(piece)
+        pattern = _PATTERN.match(piece) if still and still[-1].case else None
         if (test or case or pattern) and len(still) < _MOST_INSIDE:
-            tests += 1
-            variables = _Variables("\n".join(kept) if follows and tests <= _MOST_TESTS else "")
+            self.tests += 1
+            variables = _Variables("\n".join(self.kept) if self.follows and self.tests <= _MOST_TESTS else "")
             if case is not None:
                 still.append(_Branch(_known(case["left"], variables), case=True))
             elif pattern is not None:
                 still[-1].enter(_fits(pattern["names"], still[-1].subject))
-            elif test is not None and (test["word"] == "if" or not still):
-                still.append(_Branch())
-                still[-1].enter(_holds(test["test"], variables))
             elif test is not None:
+                if test["word"] == "if" or not still:
+                    still.append(_Branch())
                 still[-1].enter(_holds(test["test"], variables))
         elif word == "else" and still:
             still[-1].enter(True)
         elif word in ("fi", "esac") and still:
             still.pop()
-        if any(branch.taken is False for branch in still):
-            line = " " * len(line)
-        elif any(branch.taken is None for branch in still):
-            maybe.add(number)
-        kept.append(line)
-    return _Branches("\n".join(kept), frozenset(maybe))
+
+
+def _without_branches(plain: str) -> _Branches:
+    """Return a script that `plain_lines` made, without branches that it does not take."""
+    reader = _Reader(follows=len(plain) <= _MOST_FOLLOWED)
+    maybe = {number for number, line in enumerate(plain.split("\n"), 1) if reader.line(line)}
+    return _Branches("\n".join(reader.kept), frozenset(maybe))

@@ -97,8 +97,9 @@ def _batch(settings: Settings) -> dict[str, Any]:
         )
     if batch is not None:
         return {**found, "batch": batch}
-    each = f"{micro * steps:,}" if micro and steps else "micro-batch times accumulation"
-    settings.remark(f"train_batch_size is not stated: give `--batch`, {each} times the data-parallel ranks")
+    settings.each = (micro or 0) * (steps or 0)
+    if not settings.each:
+        settings.remark("no batch is stated: give `--batch`, micro-batch times accumulation times data-parallel ranks")
     return found
 
 

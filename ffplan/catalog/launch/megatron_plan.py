@@ -98,7 +98,9 @@ def _plan_of(settings: Settings, layers: int | None, *, experts: bool) -> dict[s
         settings.remark(f"{settings.label('expert_model_parallel_size')} is left out: the file states no experts")
     if plan.get("context", 1) > 1:
         plan |= _exchange(settings)
-    _batch(settings, plan)
+    settings.world = _world(settings)
+    if "batch" not in plan and "global_batch_size" not in settings.values:
+        settings.each = plan["micro_batch"]  # Megatron-LM takes one micro-batch a rank
     for name, instead in _NO_FIELD.items():
         if name in settings.values and instead and settings.stated(name) is not None:
             settings.remark(f"{settings.label(name)} has no field in a plan: {instead}")
@@ -113,22 +115,6 @@ def _world(settings: Settings) -> int | None:
     if whole is not None:
         return whole
     return each * nodes if each and nodes else None
-
-
-def _batch(settings: Settings, plan: dict[str, Any]) -> None:
-    """Name the accelerators, and fill the batch as Megatron-LM does: one micro-batch a data-parallel rank."""
-    gpus = _world(settings)
-    rest = plan.get("tensor", 1) * plan.get("pipeline", 1) * plan.get("context", 1)
-    if gpus is not None:
-        few = f", fewer than the {rest:,} of one copy of the model" if gpus < rest else ""
-        settings.remark(f"it runs on {gpus:,} GPUs{few}: give `--gpus {gpus if gpus >= rest else 'N'}`")
-    if "batch" in plan or "global_batch_size" in settings.values:
-        return
-    if gpus is None or gpus % rest:
-        settings.remark(f"{settings.label('global_batch_size')} is not stated: give `--batch`")
-        return
-    plan["batch"] = plan["micro_batch"] * gpus // rest
-    settings.remark(f"batch {plan['batch']:,} is one micro-batch on each of {gpus // rest:,} data-parallel ranks")
 
 
 def _chunks(settings: Settings, pipeline: int, layers: int | None) -> int:

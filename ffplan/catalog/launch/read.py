@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from dataclasses import replace
+from dataclasses import field, replace
 from hashlib import sha256
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
@@ -58,6 +58,18 @@ _LEAST = 2
 
 
 @record
+class LaunchSize:
+    """What a command knows of a job whose plan another program's file holds."""
+
+    gpus: int | None = None
+    """Accelerators that were asked for."""
+    most: int | None = None
+    """Accelerators of a job where nobody says; None leaves the batch open."""
+    fields: dict[str, Any] = field(default_factory=dict)
+    """Fields of the plan that options give."""
+
+
+@record
 class Launch:
     """A model and a training plan as another program takes them."""
 
@@ -104,19 +116,27 @@ def _node(value: object, line: int, column: int) -> Node:
     return Node(line, column, value, children)
 
 
-def read_launch(raw: bytes, file: str) -> Launch | None:
+def read_launch(raw: bytes, file: str, job: LaunchSize | None = None) -> Launch | None:
     """Return what a file of a training program says; None if it is none's.
+
+    Args:
+        job: what fills the batch of a file that states none.
 
     Raises:
         InputError: if it is, but its settings are wrong, contradict each other, or hold neither model nor plan.
     """
+    read = _read(raw, file)
+    return None if read is None else _sized(*read, job or LaunchSize())
+
+
+def _read(raw: bytes, file: str) -> tuple[Launch, Settings] | None:
     text = text_of(raw) if len(raw) <= _MOST_BYTES else None
     if text is None or "\0" in text:
         return None
     start = text.lstrip("\ufeff \t\r\n")[:1]
     if start == "{":
         return _deepspeed(raw, file)
-    kinds: list[tuple[str, Callable[[], Launch]]] = []
+    kinds: list[tuple[str, Callable[[], tuple[Launch, Settings]]]] = []
     if _SECTION.search(text):
         kinds.append(("settings of torchtitan", lambda: _torchtitan(text, raw, file)))
     if (table := len(_ROW.findall(text))) >= _LEAST:
@@ -132,7 +152,7 @@ def read_launch(raw: bytes, file: str) -> Launch | None:
     return kinds[0][1]() if kinds else None
 
 
-def _deepspeed(raw: bytes, file: str) -> Launch | None:
+def _deepspeed(raw: bytes, file: str) -> tuple[Launch, Settings] | None:
     from ffplan.catalog.configs.config_file import _parse_config
 
     config: _ConfigFile = _parse_config(file, raw)
@@ -140,10 +160,10 @@ def _deepspeed(raw: bytes, file: str) -> Launch | None:
         return None
     settings = deepspeed._deepspeed_settings(config)
     plan = deepspeed._plan_of(settings)
-    return _launch(settings, raw, plan, without=deepspeed._without_field(settings))
+    return _launch(settings, raw, plan, without=deepspeed._without_field(settings)), settings
 
 
-def _torchtitan(text: str, raw: bytes, file: str) -> Launch:
+def _torchtitan(text: str, raw: bytes, file: str) -> tuple[Launch, Settings]:
     try:
         data = tomllib.loads(unix_lines(text.lstrip("\ufeff")))
     except (tomllib.TOMLDecodeError, RecursionError, ValueError) as error:
@@ -157,7 +177,7 @@ def _torchtitan(text: str, raw: bytes, file: str) -> Launch:
     if not torchtitan._is_job(settings):
         raise _nothing(settings, "`[parallelism]` or `[training]` with its settings")
     part, plan = torchtitan._flavour(settings), torchtitan._plan_of(settings)
-    return _launch(settings, raw, plan, without=torchtitan._without_field(settings), part=part)
+    return _launch(settings, raw, plan, without=torchtitan._without_field(settings), part=part), settings
 
 
 def _toml_lines(text: str) -> dict[str, int]:
@@ -172,7 +192,7 @@ def _toml_lines(text: str) -> dict[str, int]:
     return found
 
 
-def _yaml(raw: bytes, file: str) -> Launch:
+def _yaml(raw: bytes, file: str) -> tuple[Launch, Settings]:
     document = parse_document(raw, file)
     values = _table_settings(document)
     program = "NeMo" if _names_nemo(raw) else "Megatron-LM"
@@ -183,7 +203,7 @@ def _names_nemo(raw: bytes) -> bool:
     return any(name.encode() in raw for name in _NEMO)
 
 
-def _arguments(text: str, raw: bytes, file: str, *, printed: bool) -> Launch:
+def _arguments(text: str, raw: bytes, file: str, *, printed: bool) -> tuple[Launch, Settings]:
     script = _Branches(text, frozenset()) if printed else _without_branches(_plain_lines(text))
     rows = _printed_arguments(text) if printed else arguments(script.text)
     values: dict[str, Setting] = {}
@@ -208,7 +228,7 @@ def _nothing(settings: Settings, what: str) -> InputError:
     return located("config-format", settings.file, (1, 1), message, f"add {what}")
 
 
-def _megatron(settings: Settings, raw: bytes, notes: Iterable[str] = ()) -> Launch:
+def _megatron(settings: Settings, raw: bytes, notes: Iterable[str] = ()) -> tuple[Launch, Settings]:
     if not any(_NAME.fullmatch(name) for name in settings.values):
         raise _nothing(settings, f"`{settings.label('num_layers')}` or `{settings.label('micro_batch_size')}`")
     dimensions = megatron._dimensions(settings) if megatron._has_architecture(settings) else None
@@ -226,7 +246,26 @@ def _megatron(settings: Settings, raw: bytes, notes: Iterable[str] = ()) -> Laun
         for field, names in megatron_plan.SIZES.items()
         if field in plan and any(name in settings.values for name in names)
     }
-    return replace(launch, of_model=tuple(of_model), lines=lines)
+    return replace(launch, of_model=tuple(of_model), lines=lines), settings
+
+
+def _sized(launch: Launch, settings: Settings, job: LaunchSize) -> Launch:
+    """Return a plan with the batch that its program makes of the accelerators, and what is still to be given."""
+    plan, remarks = launch.plan, list(launch.of_plan)
+    sizes = {**plan, **job.fields}
+    rest = sizes.get("tensor", 1) * sizes.get("pipeline", 1) * sizes.get("context", 1)
+    if settings.world is not None and job.gpus is None:
+        few = f", fewer than the {rest:,} of one copy of the model" if settings.world < rest else ""
+        given = settings.world if settings.world >= rest else "N"
+        remarks.append(f"it runs on {settings.world:,} GPUs{few}: give `--gpus {given}`")
+    gpus = job.gpus or settings.world or job.most
+    if settings.each and "batch" not in sizes and gpus is not None and gpus % rest == 0:
+        ranks = gpus // rest
+        plan = {**plan, "batch": settings.each * ranks}
+        remarks.append(f"batch {settings.each * ranks:,} is {settings.each} on each of {ranks:,} data-parallel ranks")
+    elif settings.each and "batch" not in sizes:
+        remarks.append(f"the batch is {settings.each} on each data-parallel rank: give `--batch`, that times the ranks")
+    return replace(launch, plan=plan, of_plan=tuple(remarks))
 
 
 def _launch(

@@ -81,6 +81,10 @@ class Settings:
         self.faults: list[Finding] = []
         self.remarks: list[str] = []
         self.assumed: list[str] = []
+        self.each = 0
+        """Sequences of a step on each data-parallel rank, where no batch is stated; 0 where it is, or where unknown."""
+        self.world: int | None = None
+        """Accelerators that the file starts the job on, if it says so."""
         """Values of settings that the file leaves to the program."""
 
     def label(self, name: str) -> str:

@@ -109,7 +109,7 @@ def _plan_of(settings: Settings) -> dict[str, Any]:
     if batch is not None and batch > 0:
         plan["batch"] = batch
     else:
-        settings.remark(f"the batch is {local or 1} on each data-parallel rank: give `--batch`, that times the ranks")
+        settings.each = local or 1
     plan |= _sharding(settings, stages) | _recompute(settings)
     overlap = ["gradients", "parameters"]
     if settings.flag("parallelism.enable_async_tensor_parallel", "experimental.enable_async_tensor_parallel"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ffplan.base.formatting import amount, listed, number, percent, plural, ranged
+from ffplan.base.formatting import amount, first_few, listed, number, percent, plural, ranged
 from ffplan.inputs.design_files import as_argument
 from ffplan.report.changes import _value_words, moves, relative
 from ffplan.report.document import _FirstScreen
@@ -40,11 +40,11 @@ def _train_screen(report: TrainReport) -> _FirstScreen:
         head=f"{report.design} · {report.model} · batch {first.plan.batch:,}",
         verdict=(
             f"{searched} takes {number(first.step_s, 4)} s ({within}) on {first.plan.gpus:,} GPUs: "
-            f"{first.tokens_s:,.0f} {unit}/s, MFU {100 * first.mfu:.1f} %.",
+            f"{first.tokens_s:,.0f} {unit}/s, MFU {100 * first.mfu:.1f} % of {first.plan.precision.upper()}.",
             *([report.run.words] if report.run else []),
         ),
         figures=tuple(_plan_row(row) for row in report.rows[:_ROWS]),
-        header=("GPUs", "plan", "s/step", f"{unit}/s/GPU", "MFU %", "GiB"),
+        header=("GPUs", "plan", "s/step", f"{unit}/s/GPU", "MFU %", f"GiB of {number(first.limit_gib, 3)}"),
         advice=(
             ("Binds", _binding(first)),
             ("Step", _step(first)),
@@ -121,7 +121,7 @@ def _recommend_screen(report: RecommendReport) -> _FirstScreen:
         advice=(
             ("On paper", "; ".join(_paper(design, report) for design in report.unmeasured)),
             ("Limits", looser),
-            ("Why not", "; ".join(left_out(report))),
+            ("Why not", "; ".join(left_out(report, first_few))),
             ("Next", _written(report)),
         ),
         unverified=_estimated(report.designs),

@@ -69,6 +69,7 @@ def _tiles(c: Comparison, rows: Sequence[_SideRow]) -> tuple[tuple[str, str, str
 
 def _advice(c: Comparison) -> tuple[tuple[str, str], ...]:
     return (
+        ("Job", "" if c.training else c.workload.removeprefix("no job: ")),
         ("Why", _why(c)),
         ("Flips at", _flips(c)),
         ("Memory", _memory(c)),
@@ -87,6 +88,7 @@ def _advice_on_many(c: Comparison) -> tuple[tuple[str, str], ...]:
         two = sorted(range(len(c.labels)), key=lambda place: _token_cost(c.money, place))[:2]
         following = f"compare {listed(c.labels[place] for place in two)} alone: why, and what flips it"
     return (
+        ("Job", "" if c.training else c.workload.removeprefix("no job: ")),
         ("Left out", _left_out(c)),
         ("Next", following),
         ("Rows", f"{plural(rest, 'further design')} in --full" if rest > 0 else ""),
@@ -94,9 +96,11 @@ def _advice_on_many(c: Comparison) -> tuple[tuple[str, str], ...]:
 
 
 def _head(c: Comparison) -> str:
+    own = f" · {c.workload}" if c.workload and c.training else ""
     if len(c.labels) == _PAIR:
-        return " against ".join(c.labels)
-    return f"{len(c.labels)} designs, {'the baseline is' if len(c.labels) > _COLUMNS else 'ratios to'} {c.baseline}"
+        return " against ".join(c.labels) + own
+    basis = "the baseline is" if len(c.labels) > _COLUMNS else "ratios to"
+    return f"{len(c.labels)} designs, {basis} {c.baseline}{own}"
 
 
 def _side_by_side(c: Comparison, rows: Sequence[_SideRow]) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:

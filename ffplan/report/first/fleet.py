@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ffplan.base.formatting import amount, number, percent, plural, ranged
+from ffplan.base.formatting import amount, first_few, number, percent, plural, ranged
 from ffplan.report.document import _FirstScreen
 from ffplan.report.first.serve import _limits_text, _plan_text
 from ffplan.report.recommended import left_out
 from ffplan.results.recommendation import MOST_RECALLED
 
 if TYPE_CHECKING:
-    from ffplan.results.fleet import FleetDesign, FleetReport
+    from ffplan.results.fleet import DayRent, FleetDesign, FleetReport
 
 _ROWS = 6
-_MILLI, _DAY = 1e3, 86_400.0
+_MILLI, _DAY, _HOURS = 1e3, 86_400.0, 24
 _HEADER = ("", "accelerator", "GPUs", "to buy", "a month", "all/M out", "TTFT s", "TPOT ms", "sure")
 
 
@@ -79,7 +79,8 @@ def _copies(report: FleetReport) -> str:
     each, rate = plural(best.plan.gpus, "GPU"), best.output_tokens_s / report.output_tokens
     return (
         f"{plural(best.copies, 'copy', 'copies')} of {each}, {_plan_text(best.plan)} on {best.engine}: at the peak "
-        f"{number(rate, 3)} requests/s, {best.output_tokens_s_gpu:,.0f} tokens/s a GPU, "
+        f"{number(rate, 3)} requests/s (sized to be {percent(report.chance)} sure; `serve` has the likely most), "
+        f"{best.output_tokens_s_gpu:,.0f} tokens/s a GPU, "
         f"{best.concurrency:,.0f} requests under way"
     )
 
@@ -99,6 +100,45 @@ def _next(report: FleetReport) -> str:
     return "--folder DIR writes the designs" if report.designs and not files else ""
 
 
+def _hour_text(hour: int, hours: int) -> str:
+    """Return an hour of a day as a clock shows it, and of a week with the day's number."""
+    clock = f"{hour % _HOURS}:00"
+    return clock if hours == _HOURS else f"day {hour // _HOURS + 1}, {clock}"
+
+
+def _day_text(design: FleetDesign, report: FleetReport) -> str:
+    """Return how much of a fleet its hours use, and what they leave to others."""
+    day = design.day
+    if day is None:
+        return ""
+    count = len(day.hours)
+    busiest = max(day.hours, key=lambda hour: hour.rate_s)
+    text = (
+        f"busiest at {_hour_text(busiest.hour, count)}, {number(report.peak_over_mean, 3)} x the mean; "
+        f"{percent(day.used_share)} of the node-hours in use"
+    )
+    if day.free is None:
+        return text
+    until = _hour_text((day.free.from_hour + day.free.hours) % count, count)
+    return f"{text}; {plural(day.free.nodes, 'node')} free from {_hour_text(day.free.from_hour, count)} to {until}"
+
+
+def _rent_text(rent: DayRent, most: int) -> str:
+    """Return a way to rent: nodes, offers, and what a month costs."""
+    kept = f"{plural(rent.reserved_nodes, 'node')} of {rent.reserved_offer}" if rent.reserved_nodes else ""
+    rest = most - rent.reserved_nodes
+    more = f"{f'{rest} more' if kept else 'up to ' + plural(rest, 'node')} by the hour of {rent.hourly_offer}"
+    return f"{amount(rent.month, 3)} a month: {', '.join(filter(None, (kept, more if rest else '')))}"
+
+
+def _rents_text(design: FleetDesign) -> str:
+    """Return the cheapest way to rent the same hours, beside owning."""
+    if design.day is None or not design.day.rents:
+        return ""
+    most = max(hour.nodes for hour in design.day.hours)
+    return f"{_rent_text(design.day.rents[0], most)}; owned {amount(design.year / 12, 3)}"
+
+
 def _fleet_screen(report: FleetReport) -> _FirstScreen:
     """Return what to buy for a load, how sure that is, and the alternatives."""
     shown = report.designs or report.near
@@ -116,8 +156,10 @@ def _fleet_screen(report: FleetReport) -> _FirstScreen:
         advice=(
             ("Copies", _copies(report)),
             ("Power", power),
+            ("Day", _day_text(best, report) if best else ""),
+            ("Rent", _rents_text(best) if best else ""),
             ("On paper", "; ".join(_paper(design) for design in report.unmeasured)),
-            ("Why not", "; ".join(left_out(report))),
+            ("Why not", "; ".join(left_out(report, first_few))),
             ("Next", _next(report)),
         ),
     )

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from ffplan.base.errors import InputError
@@ -11,11 +13,8 @@ from ffplan.catalog.ownership import Effort
 from ffplan.cost.account import account_year
 from ffplan.cost.sensitivity import likely
 from ffplan.design.resolve import resolve
-from ffplan.design.resolved import ResolvedDesign
 from ffplan.inputs.document import parse_document
-from ffplan.results.cost import CostStudy
-from ffplan.results.design import Assessment
-from ffplan.studies.cost.cost import ledger_for, study_cost
+from ffplan.studies.cost.cost import ledger_for, study_ledger
 from ffplan.studies.cost.ledger import Ledger
 from ffplan.studies.cost.parts import bom_report, power_report
 from ffplan.studies.cost.request import CostRequest
@@ -24,7 +23,9 @@ from ffplan.studies.design.design import study_design
 
 if TYPE_CHECKING:
     from ffplan.catalog.store import Catalog
-    from ffplan.results.cost import SitePower
+    from ffplan.design.resolved import ResolvedDesign
+    from ffplan.results.cost import Bom, CostStudy, SitePower
+    from ffplan.results.design import Assessment
     from ffplan.studies.train.default_job import TimedJob
 
 
@@ -172,18 +173,49 @@ class Draft:
         return _drawn(power_report(self.ledger, v, account_year(self.ledger.account, v)), power_of)
 
 
-@record
 class Built:
     """An idea built with parts."""
 
-    idea: Idea
-    text: str
-    """The design file."""
-    design: ResolvedDesign
-    assessment: Assessment
-    study: CostStudy
-    purchase: float
-    """Median of its purchase, which reports print and limits hold [currency]; 0 without prices."""
+    def __init__(
+        self, idea: Idea, text: str, ledger: Ledger, assessment: Assessment, used: Catalog, timed: TimedJob | None
+    ) -> None:
+        """Take what every candidate needs; its cost is studied when it is asked for.
+
+        Args:
+            text: the design file.
+            ledger: the design with its account.
+            used: where its parts were looked up.
+            timed: its job, with which its cost is studied.
+        """
+        self.idea, self.text, self.ledger, self.assessment = idea, text, ledger, assessment
+        self._used, self._timed = used, timed
+
+    def with_text(self, text: str) -> Built:
+        """Return the same design with more in its file."""
+        same = copy(self)
+        same.text = text
+        return same
+
+    @property
+    def design(self) -> ResolvedDesign:
+        """The design."""
+        return self.ledger.design
+
+    @cached_property
+    def bom(self) -> Bom | None:
+        """Its bill of materials; None without prices."""
+        return bom_report(self.ledger)
+
+    @cached_property
+    def purchase(self) -> float:
+        """Median of its purchase, which reports print and limits hold [currency]; 0 without prices."""
+        return purchase_band(self.ledger, CostRequest()).p50 if self.bom else 0.0
+
+    @cached_property
+    def study(self) -> CostStudy:
+        """Its cost, with the run of its job."""
+        # refuses nothing: its account and its job were made before
+        return study_ledger(self.ledger, self._used, NO_DRAWS, self._timed)
 
     @property
     def watts(self) -> float:
@@ -225,8 +257,7 @@ def _built_from(text: str, idea: Idea, catalog: Catalog, timed: TimedJob | None 
     try:
         design, used = _resolved(text, idea, catalog)
         assessment = study_design(design, used, all_scales=False, without=frozenset({"site"})).assessment
-        study = study_cost(design, used, NO_DRAWS, timed)
-        purchase = purchase_band(ledger_for(design, used, NO_DRAWS), CostRequest()).p50 if study.bom else 0.0
+        ledger = ledger_for(design, used, NO_DRAWS)
     except InputError:
         return None
-    return Built(idea=idea, text=text, design=design, assessment=assessment, study=study, purchase=purchase)
+    return Built(idea, text, ledger, assessment, used, timed)

@@ -29,7 +29,7 @@ from ffplan.training.group_collectives import with_inner_times
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ffplan.studies.choose.candidates import Idea
+    from ffplan.studies.choose.candidates import Built, Idea
     from ffplan.studies.choose.recommend_target import Target
     from ffplan.training.group_collectives import Cluster
 
@@ -154,7 +154,12 @@ class _ClusterSearch:
         if built is None:
             return None
         self.late = self._lateness(trial)
-        return _SizedCluster(accelerator=self.accelerator, built=built, timed=trial.timed, late=self.late)
+        return self._cluster(built, trial)
+
+    def _cluster(self, built: Built, trial: _Trial) -> _SizedCluster:
+        return _SizedCluster(
+            accelerator=self.accelerator, built=built, timed=trial.timed, likely_days=trial.days, late=self.late
+        )
 
     def _lateness(self, trial: _Trial) -> float:
         """Return the days within which a run ends with the chance wanted, over its likely days [1]."""
@@ -194,7 +199,7 @@ class _ClusterSearch:
         built = _built_from(trial.draft.text, IDEAS[0], self.catalog, trial.timed) if trial is not None else None
         if trial is None or built is None:
             return None
-        return _SizedCluster(accelerator=self.accelerator, built=built, timed=trial.timed, late=self.late)
+        return self._cluster(built, trial)
 
     def _sizes(self, idea: Idea) -> Sizes:
         def days(nodes: int) -> float | None:

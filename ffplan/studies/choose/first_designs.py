@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from ffplan.base.record import record
@@ -29,6 +30,8 @@ _MESSAGE = "1 GiB"
 _RACK_REACH, _HALL_REACH = 20.0, 50.0
 """Least reach of a cable to a leaf, and between switches, without a floor plan [m]."""
 MOST_NODES = 20_000
+_KNOWN = 128
+"""Drafts of a builder that are kept: the sizes of a search, with every switch [1]."""
 _MOST_GUESSES = 6
 """Sizes that are guessed from what the last one takes, before the rest is halved [1]."""
 _LEAST_USED = 1e-9
@@ -250,8 +253,10 @@ class Builder:
         self.wishes, self.catalog, self.prefix, self.currency = wishes, catalog, prefix, book.currency
         self.server = _priced_server(catalog, wishes.accelerator, book, wishes.excluded)
         self.choices = tuple(_choices(catalog, self.server, book, wishes))
-        self._cheapest: dict[str, _Parts] = {}
-        """Switch and links of the last cheapest draft, by the name of its idea."""
+        self._cheapest: dict[str, int] = {}
+        """Position of the choice of the last cheapest draft, by the name of its idea."""
+        # searches come back to sizes: for another plan, or to build the size that they end at
+        self._known = lru_cache(maxsize=_KNOWN)(self._draft)
 
     @property
     def step(self) -> int:
@@ -265,21 +270,22 @@ class Builder:
             nodes: its nodes [1].
             first: the design whose protocol an idea of the other one must not have.
         """
-        made: list[tuple[float, str, Draft, _Parts]] = []
+        made: list[tuple[float, str, Draft, int]] = []
         but = first.design.parts.switch.fabric if first is not None and idea.other else ""
-        for parts in self.choices:
+        for position, parts in enumerate(self.choices):
             if parts.switch.fabric == but:
                 continue
-            draft = self._draft(idea, nodes, parts)
+            draft = self._known(idea, nodes, position)
             if draft is not None:
-                made.append((draft.cost, draft.text, draft, parts))
+                made.append((draft.cost, draft.text, draft, position))
         made.sort(key=lambda item: item[:2])
         if made:
             self._cheapest[idea.name] = made[0][3]
         return [draft for _, _, draft, _ in made]
 
-    def _draft(self, idea: Idea, nodes: int, parts: _Parts) -> Draft | None:
+    def _draft(self, idea: Idea, nodes: int, position: int) -> Draft | None:
         """Return an idea with some nodes on a switch, in the fewest tiers; None if it cannot be built."""
+        parts = self.choices[position]
         site = _Site(wishes=self.wishes, name=f"{self.prefix}-{idea.name}", currency=self.currency)
         made = (
             _draft_from(_text(idea, parts, nodes, tiers, site), idea, self.catalog)
@@ -294,8 +300,8 @@ class Builder:
             nodes: its nodes [1].
             first: the design whose protocol an idea of the other one must not have.
         """
-        parts = self._cheapest.get(idea.name)
-        draft = self._draft(idea, nodes, parts) if parts is not None else None
+        position = self._cheapest.get(idea.name)
+        draft = self._known(idea, nodes, position) if position is not None else None
         return draft or next(iter(self.drafts(idea, nodes, first)), None)
 
     def build(self, idea: Idea, nodes: int, first: Built | None = None) -> Built | None:

@@ -100,7 +100,9 @@ def _grown(cluster: _SizedCluster, search: _ClusterSearch, target: Target, catal
     text = "\n".join((cluster.built.text, "phases:", *rows, ""))
     built = _built_from(text, cluster.built.idea, catalog, cluster.timed)
     assert built is not None, cluster.built.text
-    return replace(cluster, built=built, growth=tuple(growth))
+    run = built.study.run
+    assert run is not None
+    return replace(cluster, built=built, likely_days=run.days.likely, growth=tuple(growth))
 
 
 _FIRST_MFU = 0.4
@@ -216,10 +218,9 @@ class _Pool:
         except UncalibratedError:
             self.left_out[name] = "no training constants"
             return
-        if trial is not None:
-            run = trial.study.run
-            assert run is not None
-            self.flops_token = self.flops_token or run.mfu * peak * run.gpus / run.tokens_s
+        if trial is not None and not self.flops_token:
+            row = trial.timed.report.rows[0]
+            self.flops_token = row.mfu * peak * trial.timed.job.gpus / row.tokens_s
         self.begun[name] = _Begun(search, nodes, trial)
 
     def size_all(self) -> None:

@@ -154,6 +154,8 @@ class _SizedCluster:
     accelerator: str
     built: Built
     timed: TimedJob
+    likely_days: float
+    """Days of the run, interruptions included, with every input at its likely value."""
     growth: tuple[_Grown, ...] = ()
     """What stands after each purchase; empty if all is bought at once."""
     late: float = 1.0
@@ -165,12 +167,6 @@ class _SizedCluster:
         return self.built.study
 
     @property
-    def likely_days(self) -> float:
-        """Days of the run, interruptions included, with every input at its likely value."""
-        assert self.study.run is not None
-        return self.study.run.days.likely
-
-    @property
     def days(self) -> float:
         """Days within which the run ends with the chance that was asked for: what is held against the target."""
         return self.likely_days * self.late
@@ -178,14 +174,14 @@ class _SizedCluster:
     @property
     def recalled_share(self) -> float:
         """Part of the bill of materials whose prices are recalled [1]."""
-        assert self.study.bom is not None
-        return self.study.bom.recalled_share or 0.0
+        assert self.built.bom is not None
+        return self.built.bom.recalled_share or 0.0
 
     @property
     def bill(self) -> float:
         """Its bill of materials at likely prices, as its phases are [currency]."""
-        assert self.study.bom is not None
-        return self.study.bom.total
+        assert self.built.bom is not None
+        return self.built.bom.total
 
     @property
     def capex(self) -> float:

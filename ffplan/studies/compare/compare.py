@@ -247,6 +247,7 @@ def compare(
     baseline: int,
     training: TrainingComparison | None = None,
     money: MoneyComparison | None = None,
+    workload: str = "",
 ) -> Comparison:
     """Return the comparison of designs.
 
@@ -254,6 +255,7 @@ def compare(
         labels: label of each; all different.
         baseline: position of the design that ratios refer to.
         training: a job that was run on all of them.
+        workload: their own job, in words.
     """
     base = designs[baseline]
     ratios = {label: _ratios(design, base) for label, design in zip(labels, designs, strict=True)}
@@ -267,6 +269,7 @@ def compare(
         ratios=ratios,
         incomparable=_incomparable(labels, designs, baseline),
         notes=_notes(labels, designs, baseline),
+        workload=workload,
         training=training,
         money=money,
         verdicts=said,

@@ -400,7 +400,11 @@ def study_cost(
     Raises:
         InputError: if the fabric cannot hold the design, or its ownership is wrong.
     """
-    ledger = ledger_for(design, catalog, request)
+    return study_ledger(ledger_for(design, catalog, request), catalog, request, timed)
+
+
+def study_ledger(ledger: Ledger, catalog: Catalog, request: CostRequest, timed: TimedJob | None) -> out.CostStudy:
+    """Return the cost of a cluster whose account is made, as `study_cost` does."""
     inputs = inputs_for(ledger, timed, catalog)
     account = accounted(ledger, inputs, timed, request)
     v, year = account.v, account.year
@@ -411,10 +415,10 @@ def study_cost(
     study = out.CostStudy(
         schema_version=SCHEMA_VERSION,
         tool=ToolInfo("ffplan", __version__),
-        design=design_info(design),
+        design=design_info(ledger.design),
         catalog=files_read(catalog),
         currency=ledger.owned.currency,
-        accelerators=design.accelerators,
+        accelerators=ledger.design.accelerators,
         headline=(),
         bom=bom,
         tco=tco,

@@ -12,7 +12,7 @@ from ffplan.cost.sensitivity import likely
 from ffplan.results.design import SiteSummary
 from ffplan.studies.cost.cost import band, ledger_for
 from ffplan.studies.cost.parts import bom_report, power_report
-from ffplan.studies.cost.request import DRAWS, CostRequest
+from ffplan.studies.cost.request import CostRequest
 
 if TYPE_CHECKING:
     from ffplan.catalog.store import Catalog
@@ -33,15 +33,17 @@ def purchase_band(ledger: Ledger, request: CostRequest) -> Band:
     return band(whole_purchase(account, likely(taken)), whole_purchase(account, drawn))
 
 
-def known_site(design: ResolvedDesign, catalog: Catalog, draws: int = DRAWS) -> tuple[SiteSummary | None, str]:
+def known_site(
+    design: ResolvedDesign, catalog: Catalog, request: CostRequest | None = None
+) -> tuple[SiteSummary | None, str]:
     """Return the whole site, or why it is not known: such as prices in a unit that no rate turns into money.
 
     Args:
         catalog: where its profile, prices and side networks are looked up.
-        draws: draws behind the range of the purchase; 0 leaves it out, and NumPy unloaded.
+        request: draws and seed behind the range of the purchase; without draws it is left out, and NumPy unloaded.
     """
     try:
-        return _site_summary(design, catalog, CostRequest(draws)), ""
+        return _site_summary(design, catalog, request or CostRequest()), ""
     except InputError as error:
         return None, error.findings[0].message
 

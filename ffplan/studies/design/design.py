@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from ffplan.catalog.store import Catalog
     from ffplan.results.design import SiteSummary
     from ffplan.results.summaries import ReliabilitySummary, StorageSummary
+    from ffplan.studies.cost.request import CostRequest
 
     T = TypeVar("T")
 
@@ -285,10 +286,10 @@ def _summaries(
     return reliability_summary(basis), storage_summary(basis)
 
 
-def _site(design: ResolvedDesign, catalog: Catalog) -> tuple[SiteSummary | None, str]:
+def _site(design: ResolvedDesign, catalog: Catalog, money: CostRequest | None) -> tuple[SiteSummary | None, str]:
     from ffplan.studies.cost.site import known_site
 
-    return known_site(design, catalog)
+    return known_site(design, catalog, money)
 
 
 @record
@@ -306,7 +307,12 @@ LEFT_OUT = frozenset({"communication", "reliability", "site"})
 
 
 def study_design(
-    design: ResolvedDesign, catalog: Catalog, *, all_scales: bool = True, without: frozenset[str] = frozenset()
+    design: ResolvedDesign,
+    catalog: Catalog,
+    *,
+    all_scales: bool = True,
+    without: frozenset[str] = frozenset(),
+    money: CostRequest | None = None,
 ) -> DesignStudy:
     """Return the study of a resolved design; its assessment has no findings yet.
 
@@ -314,6 +320,7 @@ def study_design(
         catalog: where its parts were looked up.
         all_scales: time the allreduce over fewer accelerators too; no rule needs it.
         without: parts of `LEFT_OUT` that are not worked out, and empty in the assessment.
+        money: draws and seed of the purchase; the usual if omitted.
 
     Raises:
         InputError: if the fabric cannot hold the design, or a library cannot run on it; with every such fault.
@@ -332,7 +339,7 @@ def study_design(
     if faults or fabric is None or networks is None or collectives is None or compute_cables is None:
         raise InputError(*faults)
     power = plan_power(design, fabric, links)
-    site, unknown = (None, "") if "site" in without else _site(design, catalog)
+    site, unknown = (None, "") if "site" in without else _site(design, catalog, money)
     summary, storage = (None, None) if "reliability" in without else _summaries(design, catalog, fabric)
     roles: dict[str, int] = {}
     for group in design.groups:

@@ -12,7 +12,6 @@ from ffplan.studies.explain.explain import _declared, derived, given
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from ffplan.cost.inputs import Input
     from ffplan.results.collective import CollectiveReport
     from ffplan.results.cost import CostStudy
     from ffplan.results.design import Assessment, CostReport
@@ -181,17 +180,15 @@ def _training_parts(report: TrainReport) -> tuple[Derivation, ...]:
 
 
 def _run_parts(
-    run: RunReport, study: CostStudy, *, effective: tuple[Input, str], tokens_at: str
+    run: RunReport, study: CostStudy, *, factors: tuple[Derivation, ...], tokens_at: str
 ) -> tuple[Derivation, ...]:
     """Return the parts of a run's cost.
 
     Args:
         study: the cluster that it is on.
-        effective: the effective training time as an input of the account, and its place.
+        factors: inputs of the account that lengthen the run.
         tokens_at: where the tokens stand.
     """
-    share, share_at = effective
-    said = f"{share.source}, status {share.status}"
     parts: list[Derivation] = [
         derived(
             "accelerator-hours",
@@ -203,8 +200,7 @@ def _run_parts(
                 given(
                     "tokens a second", run.tokens_s, "1/s", how=f"step {run.step_s:.4g} s, MFU {100 * run.mfu:.1f} %"
                 ),
-                given("effective training time", run.effective, "", source=said, place=share_at),
-                given("time of a run over its plan's", run.effort, ""),
+                *factors,
             ),
         )
     ]

@@ -15,6 +15,7 @@ from ffplan.design.resolve import resolve
 from ffplan.design.training import Workload
 from ffplan.figures.address import address_of, addresses, place_of
 from ffplan.figures.origins import figure_of
+from ffplan.figures.run import INPUTS_OF_RUN
 from ffplan.inputs.document import Document
 from ffplan.results.design import SCHEMA_VERSION
 from ffplan.results.explanation import Derivation, Explanation
@@ -42,13 +43,14 @@ _KEPT = f"Inputs are changed by {100 * TENTH:.0f} % with the plan kept; another 
 
 @cache
 def _of_jobs() -> tuple[str, ...]:
-    """Return the figures of a job that are explained: those of a step with a label, and those of a run that are drawn
-    too."""
+    """Return the figures of a job that are explained: those of a step with a label, those of a run that are drawn too,
+    and its inputs."""
     placed = ((address, place_of(address)) for address in addresses())
     return tuple(
         address
         for address, place in placed
-        if place and (place.owner is TrainRow or (place.owner is RunReport and place.ranged))
+        if place
+        and (place.owner is TrainRow or (place.owner is RunReport and (place.ranged or place.field in INPUTS_OF_RUN)))
     )
 
 
@@ -260,5 +262,6 @@ def _of_run(
 
     timed = _step(question, keep)
     explained = _explain_run(timed, field, step)
-    moved, notes = (explained.influences, explained.idle), (NOTE, _KEPT)
+    moved = (explained.influences, explained.idle)
+    notes = () if field in INPUTS_OF_RUN else (NOTE, _KEPT)
     return _explanation(question, timed.design, meanings(explained.run, field), explained.root, moved, notes)

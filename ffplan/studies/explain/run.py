@@ -10,14 +10,16 @@ from ffplan.base.formatting import number
 from ffplan.base.record import record
 from ffplan.cost.inputs import Input
 from ffplan.cost.sensitivity import likely
+from ffplan.design.ownership_schema import Ownership
 from ffplan.figures.origins import figure_of
+from ffplan.figures.run import INPUTS_OF_RUN
 from ffplan.results.explanation import Derivation, Influence
 from ffplan.results.run import RunReport
 from ffplan.studies.cost.cost import evaluate, inputs_for, ledger_for, study_cost
 from ffplan.studies.cost.ledger import Ledger
 from ffplan.studies.cost.request import CostRequest
 from ffplan.studies.explain.derivation import _run_parts
-from ffplan.studies.explain.explain import TENTH, Subject, _declared, _moves_it, _of_design, _sorted_out
+from ffplan.studies.explain.explain import TENTH, Subject, _declared, _moves_it, _of_design, _sorted_out, given
 from ffplan.studies.explain.input_places import _account_at, _stated_at
 from ffplan.studies.train.default_job import TimedJob, timed_job
 
@@ -51,7 +53,7 @@ def _explain_run(step: Step, field: str, tell: Callable[[int, int], None]) -> _R
 
     Args:
         step: the design with its workload, timed.
-        field: figure of a run, with quantiles.
+        field: figure of a run, with quantiles, or an input of it.
         tell: called after every part whose figures were tried, with how many are done and in all.
 
     Raises:
@@ -70,10 +72,16 @@ def _explain_run(step: Step, field: str, tell: Callable[[int, int], None]) -> _R
         raise UsageError(f"ffplan explain: run.{field}: the design has no prices")
     ledger = ledger_for(design, catalog, request)
     inputs = inputs_for(ledger, timed, catalog, drawn=False)
-    effective = next(item for item in inputs if item.name == "effective")
     places = {item.name: _account_at(item, design, catalog) for item in inputs}
+    factors = {
+        item.name: _factor(item, places[item.name].place, design) for item in inputs if item.name in INPUTS_OF_RUN
+    }
+    if field in INPUTS_OF_RUN:
+        if field not in factors:
+            raise UsageError(f"ffplan explain: run.{field} is 1: no input of the account")
+        return _RunExplained(run=run, root=factors[field], influences=(), idle=0)
     given_at = _stated_at(design.document, "workload", "tokens") or "the command line"
-    parts = _run_parts(run, study, effective=(effective, places["effective"].place), tokens_at=given_at)
+    parts = _run_parts(run, study, factors=tuple(factors.values()), tokens_at=given_at)
     figure = figure_of(run, field)
     root = _declared(figure.label, band.likely, figure.unit.replace("currency", run.currency), figure, parts)
     account = _Account(ledger=ledger, timed=timed, inputs=inputs, field=field, likely=float(band.likely))
@@ -100,6 +108,19 @@ def _explain_run(step: Step, field: str, tell: Callable[[int, int], None]) -> _R
     of_file = _of_design(subject, account.likely, _OF_ACCOUNT)
     influences, idle = _sorted_out([*((item, _moves_it([item.less, item.more])) for item in tried), *of_file])
     return _RunExplained(run=run, root=root, influences=influences, idle=idle)
+
+
+def _factor(entry: Input, place: str, design: ResolvedDesign) -> Derivation:
+    """Return an input of a run with its source and range; of the effort, its class too.
+
+    Args:
+        place: file and line of it.
+    """
+    owned = design.ownership or Ownership.model_construct()
+    label = f"{entry.label} ({owned.effort})" if entry.name == "effort" else entry.label
+    source = f"{entry.source}, status {entry.status}"
+    ends = () if entry.low == entry.high else (given("low end", entry.low, ""), given("high end", entry.high, ""))
+    return replace(given(label, entry.likely, "", source=source, place=place), steps=ends)
 
 
 @record

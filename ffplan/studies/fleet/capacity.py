@@ -15,6 +15,7 @@ import numpy as np
 
 from ffplan.base.array_math import Floats
 from ffplan.base.record import record
+from ffplan.serving.simulate import LateError
 from ffplan.studies.serve.loads import MOST_REQUESTS, run_open
 from ffplan.studies.serve.search import mean_within
 from ffplan.studies.serve.serve import latency_of, scaled, within
@@ -109,25 +110,32 @@ class Copy:
         under_way = float(np.interp(rate * stretch, self._means.rate, self._means.under_way))
         # a run sees each place of the batch taken some times
         count = int(min(max(_TURNS * under_way, _LEAST_REQUESTS), MOST_REQUESTS // 2))
-        times = run_open(self.setup, self.load, rate * stretch, count)
-        kept = within(scaled(self.targets, 1 / stretch), latency_of(times.ttft), latency_of(times.tpot))
+        targets = scaled(self.targets, 1 / stretch)
+        try:
+            times = run_open(self.setup, self.load, rate * stretch, count, targets=targets)
+        except LateError:
+            return False
+        kept = within(targets, latency_of(times.ttft), latency_of(times.tpot))
         # a queue that grows all along is beyond saturation, whatever its first requests took
         arriving = count * self.setup.parts / (rate * stretch)
         return kept and times.end - float(times.e2e.max()) <= arriving * _LATE
 
-    def largest_rate(self, stretch: float) -> float:
+    def largest_rate(self, stretch: float, above: float = 0.0) -> float:
         """Return the largest rate that meets the targets [1/s]; 0 if none does.
 
         Args:
             stretch: factor of all times [1].
+            above: a rate that is worth nothing, nor any below: the search may end at 0 once no other is left [1/s].
         """
         high = self._mean_rate(stretch)
         low, least = high / _BELOW, high / _BELOW**4
-        while low > least and not self.meets(low, stretch):
+        while low > least and high > above and not self.meets(low, stretch):
             low, high = low / _BELOW, low
         if low <= least:
             return 0.0
         for _ in range(_ROUNDS):
+            if high <= above:
+                return 0.0
             middle = sqrt(low * high)
             if self.meets(middle, stretch):
                 low = middle

@@ -62,7 +62,7 @@ class _SizedFleet:
     @property
     def recalled_share(self) -> float:
         """Part of the purchase whose prices are recalled [1]."""
-        bill = self.built.study.bom
+        bill = self.built.bom
         return (bill.recalled_share or 0.0) if bill is not None else 0.0
 
     @property
@@ -225,8 +225,14 @@ def _nodes(copies: int, gpus: int, per_node: int) -> int:
     return ceil(copies / (per_node // gpus)) if gpus <= per_node else copies * ceil(gpus / per_node)
 
 
-def _fleet(target: FleetTarget, catalog: Catalog, one: _Candidate, choice: ServeChoice) -> _SizedFleet | None:
-    """Return the fleet of a plan; None if it never meets the targets, or cannot be built."""
+def _fleet(
+    target: FleetTarget, catalog: Catalog, one: _Candidate, choice: ServeChoice, best: _SizedFleet | None
+) -> _SizedFleet | None:
+    """Return the fleet of a plan; None if it never meets the targets, cannot be built, or is no better than the best.
+
+    Args:
+        best: the best fleet of the accelerator so far.
+    """
     _builder, plan = one.builder, choice.plan
     request = replace(
         _request(target),
@@ -243,7 +249,12 @@ def _fleet(target: FleetTarget, catalog: Catalog, one: _Candidate, choice: Serve
         return serve_setup(catalog, target.model, target.engine, fleet, request=request, requests=load.requests)
 
     setup = setup_on(one.probe)
-    rate = Copy(setup, load, target.targets).largest_rate(_stretch_of(setup.speed.band, target.chance))
+    above = 0.0
+    if best is not None and target.rate is None:
+        if (within := _within(target, one, setup)) is None:
+            return None
+        above = best.peak / within[1]  # as many copies at no higher rate serve no more than the best
+    rate = Copy(setup, load, target.targets).largest_rate(_stretch_of(setup.speed.band, target.chance), above)
     if rate <= 0:
         return None
     sized = _for_load(target, one, setup, rate) if target.rate is not None else _within(target, one, setup)
@@ -253,7 +264,7 @@ def _fleet(target: FleetTarget, catalog: Catalog, one: _Candidate, choice: Serve
     peak = target.rate or rate * copies
     return _SizedFleet(
         accelerator=one.name,
-        built=replace(built, text=_with_load(built.text, target, plan, peak)),
+        built=built.with_text(_with_load(built.text, target, plan, peak)),
         setup=setup_on(built),
         copies=copies,
         spares=spares,
@@ -343,7 +354,7 @@ def _best_plan(target: FleetTarget, catalog: Catalog, one: _Candidate) -> _Sized
         reached = best.rate * float(target.load.requests.output) / best.setup.gpus if best is not None else 0.0
         if choice.output_tokens_s_gpu <= reached:
             continue  # its mean is no more than what percentiles leave of another
-        fleet = _fleet(target, catalog, one, choice)
+        fleet = _fleet(target, catalog, one, choice, best)
         if fleet is not None and (best is None or _aim_of(fleet, target) < _aim_of(best, target)):
             best = fleet
     return best

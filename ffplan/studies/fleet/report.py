@@ -13,6 +13,7 @@ from ffplan.results.recommendation import UnsizedAccelerator
 from ffplan.studies.cost.cost import study_cost
 from ffplan.studies.cost.request import CostRequest
 from ffplan.studies.fleet.capacity import Copy
+from ffplan.studies.fleet.day import _day_of
 from ffplan.studies.fleet.recommend import _aim_of, broken
 from ffplan.studies.serve.loads import run_open
 from ffplan.studies.serve.money import tokens_per_megawatt
@@ -130,6 +131,7 @@ def _row(fleet: _SizedFleet, target: FleetTarget, catalog: Catalog, files: dict[
         output_tokens_s_mw=tokens_per_megawatt(peak_tokens, power),
         recalled_share=fleet.recalled_share,
         calibrated=setup.speed.runs > 0,
+        day=_day_of(fleet, target.hours),
         breaks=broken(fleet, target),
         file=files.get(assessment.design.name),
     )
@@ -144,6 +146,8 @@ def _assumptions(target: FleetTarget) -> tuple[str, ...]:
         "A copy within a scale-up domain has one NIC in a node on the fabric.",
         "Prefill and decoding share each copy.",
     ]
-    if target.peak <= 1 + 1e-9:
-        said.append("The load is the same all day: --peak sizes for more.")
+    if target.hours:
+        said.append("The load of an hour is even, and copies start and stop ahead of it; nodes on rent need no spares.")
+    elif target.peak <= 1 + 1e-9:
+        said.append("The load is the same all day: --peak sizes for more, --day for its busiest hour.")
     return tuple(said)

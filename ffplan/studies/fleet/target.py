@@ -33,6 +33,8 @@ class FleetTarget:
     pue: float
     request: PlanRequest = PlanRequest()
     """What is fixed of the plan."""
+    hours: tuple[float, ...] = ()
+    """Requests of each hour of a day or week, as proportions; empty where they are unknown."""
     aim: str = "capex"
     """One of `AIMS`."""
     chance: float = 0.85

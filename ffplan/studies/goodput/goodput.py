@@ -35,7 +35,6 @@ from ffplan.studies.operate.goodput_job import (
 if TYPE_CHECKING:
     from ffplan.base.array_math import Number
     from ffplan.catalog.store import Catalog
-    from ffplan.cost.draws import Known
     from ffplan.design.resolved import ResolvedDesign
     from ffplan.reliability.job import JobOutcome
     from ffplan.studies.cost.request import CostRequest
@@ -172,14 +171,13 @@ def _size_rows(basis: GoodputBasis, job: JobCase, replica: int, draws: int, seed
     most = basis.design.accelerators
     per_node = basis.design.compute.accelerators_per_node
     sizes = sorted({int(job.gpus), *(-(-size // per_node) * per_node for size in _SIZES)})
-    known: Known = {}
     rows = []
     for gpus in sizes:
         case = job_on(basis, gpus, job.parameters, replica, replicated=job.replicated, path_lost=job.path_lost)
         if gpus > most and basis.hazards.section.spare_nodes is None:  # a larger cluster buys spares for its own size
             case = replace(case, spares=round(basis.bought_spares * gpus / most))
         recovered = recovery(basis, case)
-        outcome, many = recovered.outcome, drawn_outcome(recovered, draws, seed, known)
+        outcome, many = recovered.outcome, drawn_outcome(recovered, draws, seed)
         rows.append(
             out.SizeRow(
                 gpus=gpus,

@@ -28,7 +28,6 @@ from ffplan.training.model_flops import parameters
 
 if TYPE_CHECKING:
     from ffplan.catalog.store import Catalog
-    from ffplan.cost.draws import Known
     from ffplan.design.resolved import ResolvedDesign
     from ffplan.studies.train.default_job import TimedJob
 
@@ -230,18 +229,17 @@ def timed_recovery(design: ResolvedDesign, catalog: Catalog, report: TrainReport
     return job_recovery(design, catalog, gpus, report.parameters, report)
 
 
-def drawn_outcome(recovered: JobRecovery, draws: int, seed: int, known: Known | None = None) -> JobOutcome:
+def drawn_outcome(recovered: JobRecovery, draws: int, seed: int) -> JobOutcome:
     """Return a job's outcome over draws, at the interval of the likely one; the likely one without draws.
 
     Args:
         recovered: the job at its likely inputs.
         draws: number of draws [1].
-        known: draws of the inputs of jobs before it.
     """
     if not draws:
         return recovered.outcome
     kept = replace(recovered.job, interval=float(recovered.outcome.interval_s))
-    return job_outcome(kept, sample(recovered.inputs, draws, seed, known))
+    return job_outcome(kept, sample(recovered.inputs, draws, seed))
 
 
 def _ends(recovered: JobRecovery) -> tuple[float, float]:

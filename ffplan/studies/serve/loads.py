@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from math import floor, inf
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,15 +12,18 @@ from ffplan.base.array_math import Floats
 from ffplan.base.record import record
 from ffplan.serving.load import Requests
 from ffplan.serving.run import run_pools, run_requests
-from ffplan.serving.simulate import Arrivals, Times
+from ffplan.serving.simulate import Arrivals, Bar, Times
 
 if TYPE_CHECKING:
+    from ffplan.results.serving import ServeTargets
     from ffplan.studies.serve.setup import ServeSetup
 
 LEAST_REQUESTS, MOST_REQUESTS = 400, 10_000
 """Requests of a run [1]."""
 _TURNS = 12
 """Requests of a run for each that is under way [1]."""
+_BELOW = {"p50": 0.5, "p90": 0.9, "p99": 0.99}
+"""Part of the requests below a statistic [1]; a mean has none."""
 
 
 @record
@@ -66,7 +70,25 @@ def _run_closed(setup: ServeSetup, load: Load, concurrency: float) -> Times:
     return _without(_run(setup, load, Arrivals(prompts, outputs, None, group)), group)
 
 
-def run_open(setup: ServeSetup, load: Load, rate: float, count: int = 0) -> Times:
+def _bar(targets: ServeTargets | None, count: int, skipped: int) -> Bar | None:
+    """Return what stops a run that misses its targets; None if only its end tells.
+
+    Args:
+        count: requests of the run [1].
+        skipped: the first of them, which do not count [1].
+    """
+    if targets is None or targets.at not in _BELOW:
+        return None
+    counted = count - skipped
+    # a percentile lies at place (n - 1) q of n sorted latencies or above: with more late ones, that place is late
+    late = counted - floor((counted - 1) * _BELOW[targets.at])
+    ttft, tpot = (inf if limit is None else limit for limit in (targets.ttft_s, targets.tpot_s))
+    return Bar(ttft=ttft, tpot=tpot, late=late, skipped=skipped)
+
+
+def run_open(
+    setup: ServeSetup, load: Load, rate: float, count: int = 0, *, targets: ServeTargets | None = None
+) -> Times:
     """Return latencies of requests that arrive at random, or as a trace says.
 
     Args:
@@ -74,18 +96,23 @@ def run_open(setup: ServeSetup, load: Load, rate: float, count: int = 0) -> Time
         load: its requests.
         rate: requests a second on a copy [1/s].
         count: requests of the run; half of the most if 0 [1].
+        targets: what the run is held to.
+
+    Raises:
+        LateError: if it misses the targets.
     """
     draw = np.random.default_rng(load.seed)
     share = rate / setup.parts
     if load.trace is not None and load.trace.times is not None:
         every = max(setup.copies * setup.parts, 1)
         prompts = np.maximum(load.trace.prompts[::every] * (1 - load.requests.hit), 1.0)
-        return _run(setup, load, Arrivals(prompts, load.trace.outputs[::every], load.trace.times[::every]))
+        outputs, bar = load.trace.outputs[::every], _bar(targets, len(prompts), 0)
+        return _run(setup, load, Arrivals(prompts, outputs, load.trace.times[::every], bar=bar))
     count = count or MOST_REQUESTS // 2
+    skipped = count // 10  # they find an empty copy
     prompts, outputs = _lengths(load, count, draw)
-    arrivals = Arrivals(prompts, outputs, np.cumsum(draw.exponential(1 / share, count)))
-    # the first tenth finds an empty copy
-    return _without(_run(setup, load, arrivals), count // 10)
+    times = np.cumsum(draw.exponential(1 / share, count))
+    return _without(_run(setup, load, Arrivals(prompts, outputs, times, bar=_bar(targets, count, skipped))), skipped)
 
 
 def _run(setup: ServeSetup, load: Load, arrivals: Arrivals) -> Times:

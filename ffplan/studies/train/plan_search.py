@@ -30,7 +30,6 @@ from ffplan.training.search_space import (
     SMALLER_MOMENTS,
     EvaluatedSpace,
     Refinement,
-    best,
     evaluate_space,
     fastest,
     search_space,
@@ -108,7 +107,7 @@ def _enough(design: ResolvedDesign, setup: TrainSetup, request: TrainRequest, co
     most = most_gpus(design)
     while count < most:
         count = min(2 * count, most)
-        if best(_evaluated(setup, request, count).step, 1):
+        if _evaluated(setup, request, count).feasible:
             return f"{plural(count, 'accelerator')} would do"
     return "no number of this design's accelerators would do"
 
@@ -118,7 +117,7 @@ def _hopeless(design: ResolvedDesign, setup: TrainSetup, request: TrainRequest, 
     count, (_, *options) = request.gpus[0], _relaxations(setup.run.plans)
     lead = f"none of {evaluated_space.candidates:,} plans can run"
     for fields in options:
-        if best(_evaluated(_without(setup, fields), request, count).step, 1):
+        if _evaluated(_without(setup, fields), request, count).feasible:
             stated = " and ".join(f"`{name}: {getattr(request.plan, name)}`" for name in fields)
             return f"{lead} with {stated}; leave {'it' if len(fields) == 1 else 'both'} out"
     free = options[-1] if options else {}
@@ -134,7 +133,7 @@ def _no_batch(design: ResolvedDesign, catalog: Catalog, request: TrainRequest, t
     count = request.gpus[0]
     setup = train_setup(design, catalog, replace(request, plan=_batched(request.plan, 1)), transformer)
     for batch in (_near_batch(setup, count), count):
-        if best(_evaluated(_with_batch(setup, batch), request, count).step, 1):
+        if _evaluated(_with_batch(setup, batch), request, count).feasible:
             return _batch_words(batch, request.gpus, search=True)
     return _batch_words(None, request.gpus)
 
@@ -251,7 +250,7 @@ def search(
     request, setup, space, winners = tried.request, tried.setup, tried.space, tried.winners
     rows = _train_rows(setup.run, winners, setup.limit, [count] * len(winners), compared=True, gains=gains)
     feasible = space.candidates - sum(space.refused.values())
-    counts = (space.candidates, int(space.step.size), feasible, space.refused)
+    counts = (space.candidates, int(space.code.size), feasible, space.refused)
     size = float(parameters(setup.shape))
     kept = request.plan.schedule
     known = "1f1b, plain or interleaved" if kept == "1f1b" else kept

@@ -44,7 +44,7 @@ from ffplan.training.conv_layers import gradient_bytes
 from ffplan.training.conv_step import check_memory, conv_plan
 from ffplan.training.model_flops import parameters
 from ffplan.training.parallel_plan import parallel_plans
-from ffplan.training.search_space import best, evaluate_space, nearest, search_space, single
+from ffplan.training.search_space import evaluate_space, nearest, search_space, single
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -166,7 +166,7 @@ def _ways_out(
     count = int(plans.gpus)
     job = Job(setup, request.plan, count, most_gpus(design))
     yield wrong.remedy if wrong.reason == "memory" else _remedy_words(_remedies(job, plans, wrong.reason))
-    if len(request.gpus) == 1 and best(_evaluated(setup, request, count).step, 1):
+    if len(request.gpus) == 1 and _evaluated(setup, request, count).feasible:
         yield "--search finds the fastest"
     yield _nearest(setup, request.plan, plans, count)
 
@@ -204,7 +204,7 @@ def _nearest(setup: TrainSetup, plan: PlanFields, requested: ParallelPlans, coun
             replace(setup.run, plans=base), space, count, setup.limit, host_limit=setup.host_limit
         )
         index = nearest(evaluated, base)
-        near = None if index is None else single(evaluated.plans, evaluated.step.shape, index)
+        near = None if index is None else single(evaluated.plans, evaluated.code.shape, index)
         if near is None or any(near.zero < LEAST_ZERO[name] for name in _fixed_extras(near)):
             continue
         changes = [*(f"without `{name}`" for name in left_out), *_changed(plan, requested, near)]

@@ -140,10 +140,10 @@ def test_other_forms() -> None:
 
 DROPPED = """
 import os, signal, sys, time
-from ffplan.base import interrupts
-interrupts.AGAIN = 0.2
+from ffplan.base import processes
+processes.AGAIN = 0.2
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background ignores it
-interrupts.listen()
+processes.listen()
 sys.unraisablehook = lambda _: None
 
 class Busy:
@@ -155,7 +155,7 @@ Busy()
 try:
     time.sleep(20)
 except BaseException as error:
-    interrupts.heard()
+    processes.heard()
     time.sleep(0.5)  # nothing more comes
     print(type(error).__name__)
 """

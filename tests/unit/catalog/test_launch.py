@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+import ffplan as ffplan_api
 from ffplan.base.errors import InputError
 from ffplan.catalog.configs.part import read_import
 from ffplan.catalog.launch.arguments import _plain_lines, _Variables
@@ -278,6 +279,29 @@ use_distributed_optimizer: true
     assert launch(container, "job.yaml").dimensions == launch(SIZES).dimensions
 
 
+ONE_LINE = (
+    'case "$SIZE" in 7) LAYERS=4 ;; 13|14) LAYERS=8;; *) LAYERS=16; esac',
+    'case $SIZE in 13) LAYERS=8;; *) LAYERS=4;; esac; if [ "$SIZE" = 13 ]; then LAYERS=9; fi',
+    'if [ "$SIZE" = "7" ]; then LAYERS=4; else LAYERS=8; fi',
+    'if [ "$SIZE" = 13 ]; then LAYERS=8; elif [ "$SIZE" = 7 ]; then LAYERS=4; else LAYERS=16; fi',
+    "if [ $SIZE = 7 ]; then case $SIZE in 7) LAYERS=4;; *) LAYERS=8;; esac; else LAYERS=16; fi",
+    """echo "a; else b; fi" 'case x in'; LAYERS=4""",
+)
+
+
+@pytest.mark.parametrize("line", ONE_LINE)
+def test_a_branch_on_one_line_ends_there(line: str) -> None:
+    found = launch(f"SIZE=7\n{line}\n{SIZES.replace('-layers 4', '-layers $LAYERS')} --overlap-grad-reduce\n")
+    assert found.dimensions is not None
+    assert (found.dimensions["layers"], found.plan["overlap"]) == (4, ("gradients",))
+    assert not any("in a branch" in text for text in found.of_plan)
+
+
+def test_a_branch_on_one_line_may_be_open() -> None:
+    found = launch(f'case "$1" in\n x) ARGS="--overlap-grad-reduce";; esac\n{SIZES}')
+    assert "taken, though in a branch of the script: --overlap-grad-reduce" in found.of_plan
+
+
 def test_torchtitan_names_a_model_of_the_catalogue() -> None:
     found = launch(LAUNCHES[2], "train.toml")
     assert (found.part, found.dimensions) == ("llama3.1-8b", None)
@@ -332,7 +356,7 @@ def test_the_command_writes_both_files_and_names_what_is_missing(tmp_path: Path)
     assert plan.read_text().startswith(
         "# Read from gpt.sh (Megatron-LM)\n# the optimizer `muon` has no field in a plan"
     )
-    assert "# --global-batch-size is not stated: give `--batch`\n" in plan.read_text()
+    assert "# the batch is 2 on each data-parallel rank: give `--batch`, that times the ranks\n" in plan.read_text()
     given = (("--model", str(model), "--plan", str(plan)), ("--model", str(script), "--plan", str(script)))
     both = [ffplan("train", "superpod-h100-4su", *files, "--gpus", "8", "--batch", "32") for files in given]
     assert [row.code for row in both] == [0, 0]
@@ -340,6 +364,42 @@ def test_the_command_writes_both_files_and_names_what_is_missing(tmp_path: Path)
     assert "plan: the optimizer `muon`" in both[1].err
     alone = ffplan("fabric", "import", "model", str(script))
     assert "it has a training plan of Megatron-LM too: `--save FILE` writes it" in alone.err
+
+
+def test_a_batch_follows_the_accelerators(tmp_path: Path) -> None:
+    """Two on each rank of a job of torchtitan, over tensors of two: as many as accelerators, asked for or all."""
+    job = tmp_path / "job.toml"
+    job.write_text(
+        '[model]\nname = "llama3"\nflavor = "8b"\n[training]\nlocal_batch_size = 2\n'
+        "[parallelism]\ntensor_parallel_degree = 2\n"
+    )
+    files = ("superpod-h100-4su", "--model", str(job), "--plan", str(job))
+
+    def batch(*given: str) -> tuple[int, str]:
+        done = ffplan("train", *files, *given, "--format", "json")
+        assert done.code == 0, done.err
+        return json.loads(done.out)["rows"][0]["plan"]["batch"], done.err
+
+    found, said = batch("--gpus", "64")
+    assert (found, said) == (64, "ffplan train: plan: batch 64 is 2 on each of 32 data-parallel ranks\n")
+    assert batch()[0] == 1016
+    assert batch("--gpus", "64", "--tp", "1")[0] == 128
+    assert batch("--gpus", "64", "--batch", "192") == (192, "")
+    assert ffplan_api.train("superpod-h100-4su", "llama3.1-8b", plan=job, gpus=64).rows[0].plan.batch == 64
+    several = ffplan("train", *files, "--gpus", "64,128")
+    assert (several.code, "give `--batch`, that times the ranks" in several.err) == (2, True)
+
+
+def test_a_remark_asks_for_nothing_that_was_given(tmp_path: Path) -> None:
+    script = tmp_path / "gpt.sh"
+    script.write_text(f"torchrun --nproc-per-node 8 --nnodes 2 {SIZES} --micro-batch-size 2\n")
+    files = ("superpod-h100-4su", "--model", str(script), "--plan", str(script))
+    alone = ffplan("train", *files)
+    assert "it runs on 16 GPUs: give `--gpus 16`" in alone.err
+    assert "batch 32 is 2 on each of 16 data-parallel ranks" in alone.err
+    given = ffplan("train", *files, "--gpus", "8")
+    assert "--gpus" not in given.err
+    assert "batch 16 is 2 on each of 8 data-parallel ranks" in given.err
 
 
 def test_a_config_has_no_plan_to_save(tmp_path: Path) -> None:

@@ -303,6 +303,11 @@ def test_markdown_has_a_row_for_each_finding_the_worst_first() -> None:
         (("design",), "error warning info", {}, "1 design checked: 1 error, 1 warning, 1 info"),
         (("design",), "info info error error", {}, "1 design checked: 2 errors, 2 info"),
         (("design",), "warning warning", {"waived": 3}, "1 design checked: 2 warnings (3 waived)"),
+        (("design",), "", {"limits": 1, "held": 1}, "1 design checked: nothing found; 1 limit holds"),
+        (("design",), "", {"limits": 3, "held": 3}, "1 design checked: nothing found; 3 limits hold"),
+        (("design",), "error", {"limits": 3, "held": 2}, "1 design checked: 1 error; 2 of 3 limits hold"),
+        (("design",), "error", {"limits": 2, "held": 1}, "1 design checked: 1 error; 1 of 2 limits holds"),
+        (("design",), "error", {"limits": 1}, "1 design checked: 1 error; 0 of 1 limit holds"),
         (("design",), "", {"known": 2}, "1 design checked: nothing found (2 in the baseline)"),
         (("design",), "", {"fixed": 1}, "1 design checked: nothing found (1 entry of the baseline fixed)"),
         (

@@ -41,6 +41,21 @@ def test_measured_cases_and_plans_are_checked_as_such(tmp_path: Path) -> None:
     assert ffplan("check", str(plan)).code == 2
 
 
+def test_the_last_line_counts_limits_that_hold(tmp_path: Path) -> None:
+    """Those of a design and of its policy; one that cannot be checked does not hold."""
+    design = tmp_path / "one.yaml"
+    text = (ROOT / "designs" / "superpod-h100-4su.yaml").read_text()
+    for limits, words in (
+        ("{capex: $60M, facility_peak: 3 MW}", "3 limits hold"),
+        ("{capex: $6M, facility_peak: 3 MW}", "2 of 3 limits hold"),
+        ("{run_days: 30, facility_peak: 1 MW}", "1 of 3 limits holds"),
+    ):
+        design.write_text(f"{text}\nlimits: {limits}\n")
+        (tmp_path / "ffplan.toml").write_text('[limits]\nit_power = "2 MW"\n')
+        assert ffplan("check", str(design)).out.splitlines()[-1].endswith(f"; {words}")
+    assert "limit" not in ffplan("check", "superpod-h100-4su").out.splitlines()[-1]
+
+
 def test_a_folder_stands_for_its_files(tmp_path: Path) -> None:
     for name in ("b", "a", ".git"):
         (tmp_path / name).mkdir()

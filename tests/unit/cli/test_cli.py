@@ -257,3 +257,27 @@ def test_help_shows_common_options_and_help_all_every_one() -> None:
     assert ("--grad-reduce-dtype" in brief, "--grad-reduce-dtype" in whole) == (False, True)
     assert "rarer options: --help-all" in brief
     assert "rarer options" not in whole
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        ("fabric export superpod-h100-4su --to ports", "--to ports is a page for a browser"),
+        ("design superpod-h100-4su --format html", "--format html is a page for a browser"),
+        ("model accuracy memory -f html", "add `-o page.html`"),
+        ("init --gpus 64 -f html", "end the command with `> page.html`"),
+    ],
+)
+def test_a_page_is_not_printed_on_a_terminal(
+    command: str, words: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("ffplan.cli.view._to_terminal", lambda output: output is None)
+    done = ffplan(command)
+    assert (done.code, done.out) == (2, "")
+    assert words in done.err
+    assert done.err.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []
+    if "init" not in command:
+        assert ffplan(f"{command} -o page.html").code == 0
+        assert (tmp_path / "page.html").read_text().lower().startswith("<!doctype html>")

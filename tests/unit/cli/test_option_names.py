@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 
 import pytest
+import typer
 
+from ffplan.cli.app import SAME, build
 from tests.support import ffplan
 
 COLLECTIVE = "collective superpod-h100-4su -f json"
@@ -52,3 +54,36 @@ def test_wrong_lists_are_refused(option: str, words: str) -> None:
     done = ffplan(f"{SIZE} {option}")
     assert done.code == 2
     assert words in done.err
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        ("recommend --budget 3M", "no option `--budget`; did you mean `--capex`?"),
+        ("recommend --price 3M", "did you mean `--capex` or `--prices`?"),
+        ("recommend --power-limit 3MW", "did you mean `--power`?"),
+        ("recommend --gpu h100", "did you mean `--accelerator`?"),
+        ("train x --gpu 8", "did you mean `--gpus`?"),
+        ("init --gpu 8", "did you mean `--gpus` or `--accelerator`?"),
+        ("serve x --tensor_parallel_size 8", "did you mean `--tp`?"),
+        ("recommend --capx 3M", "did you mean `--capex`?"),
+        ("recommend --zzzzz", "`ffplan recommend -h` lists them"),
+        ("fabric size -z", "ffplan fabric size: no option `-z`; `ffplan fabric size -h` lists them"),
+        ("--budget 3", "ffplan: no option `--budget`"),
+    ],
+)
+def test_an_unknown_option_names_the_one_that_was_meant(command: str, words: str) -> None:
+    done = ffplan(command)
+    assert (done.code, done.out) == (2, "")
+    assert words in done.err
+    assert done.err.count("\n") == 1
+
+
+def test_every_other_word_leads_to_an_option() -> None:
+    """The first of a row is an option of a command."""
+    root = typer.main.get_command(build())
+    assert isinstance(root, typer.core.TyperGroup)
+    groups = [root, *(group for group in root.commands.values() if isinstance(group, typer.core.TyperGroup))]
+    commands = [command for group in groups for command in group.commands.values()]
+    options = {option.lstrip("-") for command in commands for param in command.params for option in param.opts}
+    assert [row for row in SAME if row.split()[0] not in options] == []

@@ -12,7 +12,7 @@ from tests.support import ffplan, vary_design
 if TYPE_CHECKING:
     from pathlib import Path
 
-NAME = "superpod-h100-4su"
+NAME, OTHER = "superpod-h100-4su", "superpod-b200-4su"
 JOB = "workload: {model: llama3-8b, gpus: 64, batch: 1024%s}\nname:"
 LEAST = ("--draws", "0", "-f", "json")
 TOKENS = ("--tokens", "1T")
@@ -95,3 +95,56 @@ def test_other_tokens_are_the_same_job(tmp_path: Path) -> None:
     one, two = own(tmp_path / "a", ", tokens: 2T"), own(tmp_path / "b", ", tokens: 3T")
     both = said("compare", one, two, *TOKENS, *LEAST)
     assert [side["run"]["tokens"] for side in both["money"]["sides"]] == [1e12, 1e12]
+
+
+def test_compare_trains_the_job_that_designs_share(tmp_path: Path) -> None:
+    """With a fixed plan, as `--tokens` does; the first screen says so and stays within 24 lines."""
+    job = ", tokens: 1T, plan: {tensor: 8}"
+    one, two = own(tmp_path / "a", job), own(tmp_path / "b", job, OTHER)
+    alone = said("compare", one, two, *LEAST)
+    asked = said("compare", one, two, *TOKENS, *LEAST)
+    assert alone.pop("workload") == "their `workload`: llama3-8b on 1 T tokens"
+    assert asked.pop("workload") == ""
+    assert alone["money"] == asked["money"] is not None
+    assert alone["training"] == asked["training"]
+    screen = ffplan("compare", one, two).out.splitlines()
+    assert len(screen) <= 24
+    assert screen[0].startswith(f"{NAME} against {OTHER} · their `workload`: ")
+    fewer = own(tmp_path / "c", job.replace("1T", "500B"), OTHER)
+    assert "on 1 T tokens; others state 0.5 T" in said("compare", one, fewer, *LEAST)["workload"]
+    whole = [own(tmp_path / name, ", plan: {tensor: 8}", name) for name in (NAME, OTHER)]
+    untold = said("compare", *whole, *LEAST)
+    assert (untold["money"], untold["training"]["batch"]) == (None, 1024)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "words"),
+    [
+        ("tokens: 1T", "", "no job: no `workload` in superpod-b200-4su; --tokens T trains the others' on all"),
+        (
+            "tokens: 1T",
+            "tokens: 1T, search: true",
+            "no job: the `workload` of the designs differs; --model ID names one",
+        ),
+        ("", "", ""),
+    ],
+)
+def test_compare_says_why_no_job_is_compared(first: str, second: str, words: str, tmp_path: Path) -> None:
+    jobs = zip((NAME, OTHER), (first, second), strict=True)
+    files = [own(tmp_path / name, f", {more}", name) if more else name for name, more in jobs]
+    done = said("compare", *files, *LEAST)
+    assert (done["training"], done["money"], done["workload"]) == (None, None, words)
+
+
+def test_draws_hold_for_every_row_of_a_comparison(tmp_path: Path) -> None:
+    """The purchase is drawn as often, and from the same seed, as the run; `cost` has it so."""
+    job = ", tokens: 1T, plan: {tensor: 8}"
+    files = own(tmp_path / "a", job), own(tmp_path / "b", job, OTHER)
+    drawn = ("--draws", "200", "--seed", "3", "-f", "json")
+    both, cost = said("compare", *files, *drawn), said("cost", files[0], *drawn)
+    site = both["designs"][0]["site"]
+    quantiles = {name: site[f"purchase_{name}"] for name in ("p10", "p50", "p90")}
+    assert quantiles.items() <= cost["tco"]["purchase"].items()
+    assert both["money"]["draws"] == 200
+    assert said("compare", NAME, OTHER, *drawn)["designs"][0]["site"] == site
+    assert said("compare", NAME, OTHER, "-f", "json")["designs"][0]["site"]["purchase_p10"] != site["purchase_p10"]

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from ffplan import load
 from ffplan.cli.project import _project_catalogs, _project_prices, _settings
 from tests.support import ffplan as run
 
@@ -36,6 +37,14 @@ def test_commands_find_the_parts_and_prices_of_the_project(project: Path) -> Non
     assert (done.code, "cost [USD]" in done.out) == (0, True), done.err
     assert "sn9999" in run("catalog", "list", "switches").out
     assert (project / "designs").is_dir()
+
+
+def test_python_reads_no_project(project: Path) -> None:
+    """The same folder is passed, as docs/python.md says."""
+    with pytest.raises(KeyError):
+        load("superpod-h100-4su").catalog.entry("sn9999")
+    passed = load("superpod-h100-4su", catalogs=project / "parts").catalog.entry("sn9999")
+    assert passed.part.id == "sn9999"
 
 
 def test_an_option_counts_before_the_project(project: Path) -> None:

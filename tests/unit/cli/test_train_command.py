@@ -32,6 +32,17 @@ def test_a_run_of_tokens_is_that_of_cost() -> None:
     assert (several.code, "no batch" in several.err) == (2, True)
 
 
+@pytest.mark.parametrize("precision", ["bf16", "fp8"])
+def test_a_screen_states_the_peak_of_mfu_and_the_limit_of_memory(precision: str) -> None:
+    plan = f"--batch 512 --gpus 64 --tp 8 --zero 3 --precision {precision}"
+    text = " ".join(ffplan(f"{LLAMA} {plan}").out.split())
+    row = json.loads(ffplan(f"{LLAMA} {plan} --format json").out)["rows"][0]
+    assert f"MFU {100 * row['mfu']:.1f} % of {precision.upper()}." in text
+    assert row["limit_gib"] == pytest.approx(78)
+    assert "GiB of 78" in text
+    assert "GiB of 40" in ffplan(f"{LLAMA} {plan} --memory 40GiB --recompute full").out
+
+
 def test_a_plan_on_several_scales() -> None:
     run = ffplan(f"{TRAIN} --tp 8 --pp 2 --gpus 64..256 --format json")
     assert run.code == 0

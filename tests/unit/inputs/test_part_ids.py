@@ -113,3 +113,13 @@ def test_a_recommendation_takes_other_names() -> None:
     report = ffplan.recommend("LLAMA3_8b", tokens=1e11, days=30, allowed="h100_sxm_80", best=1)
     assert report.model == "llama3-8b"
     assert {design.accelerator for design in report.designs} == {"h100-sxm-80gb"}
+
+
+def test_an_ambiguous_name_lists_parts_with_their_memory() -> None:
+    """As an option, as a part to show, and where the memory is not in the id."""
+    listed = "write `a100-pcie-40gb` (40 GB) or `a100-sxm-40gb` (40 GB)"
+    for command in ("serve --model llama3-8b --accelerator a100-40", "catalog show a100-40"):
+        done = run(command)
+        assert (done.code, done.out) == (2, "")
+        assert listed in done.err
+    assert "`h100-nvl` (94 GB)" in run("serve --model llama3-8b --accelerator h100").err

@@ -150,6 +150,22 @@ def test_inputs_of_a_run_are_placed_and_graded() -> None:
     assert (share["place"], share["source"]) == (effective["place"], f"{effective['source']}, status D")
 
 
+@pytest.mark.parametrize(("effort", "likely", "ends"), [("", 1.22, [0.96, 1.37]), ("effort: tuned, ", 1.0, [])])
+def test_inputs_of_a_run_are_explained(effort: str, likely: float, ends: list[float], tmp_path: Path) -> None:
+    """Value, class, range and place, as a run's days have them."""
+    file = vary_design(tmp_path, "superpod-h100-4su", ("cost:\n", f"ownership: {{{effort}effective: 90 %}}\n\ncost:\n"))
+    job = ("--model", "llama3-8b", "--tokens", "2T", "--gpus", "512")
+    root = explained(str(file), "run.effort", *job)["root"]
+    assert root["label"] == f"time of a run over its plan's ({'tuned' if effort else 'typical'})"
+    assert root["value"] == likely
+    assert [step["value"] for step in root["steps"]] == ends
+    assert ("superpod-h100-4su.yaml:" if effort else "catalogs/ownership/owned-2026.yaml:") in root["place"]
+    hours = explained(str(file), "run.days", *job)["root"]["steps"][0]
+    assert root in hours["steps"]
+    stated = explained(str(file), "run.effective", *job)["root"]
+    assert (stated["value"], Path(stated["place"]).name.partition(":")[0]) == (0.9, "superpod-h100-4su.yaml")
+
+
 @pytest.mark.deep
 def test_inputs_of_the_step_move_a_run() -> None:
     """A figure of the step does to a token's cost what it does to the time of a step: hours are paid alike."""

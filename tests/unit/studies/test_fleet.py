@@ -17,13 +17,14 @@ from ffplan.catalog.store import Catalog
 from ffplan.inputs.workloads import parse_rate
 from ffplan.results.serving import ServeTargets
 from ffplan.serving.load import Requests
-from ffplan.serving.simulate import Arrivals, Room, _simulate, _StepTable
+from ffplan.serving.simulate import Arrivals, LateError, Room, _simulate, _StepTable
 from ffplan.studies.fleet.capacity import Copy, _stretch_of
 from ffplan.studies.fleet.recommend import recommend_fleet
 from ffplan.studies.fleet.target import FleetTarget
 from ffplan.studies.serve.links import Fleet, ServeError, fleet_of
-from ffplan.studies.serve.loads import Load
+from ffplan.studies.serve.loads import Load, run_open
 from ffplan.studies.serve.search import _plans_of
+from ffplan.studies.serve.serve import latency_of, within
 from ffplan.studies.serve.setup import PlanRequest, default_precision, engine_of, serve_setup
 from tests.support import ffplan, valid
 
@@ -125,6 +126,39 @@ def test_the_largest_rate_is_that_of_a_scan(setup: ServeSetup) -> None:
     assert copy.largest_rate(1.2) < found
     tighter = Copy(setup, LOAD, replace(TARGETS, tpot_s=0.012)).largest_rate(1.0)
     assert tighter < found
+
+
+@pytest.mark.parametrize(("factor", "left"), [(0.5, 1.0), (0.99, 1.0), (1.05, 0.0), (3.0, 0.0)])
+def test_a_search_for_more_than_a_rate_ends_where_none_is_left(setup: ServeSetup, factor: float, left: float) -> None:
+    copy = Copy(setup, LOAD, TARGETS)
+    rate = copy.largest_rate(1.0)
+    assert copy.largest_rate(1.0, factor * rate) == left * rate
+
+
+@pytest.mark.parametrize("at", ["mean", "p50", "p90", "p99"])
+@pytest.mark.parametrize("kept", ["ttft_s", "tpot_s"])
+def test_a_run_that_stops_early_says_what_the_whole_run_says(setup: ServeSetup, at: str, kept: str) -> None:
+    """With the target at each place of the whole run's own latencies: some are met, some missed by one request."""
+    whole = run_open(setup, LOAD, 12.0, 1_000)
+    latencies = np.sort(whole.ttft if kept == "ttft_s" else whole.tpot)
+    verdicts = set()
+    for place in (0, 449, 450, 451, 808, 809, 810, 811, 889, 890, 891, 892, 899):
+        limits: dict[str, float | None] = {"ttft_s": None, "tpot_s": None, kept: float(latencies[place])}
+        targets = ServeTargets(ttft_s=limits["ttft_s"], tpot_s=limits["tpot_s"], at=at)
+        met = within(targets, latency_of(whole.ttft), latency_of(whole.tpot))
+        try:
+            stopped = run_open(setup, LOAD, 12.0, 1_000, targets=targets)
+            found = within(targets, latency_of(stopped.ttft), latency_of(stopped.tpot))
+        except LateError:
+            found = False
+        assert found == met
+        verdicts.add(found)
+    assert verdicts == {True, False}
+
+
+def test_a_run_stops_at_the_first_request_too_many(setup: ServeSetup) -> None:
+    with pytest.raises(LateError):
+        run_open(setup, LOAD, 12.0, 1_000, targets=replace(TARGETS, ttft_s=1e-6))
 
 
 def test_targets_that_nothing_meets(setup: ServeSetup) -> None:
@@ -296,6 +330,7 @@ def test_the_first_screen_fits() -> None:
     out = ffplan(*ASKED, "--tpot", "30ms", "-a", "h100-sxm-80gb,b200").out
     assert out.count("\n") <= 24
     assert "sure to meet TTFT 2 s and TPOT 30 ms (P99)" in " ".join(out.split())
+    assert "requests/s (sized to be 85 % sure; `serve` has the likely most)" in " ".join(out.split())
 
 
 SERVED = """

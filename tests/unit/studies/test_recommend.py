@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from copy import copy
 from dataclasses import replace
 from functools import partial
 from itertools import combinations
@@ -201,8 +202,9 @@ def test_a_limit_of_floor(tmp_path: Path) -> None:
 @pytest.mark.deep
 def test_a_profile_without_the_area_of_a_rack() -> None:
     found = recommend(target(), Catalog(), quiet).meet[0]
-    study = replace(found.study, power=replace(found.study.power, floor_m2=None))
-    unknown = replace(found, built=replace(found.built, study=study))
+    built = copy(found.built)
+    built.study = replace(found.study, power=replace(found.study.power, floor_m2=None))
+    unknown = replace(found, built=built)
     assert broken(unknown, target()) == {}
     with pytest.raises(UsageError, match="no `rack_area`; state the area of a rack"):
         broken(unknown, target(floor=100.0))

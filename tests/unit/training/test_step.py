@@ -36,7 +36,7 @@ from ffplan.training.overlap import (
 )
 from ffplan.training.parallel_plan import _layers_before, _placed, _strides, _units_of, layers_of, stage_layers
 from ffplan.training.sensitivity import faster
-from ffplan.training.step import _sends, step_parts, step_time, swap_time
+from ffplan.training.step import _least_time, _sends, step_parts, step_time, swap_time
 from ffplan.training.train_run import TrainRun, _pace_fraction, placement_of
 from tests.support import ROOT, document, ffplan, host_named, shape_named
 
@@ -444,3 +444,15 @@ def test_a_send_without_sequence_parallelism_carries_the_whole_activation(sharde
     placement = placement_of(made, made.plans.pipeline, _strides(made.plans)["pipeline"])
     whole = 2 * 2048 * 12_288
     assert float(_sends(made)) == pytest.approx(float(send_time(made.system, whole / parts, 4.0, placement)))
+
+
+def test_the_bound_of_a_step_by_hand() -> None:
+    """4 stages of 24 layers, 32 micro-batches, and 3 more that the bubble is long; or all 96 layers, 16 times."""
+    staged, whole = run(), run(tensor=8.0, pipeline=1.0, data=8.0, expert_tensor=8.0)
+    assert float(_least_time(staged)) == pytest.approx((32 + 3) * 24 * float(micro_batch(staged).whole))
+    assert float(_least_time(whole)) == pytest.approx(16 * 96 * float(micro_batch(whole).whole))
+    outside = ("output", "launches", "sends", "bubble", "parameters", "gradients", "optimizer", "offload", "swaps")
+    parts = step_parts(whole)
+    assert float(_least_time(whole)) == pytest.approx(
+        float(sum(time for name, time in parts.items() if name not in outside))
+    )

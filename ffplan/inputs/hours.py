@@ -1,0 +1,72 @@
+"""Files with the requests of each hour of a day or a week."""
+
+from __future__ import annotations
+
+import csv
+from io import StringIO
+from math import isfinite
+
+from ffplan.base.errors import Finding, InputError, Severity
+
+_DAY, _WEEK = 24, 168
+_HEADER = ("hour", "requests")
+
+
+def _fault(name: str, line: int, message: str, remedy: str) -> InputError:
+    finding = Finding(
+        rule="file-hours", severity=Severity.ERROR, message=message, remedy=remedy, file=name, line=line, column=1
+    )
+    return InputError(finding)
+
+
+def _amount(text: str, name: str, line: int) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not (isfinite(value) and value >= 0):
+        raise _fault(name, line, f"`{text}` is no number of requests", "write a number, 0 or more")
+    return value
+
+
+def read_hours(text: str, name: str) -> tuple[float, ...]:
+    """Return the requests of each hour; only their proportions count.
+
+    Args:
+        text: a line with a number for each of 24 or 168 hours, or CSV with the columns `hour`, from 0, and `requests`.
+        name: name of the file, for messages.
+
+    Raises:
+        InputError: if an hour is missing or stated twice, a number is wrong, or no hour has a request.
+    """
+    try:
+        reader = csv.reader(StringIO(text, newline=""))
+        rows = [(reader.line_num, [cell.strip() for cell in cells]) for cells in reader if any(map(str.strip, cells))]
+    except csv.Error as error:
+        raise _fault(name, 1, f"not valid CSV: {error}", "write a line for each hour") from None
+    found: dict[int, float] = {}
+    titles = tuple(cell.lower() for cell in rows[0][1]) if rows else ()
+    headed = any(title.isidentifier() for title in titles)
+    if headed and not set(_HEADER) <= set(titles):
+        raise _fault(name, rows[0][0], f"no columns {' and '.join(_HEADER)}", "name them in the header")
+    for line, cells in rows[1:] if headed else rows:
+        if len(cells) != (len(titles) if headed else 1):
+            raise _fault(name, line, f"{len(cells)} values", "write `hour,requests` under that header, or one number")
+        hour = _hour(cells[titles.index("hour")], name, line) if headed else len(found)
+        if hour in found:
+            raise _fault(name, line, f"hour {hour} is stated twice", "remove one of the two")
+        found[hour] = _amount(cells[titles.index("requests")] if headed else cells[0], name, line)
+    if sorted(found) not in (list(range(_DAY)), list(range(_WEEK))):
+        whole = range(_DAY if len(found) <= _DAY else _WEEK)
+        gone = next((hour for hour in whole if hour not in found), None)
+        what = f"hour {gone} is missing" if gone is not None else f"{len(found)} hours"
+        raise _fault(name, rows[-1][0] if rows else 1, what, f"state {_DAY} hours of a day, or {_WEEK} of a week")
+    if not sum(found.values()):
+        raise _fault(name, rows[-1][0], "no hour has a request", "state the requests of each hour")
+    return tuple(found[hour] for hour in sorted(found))
+
+
+def _hour(text: str, name: str, line: int) -> int:
+    if not (text.isdecimal() and int(text) < _WEEK):
+        raise _fault(name, line, f"`{text}` is no hour", f"count hours from 0, to {_DAY - 1} or {_WEEK - 1}")
+    return int(text)

@@ -1,0 +1,78 @@
+"""A day or a week of load on a fleet: nodes hour by hour, what lies idle, and what the same hours cost on rent."""
+
+from __future__ import annotations
+
+from math import ceil
+from typing import TYPE_CHECKING
+
+from ffplan.catalog.prices import TERM_YEARS
+from ffplan.cost.power import HOURS_PER_YEAR
+from ffplan.cost.rent import MONTHS
+from ffplan.results.fleet import DayRent, FleetDay, FleetHour, FreeNodes
+from ffplan.serving.day import free_block, reserved_nodes
+from ffplan.studies.fleet.recommend import _nodes
+
+if TYPE_CHECKING:
+    from ffplan.results.cost import CostStudy
+    from ffplan.studies.fleet.recommend import _SizedFleet
+
+_HOURLY = "on-demand"
+
+
+def _day_of(fleet: _SizedFleet, hours: tuple[float, ...]) -> FleetDay | None:
+    """Return the hours of a fleet; None where the load has none.
+
+    Args:
+        fleet: what was sized, for the hour with most requests.
+        hours: requests of each hour; only their proportions count.
+    """
+    if not hours:
+        return None
+    most, bought = max(hours), int(fleet.built.assessment.nodes["compute"])
+    per_node = fleet.built.assessment.accelerators // bought
+    rates = [fleet.peak * requests / most for requests in hours]
+    copies = [max(ceil(rate / fleet.rate - 1e-9), 1) for rate in rates]
+    nodes = [_nodes(count, fleet.setup.gpus, per_node) for count in copies]
+    block = free_block([bought - fleet.spares - count for count in nodes])
+    return FleetDay(
+        hours=tuple(
+            FleetHour(hour=hour, rate_s=rate, copies=count, nodes=taken)
+            for hour, (rate, count, taken) in enumerate(zip(rates, copies, nodes, strict=True))
+        ),
+        used_share=sum(nodes) / (bought * len(nodes)),
+        free=FreeNodes(nodes=block.nodes, from_hour=block.start, hours=block.hours) if block else None,
+        rents=_rents(fleet.built.study, nodes, per_node),
+    )
+
+
+def _rents(study: CostStudy, nodes: list[int], per_node: int) -> tuple[DayRent, ...]:
+    """Return what the nodes cost on rent: for a term, by the hour, and each the cheaper way; the cheapest first."""
+    assert study.tco is not None, "the builder takes parts with prices"
+    rows = study.tco.rents
+    hourly = next((row for row in rows if row.term == _HOURLY and not row.index), None)
+    committed = next((row for row in rows if row.signable and row.term in TERM_YEARS), None)
+    by_hour = hourly.price if hourly is not None else float("inf")
+    # an hour of a term in use carries those without: what is paid for every hour, with its upfront part
+    by_term = committed.hour * study.tco.utilisation if committed is not None else float("inf")
+    most = max(nodes)
+    ways = {most: "reserved"} if committed is not None else {}
+    if hourly is not None:
+        ways = {reserved_nodes(nodes, by_term, by_hour): "mixed", 0: "on-demand", **ways}
+    scale = per_node * HOURS_PER_YEAR / MONTHS
+    rents = [
+        DayRent(
+            way=way,
+            reserved_nodes=kept,
+            reserved_offer=committed.offer if committed is not None and kept else None,
+            hourly_offer=hourly.offer if hourly is not None and kept < most else None,
+            month=scale
+            * ((by_term * kept if kept else 0.0) + _hourly_nodes(nodes, kept) * (by_hour if kept < most else 0.0)),
+        )
+        for kept, way in ways.items()
+    ]
+    return tuple(sorted(rents, key=lambda rent: rent.month))
+
+
+def _hourly_nodes(nodes: list[int], kept: int) -> float:
+    """Return the nodes beyond those kept, on average over the hours [1]."""
+    return sum(max(count - kept, 0) for count in nodes) / len(nodes)
