@@ -23,7 +23,7 @@ def main() -> None:
         from ffplan.base.control_characters import VisibleStream
 
         sys.stderr = VisibleStream(sys.stderr)
-    from ffplan.base.interrupts import listen
+    from ffplan.base.processes import listen
 
     listen()
     gc.set_threshold(500_000, 50, 50)  # one collection costs a twentieth of a short command

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING
 import networkx as nx
 import numpy as np
 
-from ffplan.fabric.routing.all_to_all import all_to_all_loads
 from ffplan.fabric.routing.degraded import DegradedJob
-from ffplan.fabric.routing.tree_routing import TreeRouting
+from ffplan.fabric.routing.tree_routing import TreeRouting, all_to_all_loads
 from ffplan.fabric.sizing.fat_tree import Tree, _build_tree, _TreeRule
 from tests.fabrics import wire_tree
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ffplan.calibration.serving_fit import Fit, _Observation, _observed
-from ffplan.calibration.serving_overlay import _rates_block
+from ffplan.calibration.serving_release import _rates_block
 from ffplan.catalog.engines import ANY, Engine
 from ffplan.catalog.store import Catalog
 from ffplan.inputs.document import read_document

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ffplan.fabric.routing.degraded import _across, _zone_cuts
-from ffplan.fabric.sizing.dragonfly import _dragonfly_shape, _DragonflyShape
 from ffplan.fabric.sizing.leaf_ports import _LeafPorts, _packed
-from ffplan.fabric.sizing.slim_fly import _delta_of, _prime_power
+from ffplan.fabric.sizing.low_diameter import _delta_of, _dragonfly_shape, _DragonflyShape, _prime_power
 from ffplan.fabric.wiring.wiring import WiredFabric, _Builder
 
 if TYPE_CHECKING:

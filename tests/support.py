@@ -23,7 +23,7 @@ import yaml
 from hypothesis import HealthCheck, settings
 
 from ffplan.__main__ import entry
-from ffplan.base.paths import data_folder
+from ffplan.base.files import data_folder
 from ffplan.catalog.store import Catalog
 from ffplan.check.run import examine
 from ffplan.design.resolve import resolve
@@ -248,7 +248,7 @@ def ffplan(*arguments: str, env: dict[str, str] | None = None) -> Run:
         for name, value in (env or {}).items():
             patch.setenv(name, value)
         patch.setattr(os, "_exit", _leave)
-        patch.setattr("ffplan.base.interrupts.listen", lambda: None)
+        patch.setattr("ffplan.base.processes.listen", lambda: None)
         late = signal.signal(signal.SIGALRM, _too_long)
         signal.setitimer(signal.ITIMER_REAL, PATIENCE)
         try:

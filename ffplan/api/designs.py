@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ffplan.base.errors import UsageError
+from ffplan.base.plain import NoPlaceError, put
 from ffplan.catalog.store import Catalog
 from ffplan.design.resolve import resolve
-from ffplan.inputs.changes import NoPlaceError, put
 from ffplan.inputs.design_files import find_design
 from ffplan.inputs.document import parse_document, read_document
 

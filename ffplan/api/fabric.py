@@ -42,7 +42,7 @@ def wire(design: str | Path | Design, *, network: str | None = "compute", merged
     if network is not None:
         names = [name for name, _, _ in tables]
         if network not in names:
-            from ffplan.inputs.suggest import did_you_mean
+            from ffplan.base.errors import did_you_mean
 
             raise UsageError(f"wire: no network `{network}`; {did_you_mean(network, names, what='network')}")
         tables = [row for row in tables if row[0] == network]
@@ -107,7 +107,7 @@ def _wired(tables: Iterable[tuple[str, WiredDesign, CableTable]]) -> nx.MultiGra
     """Return the links as edges with ports, tier, rate and cable."""
     import networkx as nx
 
-    from ffplan.fabric.wiring.cable_list import cable_legs
+    from ffplan.fabric.wiring.cabling import cable_legs
     from ffplan.fabric.wiring.network import TIERS
 
     graph: nx.MultiGraph[str] = nx.MultiGraph()

@@ -11,9 +11,8 @@ if TYPE_CHECKING:
 
     from ffplan.catalog.ownership import Effort
     from ffplan.catalog.stacks import Dispatcher, Routing
-    from ffplan.design.presets import Preset
     from ffplan.design.schema import CorePolicy
-    from ffplan.design.training import Axis, Overlap, Precision, Recompute, RecomputePart, Schedule, Width
+    from ffplan.design.training import Axis, Overlap, Precision, Preset, Recompute, RecomputePart, Schedule, Width
 
 Aim = Literal["capex", "tco", "token", "power", "accelerators"]
 """What a recommendation makes least."""
@@ -168,7 +167,7 @@ def refuse_unknown(function: Callable[..., Any], keywords: type, given: Mapping[
         return
     from inspect import Parameter, signature
 
-    from ffplan.inputs.suggest import did_you_mean
+    from ffplan.base.errors import did_you_mean
     from ffplan.results.plan import SHORT_NAMES
 
     named = [each.name for each in signature(function).parameters.values() if each.kind is not Parameter.VAR_KEYWORD]

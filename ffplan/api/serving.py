@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from ffplan.catalog.engines import Engine
     from ffplan.catalog.store import Catalog
-    from ffplan.inputs.pool_plans import PoolPlan
+    from ffplan.inputs.workloads import PoolPlan
     from ffplan.results.serving import ServeReport
     from ffplan.serving.load import Requests
     from ffplan.studies.serve.links import Fleet
@@ -102,7 +102,7 @@ def _pools(prefill: str | None, decode: str | None) -> tuple[PoolPlan, PoolPlan]
     Raises:
         UsageError: if one is malformed, or missing.
     """
-    from ffplan.inputs.pool_plans import pool_of
+    from ffplan.inputs.workloads import pool_of
 
     if prefill is None and decode is None:
         return None

@@ -67,7 +67,7 @@ def _one_of(value: Any, known: Iterable[str], what: str) -> None:
     Raises:
         UsageError: with the nearest.
     """
-    from ffplan.inputs.suggest import did_you_mean
+    from ffplan.base.errors import did_you_mean
 
     names = list(known)
     if value is not None and value not in names:
@@ -192,8 +192,8 @@ def collective(
     Raises:
         UsageError: for an impossible request, or options that exclude each other.
     """
-    from ffplan.collectives.algorithms import NAMES
     from ffplan.collectives.expert_dispatch import DEEPSEEK_V3, Routing
+    from ffplan.collectives.nccl import NAMES
     from ffplan.collectives.volumes import OF_TOKENS, OPERATIONS, PROTOCOLS
     from ffplan.studies.collective import collective as study
     from ffplan.studies.collective.rows import QueryError

@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from ffplan.base.extras import lacking
+from ffplan.base.errors import lacking
 from ffplan.base.plain import flat, leaves, numbers, plain
 
 if TYPE_CHECKING:

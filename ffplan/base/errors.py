@@ -1,4 +1,4 @@
-"""Every error that ffplan raises on purpose, and the finding they carry.
+"""Every error that ffplan raises on purpose, the finding they carry, and words that errors share.
 
 FfplanError             anything we raise on purpose; exit code 70 unless a subclass says otherwise
 ├── UsageError          the command line asks for something that cannot be done; exit code 2
@@ -7,10 +7,17 @@ FfplanError             anything we raise on purpose; exit code 70 unless a subc
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ffplan.base.formatting import plural
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
 
 EXIT_OK = 0
 EXIT_FINDINGS = 1
@@ -117,3 +124,71 @@ def located(rule: str, file: str, place: tuple[int, int], message: str, remedy: 
             remedy=remedy,
         )
     )
+
+
+def lacking(what: str, name: str, package: str) -> str:
+    """Return the line that names a missing package, and how the Python that runs gets it.
+
+    Args:
+        what: what cannot go on.
+        name: the package as people know it.
+        package: its name in a package index.
+    """
+    import shlex
+
+    python = Path(sys.executable or "python3")
+    if python.is_relative_to(Path.cwd()):
+        python = python.relative_to(Path.cwd())
+    return f"{what} needs {name}: `{shlex.join((str(python), '-m', 'pip', 'install', package))}`"
+
+
+def nearest(name: str, known: Iterable[str]) -> str | None:
+    """Return the known name closest to `name`, or None where no name is close."""
+    from difflib import get_close_matches
+
+    names = sorted(set(known))
+    folded = {candidate.lower().replace("_", "-"): candidate for candidate in names}
+    query = name[:200].lower().replace("_", "-")
+    swapped = (query[:at] + query[at + 1] + query[at] + query[at + 2 :] for at in range(len(query) - 1))
+    if (exchanged := next((text for text in swapped if text in folded), None)) is not None:
+        return folded[exchanged]  # two letters exchanged, as `sn5060` for `sn5600`
+    matches = get_close_matches(query, list(folded), n=1, cutoff=0.6)
+    return folded[matches[0]] if matches else None
+
+
+LEAST = 3
+"""Shortest name that is searched within known names."""
+SHOWN = 6
+"""Most matching names in a remedy."""
+
+
+def _containing(name: str, known: Iterable[str]) -> list[str]:
+    """Return the known names that contain `name`: prefix matches first, then the shortest."""
+    query = name[:200].lower().replace("_", "-")
+    if len(query) < LEAST:
+        return []
+    folded = {candidate: candidate.lower().replace("_", "-") for candidate in known}
+    matches = [candidate for candidate, text in folded.items() if query in text]
+    return sorted(matches, key=lambda match: (not folded[match].startswith(query), len(match), match))
+
+
+def listed_names(names: list[str]) -> str:
+    """Return the first of some names, at least one, as alternatives."""
+    *most, last = [f"`{name}`" for name in names[:SHOWN]]
+    return f"{', '.join(most)}{' or ' if most else ''}{last}"
+
+
+def did_you_mean(name: str, known: Iterable[str], *, what: str) -> str:
+    """Return a remedy with the nearest known name, else the names that contain it, else all names."""
+    names = sorted(set(known))
+    within = _containing(name, names)
+    if not within and (close := nearest(name, names)):
+        return f"did you mean `{close}`?"
+    if within:
+        more = f" ({len(within) - SHOWN} more contain `{name}`)" if len(within) > SHOWN else ""
+        return f"did you mean {listed_names(within)}?{more}"
+    if not names:
+        return f"no {what} is known"
+    shown = ", ".join(f"`{known_name}`" for known_name in names[:12])
+    more = f" and {len(names) - 12} more" if len(names) > 12 else ""
+    return f"known {what}: {shown}{more}"

@@ -1,20 +1,26 @@
-"""Files of the user: read up to a limit, written atomically."""
+"""Files: the shipped folders, and the user's, read up to a limit and written atomically."""
 
 from __future__ import annotations
 
+import codecs
 import errno
 import os
 import secrets
 import stat
 from contextlib import suppress
+from functools import partial
+from io import BytesIO
+from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
     from typing import BinaryIO
 
 
+MAX_BYTES = 1 << 20
+"""Largest file of YAML, in bytes; a design of ten thousand lines is far below it."""
 _ODD = {stat.S_IFIFO: "a named pipe", stat.S_IFCHR: "a device", stat.S_IFBLK: "a device", stat.S_IFSOCK: "a socket"}
 """File types that are refused: reading one may block, or never end."""
 
@@ -184,3 +190,71 @@ def is_folder(name: str | Path) -> bool:
         name: any text.
     """
     return _tested(name, Path.is_dir)
+
+
+_PACKAGE = Path(__file__).resolve().parents[1]
+
+
+def data_folder(name: str) -> Path:
+    """Return the folder `catalogs` or `designs` that ships with ffplan."""
+    inside = _PACKAGE / "_data" / name
+    return inside if inside.is_dir() else _PACKAGE.parent / name
+
+
+CHUNK = 2**20
+"""Size of a part [byte]."""
+_LATIN = "ffplan-latin-1"
+
+
+def _latin(error: UnicodeError) -> tuple[str, int]:
+    """Decode bytes that are not UTF-8 as Latin-1, as in names of old devices."""
+    assert isinstance(error, UnicodeDecodeError)
+    return error.object[error.start : error.end].decode("latin-1"), error.end
+
+
+codecs.register_error(_LATIN, _latin)
+
+
+class TooLargeError(Exception):
+    """A text exceeds its limit."""
+
+
+class LargeText(NamedTuple):
+    """A text that is read once, front to back."""
+
+    raw: bytes
+    """Bytes read so far."""
+    rest: BinaryIO
+    most: int
+    """Largest size [byte]."""
+
+    @property
+    def start(self) -> str | None:
+        """Whole lines of the first part; None for binary data."""
+        raw = self.raw[:CHUNK]
+        encoding = _encoding_of(raw)
+        try:
+            text = codecs.getincrementaldecoder(encoding)().decode(raw)
+        except UnicodeDecodeError:
+            return text_of(raw)
+        return text[: text.rfind("\n") + 1] or text
+
+    def parts(self) -> Iterator[str]:
+        """Yield parts of whole lines; a line longer than a part is split.
+
+        Raises:
+            TooLargeError: if the text exceeds its limit.
+        """
+        decoder = codecs.getincrementaldecoder(_encoding_of(self.raw))(_LATIN)
+        tail, left = "", self.most
+        for raw in chain(*(iter(partial(stream.read, CHUNK), b"") for stream in (BytesIO(self.raw), self.rest))):
+            left -= len(raw)
+            if left < 0:
+                raise TooLargeError
+            text = tail + decoder.decode(raw)
+            end = text.rfind("\n") + 1 or (len(text) if len(text) > CHUNK else 0)
+            if end:
+                yield text[:end]
+            tail = text[end:]
+        if tail := tail + decoder.decode(b"", final=True):
+            yield tail

@@ -1,4 +1,4 @@
-"""Host names in the bracketed form that Slurm and pdsh use: `compute-[0001-0020,0031]`."""
+"""What other programs print: host names in brackets, such as `compute-[0001-0020,0031]`, and integers."""
 
 from __future__ import annotations
 
@@ -80,3 +80,16 @@ def _numbers(runs: str, most: int | None) -> list[str]:
             raise ValueError(f"`{run}` stands for more than {most:,} names")
         numbers += [f"{number:0{len(low)}}" for number in range(int(low), int(last) + 1)]
     return numbers
+
+
+DIGITS = 9
+"""Most digits of a number [1]."""
+
+
+def integer(text: str, digits: int = DIGITS) -> int | None:
+    """Parse an integer of a few digits; None for any other text.
+
+    Args:
+        digits: most digits [1].
+    """
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= digits else None

@@ -37,8 +37,8 @@ from ffplan.validation.training_replay import TrainingReplay, prepare_replay
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from ffplan.catalog.rates import TrainingRates
     from ffplan.catalog.store import Catalog
-    from ffplan.catalog.training import TrainingRates
 
 
 LARGE = 0.15

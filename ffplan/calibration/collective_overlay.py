@@ -16,8 +16,7 @@ from ffplan.calibration.collective_fit import (
     _rate_value,
 )
 from ffplan.calibration.fit import FitError
-from ffplan.calibration.measured_overlay import _with_lines
-from ffplan.calibration.overlay import _source_line
+from ffplan.calibration.overlay import _source_line, _with_lines, _with_sources
 from ffplan.catalog.parts import Accelerator
 from ffplan.inputs.composer import compose
 from ffplan.inputs.document import Document
@@ -67,9 +66,8 @@ def _overlay_text(text: str, name: str, fitted: _CollectiveFit) -> str:
     error = float(np.abs(fitted.after).mean())
     title = f"ffplan model calibrate on {titles}: {len(fitted.after)} rows, mean error {error:.1%}"
     lines = _lines(text, fitted.values)
-    changed = re.sub(rf"^  {KEY}: .*\n", "", _with_lines(text, "collectives", lines), flags=re.MULTILINE)
     source = _source_line(KEY, title, date)
-    changed = re.sub(r"^sources:.*\n", lambda match: f"{match[0]}{source}\n", changed, count=1, flags=re.MULTILINE)
+    changed = _with_sources(_with_lines(text, "collectives", lines), [source], [KEY])
     by_hand = FitError(
         f"{name} is written in a way that cannot be edited; add these lines by hand:\n"
         + "\n".join([source, *lines.values()])

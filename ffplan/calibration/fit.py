@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ffplan.base.extras import lacking
+from ffplan.base.errors import lacking
 from ffplan.base.record import record
-from ffplan.catalog.training import NAMES, TrainingRates
+from ffplan.catalog.rates import NAMES, TrainingRates
 from ffplan.validation.training_cases import TIMES
 from ffplan.validation.training_rows import modelled_measure, replayed_times
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ffplan.base.array_math import Floats
-    from ffplan.catalog.training import TrainingRates
+    from ffplan.catalog.rates import TrainingRates
     from ffplan.validation.training_replay import TrainingReplay
 
 SPREAD = 0.35

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ffplan.catalog.parts import Accelerator
-    from ffplan.catalog.training import TrainingRates
+    from ffplan.catalog.rates import TrainingRates
     from ffplan.measuring.recording import Recording
 
 BOUNDS = {

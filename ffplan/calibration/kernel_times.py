@@ -19,9 +19,9 @@ from ffplan.training.layer import attention_time
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ffplan.catalog.kernels import AttentionRates
     from ffplan.catalog.parts import Accelerator
-    from ffplan.catalog.training import TrainingRates
+    from ffplan.catalog.rates import TrainingRates
+    from ffplan.catalog.stacks import AttentionRates
     from ffplan.measuring.kernels import AttentionCall
     from ffplan.measuring.recording import GemmRow, Recording
     from ffplan.training.accelerator_rates import AcceleratorRates

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 
 from ffplan.base.record import record
 from ffplan.calibration.kernel_times import _attention_operations
-from ffplan.calibration.measured_overlay import KEY, _attention_file, _merged_tables
+from ffplan.calibration.overlay import MEASURED, _attention_file, _merged_tables
 from ffplan.catalog.evidence import Source
-from ffplan.catalog.kernels import AttentionRates, AttentionTable
+from ffplan.catalog.stacks import AttentionRates, AttentionTable
 from ffplan.training.attention_rate import attention_curve
 
 if TYPE_CHECKING:
-    from ffplan.calibration.measured_overlay import _MeasuredSource
-    from ffplan.catalog.kernels import AttentionKernel
+    from ffplan.calibration.overlay import _MeasuredSource
     from ffplan.catalog.parts import Accelerator
+    from ffplan.catalog.stacks import AttentionKernel
     from ffplan.measuring.recording import Recording
     from ffplan.training.accelerator_rates import AcceleratorRates
 
@@ -61,7 +61,7 @@ def _tables(recording: Recording, rates: AcceleratorRates) -> tuple[AttentionTab
                     "measured": way,
                     "lengths": lengths,
                     "tflops": values,
-                    "longest": {"value": f"{values[-1]:.5g} TFLOP/s", "source": KEY},
+                    "longest": {"value": f"{values[-1]:.5g} TFLOP/s", "source": MEASURED},
                 }
             )
         )
@@ -103,7 +103,7 @@ def _measured_attention(
         "id": known.id if known is not None else f"attention-{part.id}",
         "name": known.name if known is not None else f"Attention kernels on {part.name}",
         "vendor": known.vendor if known is not None else part.vendor,
-        "sources": {**sources, KEY: Source.model_validate(source.fields)},
+        "sources": {**sources, MEASURED: Source.model_validate(source.fields)},
         "note": known.note if known is not None else None,
         "peak": known.peak if known is not None else half,
         "usual": known.usual if known is not None else names[-1],

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
     from ffplan.base.array_math import Floats
     from ffplan.calibration.kernel_fit import _TimedKernels
-    from ffplan.calibration.link_fit import _LinkFit
-    from ffplan.catalog.kernels import AttentionRates
+    from ffplan.calibration.measured_fits import _LinkFit
+    from ffplan.catalog.stacks import AttentionRates
     from ffplan.measuring.recording import Recording, Timing
     from ffplan.training.accelerator_rates import AcceleratorRates
 

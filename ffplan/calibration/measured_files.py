@@ -8,15 +8,15 @@ from ffplan.base.errors import InputError
 from ffplan.base.record import record
 from ffplan.calibration.fit import FitError
 from ffplan.calibration.measured_attention import _MeasuredAttention
-from ffplan.calibration.measured_overlay import (
-    KEY,
+from ffplan.calibration.overlay import (
+    MEASURED,
     _figure_line,
+    _figure_text,
     _MeasuredSource,
     _stack_lines,
     _with_lines,
-    _with_source,
+    _with_sources,
 )
-from ffplan.calibration.overlay import _figure_text
 from ffplan.catalog.parts import Accelerator
 from ffplan.catalog.stacks import SoftwareStack
 from ffplan.inputs.composer import compose
@@ -123,18 +123,19 @@ def _accelerator(
                 f"`{part.id}` has no constants of training yet, and the recording lacks {', '.join(lacking)}"
             )
         first = {"set": f"  set: {scalar(f'{part.id}-own')}"}
-        lines = {**first, **lines, "units": f"  units: {{value: {figures.units:.0f}, source: {KEY}}}"}
+        lines = {**first, **lines, "units": f"  units: {{value: {figures.units:.0f}, source: {MEASURED}}}"}
     table = figures.attention.part if figures.attention is not None else None
     if table is not None and (part.training.kernels != table.id if part.training is not None else lines):
         lines["kernels"] = f"  kernels: {scalar(table.id)}"
     edited = _with_lines(text, "training", lines) if lines else text
     link = {"bandwidth": _line(constants["pcie"])} if "pcie" in constants else {}
-    edited = _with_source(_with_lines(edited, "pcie", link) if link else edited, figures.source)
+    edited = _with_lines(edited, "pcie", link) if link else edited
+    edited = _with_sources(edited, [figures.source.line], [MEASURED])
     added = [figures.source.line, *lines.values(), *link.values()]
     read = _reread(Accelerator, edited, name, added)
     for key, constant in constants.items():
         figure = read.pcie.bandwidth if key == "pcie" and read.pcie else getattr(read.training, key, None)
-        if figure is None or abs(figure.value / constant.after - 1) > CLOSE or figure.source != KEY:
+        if figure is None or abs(figure.value / constant.after - 1) > CLOSE or figure.source != MEASURED:
             raise _by_hand(name, added)
     return edited
 
@@ -143,9 +144,9 @@ def _stack(catalog: Catalog, part: Accelerator, stack: str, figures: _MeasuredFi
     text, name = _own(catalog, stack)
     set_name = part.training.set if part.training is not None else f"{part.id}-own"
     line = _line(figures.constants["memory"])
-    edited = _with_source(_stack_lines(text, set_name, line), figures.source)
+    edited = _with_sources(_stack_lines(text, set_name, line), [figures.source.line], [MEASURED])
     read = _reread(SoftwareStack, edited, name, [figures.source.line, line])
     rates = read.constants.get(set_name)
-    if rates is None or rates.memory is None or rates.memory.source != KEY:
+    if rates is None or rates.memory is None or rates.memory.source != MEASURED:
         raise _by_hand(name, [figures.source.line, "constants:", f"  {set_name}:", f"  {line}"])
     return edited

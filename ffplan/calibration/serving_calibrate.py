@@ -19,16 +19,19 @@ from ffplan.base.formatting import plural
 from ffplan.base.record import record
 from ffplan.calibration.serving_fit import FRACTIONS, NAMES, predicted
 from ffplan.calibration.serving_loads import _fitted_run, _FittedRun, _RunRefusedError
-from ffplan.calibration.serving_overlay import (
+from ffplan.calibration.serving_release import (
+    Prior,
     _constant_text,
     _overlay_text,
     _own_key,
     _own_source,
     _rates_block,
+    _release_prior,
     _release_rates,
+    _told_constants,
+    _ToldConstants,
     _with_constants,
 )
-from ffplan.calibration.serving_prior import Prior, _release_prior, _told_constants, _ToldConstants
 from ffplan.calibration.serving_runs import _finding_at, _setup_of, _stated_run
 from ffplan.catalog.engines import ANY, Engine
 from ffplan.results.design import SCHEMA_VERSION

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from ffplan.base.errors import Finding, InputError, Severity
 from ffplan.base.record import record
-from ffplan.catalog.device_names import is_another
 from ffplan.catalog.engines import Engine
 from ffplan.catalog.library import Library
 from ffplan.catalog.models import Model
+from ffplan.catalog.named import is_another
 from ffplan.catalog.parts import Accelerator
 from ffplan.inputs.part_ids import meant
 from ffplan.results.serving_runs import BenchmarkRun

@@ -2,48 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from functools import reduce
+from operator import or_
+from typing import Annotated, Any
 
 from pydantic import Field
 
-from ffplan.catalog.engines import Engine
-from ffplan.catalog.file_systems import FileSystem
-from ffplan.catalog.kernels import AttentionRates
-from ffplan.catalog.library import Library
-from ffplan.catalog.models import Model
-from ffplan.catalog.ownership import OwnershipProfile
-from ffplan.catalog.parts import Accelerator, Cpu, Link, Nic, Server, StorageServer, Switch
-from ffplan.catalog.prices import PriceBook, RentBook
-from ffplan.catalog.reliability import FailureStudy, JobMix, ReliabilityProfile, XidTable
-from ffplan.catalog.runtimes import Runtime
-from ffplan.catalog.stacks import SoftwareStack
+from ffplan.catalog.kinds import KINDS, _model_of
 
-AnyPart = Annotated[
-    Accelerator
-    | AttentionRates
-    | Cpu
-    | Engine
-    | FailureStudy
-    | FileSystem
-    | JobMix
-    | Library
-    | Link
-    | Model
-    | Nic
-    | OwnershipProfile
-    | PriceBook
-    | ReliabilityProfile
-    | RentBook
-    | Runtime
-    | Server
-    | SoftwareStack
-    | StorageServer
-    | Switch
-    | XidTable,
-    Field(discriminator="kind"),
-]
+_MODELS: Any = sorted(map(_model_of, KINDS), key=lambda model: model.__name__)
 
 SCHEMAS = {
-    "catalog": (AnyPart, "An ffplan catalogue file"),
+    "catalog": (Annotated[reduce(or_, _MODELS), Field(discriminator="kind")], "An ffplan catalogue file"),
 }
 """Files and outputs of this module, with their titles."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from ffplan.inputs.suggest import did_you_mean
+from ffplan.base.errors import did_you_mean
 
 if TYPE_CHECKING:
     from ffplan.catalog.parts import Part
@@ -27,8 +27,8 @@ KINDS = {
     "reliability": "reliability.ReliabilityProfile",
     "job-mix": "reliability.JobMix",
     "library": "library.Library",
-    "attention-rates": "kernels.AttentionRates",
-    "runtime": "runtimes.Runtime",
+    "attention-rates": "stacks.AttentionRates",
+    "runtime": "stacks.Runtime",
     "stack": "stacks.SoftwareStack",
     "engine": "engines.Engine",
     "model": "models.Model",

@@ -15,7 +15,7 @@ from ffplan.catalog.evidence import (
     FractionFigure,
 )
 from ffplan.catalog.parts import Part
-from ffplan.catalog.protocols import Protocol
+from ffplan.catalog.rates import Protocol
 from ffplan.inputs.model import Frozen, Identifier, Many
 from ffplan.inputs.quantities import Fraction
 

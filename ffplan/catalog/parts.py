@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from ffplan.catalog.collectives import CollectiveRates
 from ffplan.catalog.evidence import (
     BandwidthFigure,
     ComputeFigure,
@@ -22,9 +21,8 @@ from ffplan.catalog.evidence import (
     Source,
     TransfersFigure,
 )
-from ffplan.catalog.protocols import Protocol as LibraryProtocol
-from ffplan.catalog.storage_service import DEFAULT_FILE_SYSTEM, StorageService
-from ffplan.catalog.training import TrainingRates
+from ffplan.catalog.rates import DEFAULT_FILE_SYSTEM, CollectiveRates, StorageService, TrainingRates
+from ffplan.catalog.rates import Protocol as LibraryProtocol
 from ffplan.inputs.model import Count, Frozen, Identifier, Many, Text
 from ffplan.inputs.part_ids import AcceleratorId, NicId, ProcessorId
 

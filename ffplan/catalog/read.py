@@ -1,25 +1,81 @@
-"""Parts as read from files: model, document, and faults that field types cannot catch."""
+"""Parts as read from files: model, document, extended profile, faults, and a record of the figures that are read."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from ffplan.base.errors import InputError
+from ffplan.base.errors import InputError, did_you_mean
 from ffplan.base.record import record
-from ffplan.catalog.extended import _extension_faults, _with_base
+from ffplan.catalog.evidence import Figure
 from ffplan.catalog.folders import _unknown_kind
 from ffplan.catalog.kinds import KINDS, _model_of
 from ffplan.catalog.parts import Part, Server, StorageServer, Switch
 from ffplan.catalog.topology import _server_faults
 from ffplan.inputs.document import Document
-from ffplan.inputs.suggest import did_you_mean
-from ffplan.inputs.trusted import trusted
+from ffplan.inputs.model import Frozen, trusted
 from ffplan.inputs.validate import validate
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ffplan.base.errors import Finding
+
+
+EXTENDS, WITHOUT = "extends", "without"
+BY_NAME = ("sources", "hazards", "domain_parts", "relative", "storage_tiers")
+"""Fields whose entries are merged with the base profile's; any other field replaces the base's."""
+
+
+def base_name(data: Any) -> str | None:
+    """Return the base of a reliability profile; None for any other part."""
+    if not isinstance(data, dict) or data.get("kind") != "reliability":
+        return None
+    name = data.get(EXTENDS)
+    return name if isinstance(name, str) else None
+
+
+def _with_base(data: dict[str, Any], base: dict[str, Any]) -> dict[str, Any]:
+    """Merge the data of a profile with its base.
+
+    Args:
+        data: data of the profile.
+        base: the complete data of the base.
+    """
+    merged = {**base, **data}
+    for field in BY_NAME:
+        ours, theirs = data.get(field), base.get(field)
+        if isinstance(ours, dict) and isinstance(theirs, dict):
+            merged[field] = {**theirs, **ours}
+    left_out = data.get(WITHOUT)
+    merged.pop(WITHOUT, None)
+    if isinstance(left_out, list):
+        merged[WITHOUT] = left_out
+        merged["hazards"] = {name: hazard for name, hazard in merged["hazards"].items() if name not in left_out}
+    return merged
+
+
+def _extension_faults(document: Document, base: dict[str, Any]) -> Iterator[Finding]:
+    """Yield faults of a profile's changes to its base.
+
+    Args:
+        base: the complete data of the base.
+    """
+    data = document.data
+    sources = data.get("sources")
+    for name, source in (sources if isinstance(sources, dict) else {}).items():
+        theirs = base["sources"].get(name)
+        if theirs is not None and theirs != source:
+            message = f"`{base['id']}` has another source of the name `{name}`, which its figures are from"
+            yield document.finding("catalog-source", ("sources", name), message, "give the source a name of its own")
+    left_out = data.get(WITHOUT)
+    for position, name in enumerate(left_out if isinstance(left_out, list) else ()):
+        if name not in base["hazards"]:
+            message = f"`{base['id']}` has no hazard `{name}` to leave out"
+            remedy = did_you_mean(str(name), base["hazards"], what="hazard")
+            yield document.finding("catalog-reliability", (WITHOUT, position), message, remedy)
+
 
 METHODS = {"nccl": "nccl", "rccl": "nccl", "hfreduce": "hfreduce", "deepep": "deepep"}
 """Methods of libraries known to commands; a user's file may change their constants, not the method."""
@@ -129,7 +185,7 @@ def _part_faults(part: Part, document: Document) -> Iterator[Finding]:
             f"write `method: {METHODS[part.id]}`",
         )
     if part.kind == "failure-study":
-        from ffplan.catalog.failure_sums import _sum_faults
+        from ffplan.catalog.reliability import _sum_faults
 
         yield from _sum_faults(part, document)
     if isinstance(part, Server | StorageServer):
@@ -153,3 +209,59 @@ def _part_faults(part: Part, document: Document) -> Iterator[Finding]:
             yield document.finding(
                 "number-range", ("power",), "the typical power exceeds the maximum", "correct one of the two"
             )
+
+
+Place = tuple[str, tuple[str | int, ...]]
+"""A figure: id of its part, and its path there."""
+NUMBERS = frozenset({"value", "low", "high", "__dict__"})
+"""Attributes whose access counts as a read; `__dict__` covers copies, comparisons and dumps."""
+NOTE = "_noted"
+
+
+def _read(self: Any, name: str) -> Any:
+    """Return an attribute of a figure, and record the read if it holds the number."""
+    if name in NUMBERS:
+        place, seen = object.__getattribute__(self, "__dict__")[NOTE]
+        seen.add(place)
+    return object.__getattribute__(self, name)
+
+
+@cache
+def _noting(model: Any) -> type[Figure]:
+    """Return a subclass of a figure's class that records reads."""
+    fields = {"__getattribute__": _read, "__module__": __name__}
+    noting: type[Figure] = type(model)(model.__name__, (model,), fields)
+    return noting
+
+
+def _noted(value: Any, place: Place, seen: set[Place]) -> Any:
+    """Return a part, or a value inside it, whose figures record their reads."""
+    name, path = place
+    if isinstance(value, Figure):
+        copied = value.model_copy()
+        copied.__dict__[NOTE] = (place, seen)
+        object.__setattr__(copied, "__class__", _noting(type(value)))
+        return copied
+    if isinstance(value, Frozen):
+        fields = {field: getattr(value, field) for field in type(value).model_fields}
+        noted_fields = {field: _noted(child, (name, (*path, field)), seen) for field, child in fields.items()}
+        return value.model_copy(
+            update={field: child for field, child in noted_fields.items() if child is not fields[field]}
+        )
+    if isinstance(value, dict):
+        items = {key: _noted(child, (name, (*path, key)), seen) for key, child in value.items()}
+        return items if any(items[key] is not child for key, child in value.items()) else value
+    if isinstance(value, tuple | list):
+        parts = [_noted(child, (name, (*path, index)), seen) for index, child in enumerate(value)]
+        same = all(new is old for new, old in zip(parts, value, strict=True))
+        return value if same else type(value)(parts)
+    return value
+
+
+def noted(entry: Entry, seen: set[Place]) -> Entry:
+    """Return a part whose figures record their reads.
+
+    Args:
+        seen: receives the places of the figures read from now on.
+    """
+    return replace(entry, part=_noted(entry.part, (entry.part.id, ()), seen))

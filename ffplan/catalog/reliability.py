@@ -7,14 +7,21 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
+from ffplan.base.errors import did_you_mean
 from ffplan.catalog.evidence import BandwidthFigure, CountFigure, Figure, FractionFigure
 from ffplan.catalog.ownership import PlainEstimate, SecondsEstimate, ShareEstimate
 from ffplan.catalog.parts import Part
 from ffplan.inputs.model import Count, Frozen, Identifier, Many, Text
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from pydantic import GetJsonSchemaHandler
     from pydantic_core import CoreSchema
+
+    from ffplan.base.errors import Finding
+    from ffplan.inputs.document import Document
+
 
 Unit = Literal[
     "accelerator",
@@ -340,3 +347,22 @@ class JobMix(Part):
     """Mean wait of jobs in that cluster [s]."""
     queue_median: PlainFigure | None = None
     """Median wait [s]."""
+
+
+def _sum_faults(study: Part, document: Document) -> Iterator[Finding]:
+    """Yield printed sums of a failure study that its classes do not add up to."""
+    assert isinstance(study, FailureStudy)
+    for name, printed in study.printed.items():
+        classes = study.sums.get(name, tuple(study.events))
+        unknown = [event for event in classes if event not in study.events]
+        for event in unknown:
+            remedy = did_you_mean(event, study.events, what="class")
+            yield document.finding("catalog-reliability", ("sums", name), f"the study counts no `{event}`", remedy)
+        total = sum(study.events[event].value for event in classes if event in study.events)
+        if classes and not unknown and total != printed.value:
+            yield document.finding(
+                "catalog-reliability",
+                ("printed", name),
+                f"the classes sum to {total:,}, where the source prints {printed.value:,}",
+                "correct a count, or write under `sums` which classes it is over; none if it is not a sum of them",
+            )

@@ -8,17 +8,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from ffplan.base.errors import Finding, InputError, UsageError
+from ffplan.base.errors import Finding, InputError, UsageError, did_you_mean
+from ffplan.base.files import data_folder
 from ffplan.base.formatting import article
-from ffplan.base.paths import data_folder
-from ffplan.catalog.extended import base_name
 from ffplan.catalog.folders import Root, _other_id, _placed_index, _shipped_index
 from ffplan.catalog.kinds import KINDS
 from ffplan.catalog.parts import Part
-from ffplan.catalog.read import METHODS, Entry, _recalled_paths, read_part
+from ffplan.catalog.read import METHODS, Entry, _recalled_paths, base_name, read_part
 from ffplan.inputs.document import Document, parse_document, read_bytes
 from ffplan.inputs.part_ids import unknown_part
-from ffplan.inputs.suggest import did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

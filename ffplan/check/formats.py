@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from ffplan.base.control_characters import inert, visible
 from ffplan.base.errors import Severity
-from ffplan.base.files import read_regular
+from ffplan.base.files import MAX_BYTES, read_regular
 from ffplan.base.formatting import plural
 from ffplan.check.checked import _fingerprints, _in_one_line, _uri_of, path_of
-from ffplan.inputs.limits import MAX_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -10,13 +10,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ffplan.base.errors import Finding, InputError, Severity
+from ffplan.base.errors import Finding, InputError, Severity, did_you_mean
 from ffplan.base.record import record
 from ffplan.check.rule import _rule_of_limit
 from ffplan.design.policy_schema import PolicyFields, policy_fields
 from ffplan.inputs.document import read_bytes
 from ffplan.inputs.quantities import Money
-from ffplan.inputs.suggest import did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

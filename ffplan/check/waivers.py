@@ -11,11 +11,10 @@ from dataclasses import replace
 from datetime import date
 from typing import TYPE_CHECKING
 
-from ffplan.base.errors import Finding, Severity
+from ffplan.base.errors import Finding, Severity, did_you_mean
 from ffplan.base.record import record
 from ffplan.check.policy import UNWAIVABLE, _known_rules
-from ffplan.inputs.comments import value_spans
-from ffplan.inputs.suggest import did_you_mean
+from ffplan.inputs.composer import value_spans
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -141,7 +141,7 @@ def _invoked(words: list[str]) -> tuple[str | None, str | None]:
     if first in TOP:
         return first, second if second in (TOP[first].commands or {}) else None
     if first and not first.startswith("-"):
-        from ffplan.inputs.suggest import did_you_mean
+        from ffplan.base.errors import did_you_mean
 
         raise UsageError(f"ffplan: no command `{first}`; {did_you_mean(first, [*TOP, *FORMER], what='command')}")
     return "", None
@@ -173,7 +173,7 @@ def _choice_words(text: str) -> str:
     match = re.fullmatch(r"'(.*)' is not one of (.+?)\.?", text, re.DOTALL)
     if match is None:
         return text
-    from ffplan.inputs.suggest import did_you_mean
+    from ffplan.base.errors import did_you_mean
 
     if match[1] in _FORMER:
         return f"no `{match[1]}`; write `{_FORMER[match[1]]}`"
@@ -218,7 +218,7 @@ def _unknown_option(name: str, command: str, options: list[str]) -> str:
     Args:
         options: of the command.
     """
-    from ffplan.inputs.suggest import _containing, listed_names, nearest
+    from ffplan.base.errors import _containing, listed_names, nearest
 
     word = name.lstrip("-").lower().replace("_", "-")
     same = [f"--{row.split()[0]}" for row in SAME if word in row.split()]

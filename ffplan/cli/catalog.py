@@ -92,10 +92,10 @@ def show_part(
     catalog: CatalogOption = None,
 ) -> None:
     """Show one part: every figure with its unit, range, source, date, grade and status."""
+    from ffplan.base.errors import did_you_mean
     from ffplan.catalog.named import memory_words
     from ffplan.catalog.store import Catalog
     from ffplan.inputs.part_ids import id_of, meant, unknown_part
-    from ffplan.inputs.suggest import did_you_mean
     from ffplan.report.catalog import part_document
     from ffplan.studies.explain.catalog import part_sheet
 
@@ -150,11 +150,11 @@ def new_part(
     catalog: CatalogOption = None,
 ) -> None:
     """Print a template file of a part: every field of its kind explained, with examples."""
+    from ffplan.base.errors import did_you_mean
     from ffplan.catalog.store import Catalog
     from ffplan.cli.output import write
     from ffplan.inputs.model import IDENTIFIER
     from ffplan.inputs.part_ids import id_of
-    from ffplan.inputs.suggest import did_you_mean
     from ffplan.schema.part_template import part_template
 
     known = _kind(kind, "new")

@@ -77,7 +77,7 @@ def _results(files: list[str], task: _Task, jobs: int) -> list[_CheckedFile]:
             progress.step(number, len(files))
             checked_files.append(_checked(file, task))
     else:
-        from ffplan.base.workers import worker_pool
+        from ffplan.base.processes import worker_pool
 
         size = max(1, min(50, len(files) // (4 * jobs)))
         with worker_pool(min(jobs, len(files))) as pool:

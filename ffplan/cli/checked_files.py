@@ -11,13 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 from ffplan.base.errors import Finding, InputError, Severity, UsageError
-from ffplan.base.files import is_folder, read_regular
+from ffplan.base.files import MAX_BYTES, is_folder, read_regular
 from ffplan.base.record import record
 from ffplan.catalog.kinds import OTHER_FILES
 from ffplan.check.policy import NO_POLICY, Policy, find_policy, named_limits, read_policy, with_limits
 from ffplan.check.waivers import Waiver, comment_waivers, policy_waivers, waive
 from ffplan.inputs.design_files import find_design
-from ffplan.inputs.limits import MAX_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -191,8 +190,7 @@ def _check(document: Document, path: Path, kind: str, task: _Task) -> tuple[Find
         module, model = OTHER_KINDS[kind]
         validate(getattr(import_module(module), model), document)
     else:
-        from ffplan.catalog.extended import base_name
-        from ffplan.catalog.read import read_part
+        from ffplan.catalog.read import base_name, read_part
         from ffplan.catalog.store import Catalog
 
         if base_name(document.data) is not None:  # a profile is whole with the one that it extends alone

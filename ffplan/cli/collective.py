@@ -83,8 +83,8 @@ def collective(
     catalog: CatalogOption = None,
 ) -> None:
     """Time a collective over sizes and scales: the algorithm chosen, the limiting resource, algbw and busbw."""
-    from ffplan.collectives.algorithms import NAMES
     from ffplan.collectives.expert_dispatch import DEEPSEEK_V3, Routing
+    from ffplan.collectives.nccl import NAMES
     from ffplan.collectives.volumes import OF_TOKENS, OPERATIONS, PROTOCOLS
     from ffplan.inputs.dimensions import BANDWIDTH
     from ffplan.inputs.quantities import parse_quantity

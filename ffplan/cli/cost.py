@@ -89,10 +89,10 @@ def _rented(design: ResolvedDesign, parts: Catalog, offer: str) -> ResolvedDesig
     Raises:
         UsageError: if the offer is unknown for its accelerator.
     """
+    from ffplan.base.errors import did_you_mean
     from ffplan.catalog.prices import RentBook
     from ffplan.design.ownership import offers_for
     from ffplan.design.ownership_schema import Rent
-    from ffplan.inputs.suggest import did_you_mean
 
     accelerator, named = design.compute.accelerator, design.ownership
     book = parts.entry(named.rents if named is not None else Rent().book).part

@@ -47,7 +47,7 @@ def _tokens_of(text: str, command: str) -> float:
         UsageError: if the text is not a number above 0.
     """
     from ffplan.cli.loading import _parsed
-    from ffplan.inputs.tokens import parse_tokens
+    from ffplan.inputs.workloads import parse_tokens
 
     return _parsed(lambda: parse_tokens(text), "--tokens", command)
 

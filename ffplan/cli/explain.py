@@ -29,7 +29,7 @@ def _rule_text(rule: Rule) -> str:
 
 def _glossary() -> dict[str, list[tuple[str, str]]]:
     """Return every term and symbol with its rows and the titles of their tables, terms before symbols."""
-    from ffplan.base.paths import data_folder
+    from ffplan.base.files import data_folder
 
     rows: dict[str, list[tuple[str, str]]] = {}
     title = ""
@@ -57,8 +57,8 @@ def _word(name: str) -> str:
     Raises:
         UsageError: if none exists.
     """
+    from ffplan.base.errors import did_you_mean
     from ffplan.check.team_rules import every_rule
-    from ffplan.inputs.suggest import did_you_mean
 
     rules = {rule.id: rule for rule in every_rule()}
     if name in rules:

@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from ffplan.base.errors import UsageError
-from ffplan.base.files import PACKED, opened, read_limited, text_of
-from ffplan.base.large_text import CHUNK, LargeText, TooLargeError
+from ffplan.base.files import CHUNK, PACKED, LargeText, TooLargeError, opened, read_limited, text_of
 from ffplan.inputs.design_files import find_design
 
 if TYPE_CHECKING:
@@ -260,7 +259,7 @@ def choice(value: str, known: tuple[str, ...], option: str) -> str:
     """
     if value in known:
         return value
-    from ffplan.inputs.suggest import did_you_mean
+    from ffplan.base.errors import did_you_mean
 
     raise UsageError(f"ffplan: {option}: no `{value}`; {did_you_mean(value, known, what='choice')}")
 

@@ -94,7 +94,7 @@ def emit(document: Document, form: StrEnum, output: str | None) -> None:
     Args:
         output: file, or None for standard output.
     """
-    from ffplan.inputs.suggest import did_you_mean
+    from ffplan.base.errors import did_you_mean
     from ffplan.report.first.screen import NoSectionError
     from ffplan.report.formats import render
 

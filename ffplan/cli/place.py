@@ -28,8 +28,7 @@ def place(
     catalog: CatalogOption = None,
 ) -> None:
     """Order a job's nodes into ranks, with one pair of nodes across zones, and show the cost of other orders."""
-    from ffplan.fabric.routing.job_loads import StudyError
-    from ffplan.fabric.routing.rank_order import ORDERS
+    from ffplan.fabric.routing.job_loads import ORDERS, StudyError
     from ffplan.report.fabric import placement_document
     from ffplan.studies.fabric import route as study
 

@@ -84,8 +84,8 @@ def _parts(
 
 def _bought(parts: Catalog, names: list[str] | None) -> tuple[str, ...]:
     """Return the excluded parts, each checked against the catalogue."""
+    from ffplan.base.errors import did_you_mean
     from ffplan.inputs.part_ids import id_of
-    from ffplan.inputs.suggest import did_you_mean
 
     known = [name for kind in BOUGHT for name in parts.ids_of(kind)]
     excluded = tuple(id_of(name, known) for name in names or ())

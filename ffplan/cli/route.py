@@ -63,8 +63,7 @@ def route(
 
     Exit code 1 if some traffic cannot arrive.
     """
-    from ffplan.fabric.routing.job_loads import TRAFFIC, StudyError
-    from ffplan.fabric.routing.rank_order import ORDERS
+    from ffplan.fabric.routing.job_loads import ORDERS, TRAFFIC, StudyError
     from ffplan.fabric.routing.routing import ROUTING
     from ffplan.report.fabric import route_document
     from ffplan.studies.fabric import route as study

@@ -47,7 +47,7 @@ from ffplan.cli.serve_options import (
 if TYPE_CHECKING:
     from ffplan.catalog.engines import Engine
     from ffplan.catalog.store import Catalog
-    from ffplan.inputs.pool_plans import PoolPlan
+    from ffplan.inputs.workloads import PoolPlan
     from ffplan.results.serving import ServeReport
     from ffplan.serving.load import Requests
     from ffplan.studies.serve.answer import ServeQuestion
@@ -118,7 +118,7 @@ def _rate_of(text: str, option: str, command: str) -> float:
     Raises:
         UsageError: if it is malformed.
     """
-    from ffplan.inputs.request_rates import parse_rate
+    from ffplan.inputs.workloads import parse_rate
 
     return _parsed(lambda: parse_rate(text), option, command)
 
@@ -337,7 +337,7 @@ def _pools(prefill: Any, decode: Any, *, sought: bool) -> tuple[PoolPlan, PoolPl
     Raises:
         UsageError: if one is malformed, or missing.
     """
-    from ffplan.inputs.pool_plans import pool_of
+    from ffplan.inputs.workloads import pool_of
 
     if prefill is None and decode is None:
         return None

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from ffplan.base.errors import UsageError
-from ffplan.base.extras import lacking
+from ffplan.base.errors import UsageError, lacking
 
 LONG_S = 10.0
 """Shortest simulation time that is announced [s]."""

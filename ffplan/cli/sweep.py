@@ -11,7 +11,7 @@ import typer
 
 from ffplan.base.errors import EXIT_FINDINGS, EXIT_STOPPED, UsageError
 from ffplan.base.files import is_file
-from ffplan.base.interrupts import heard
+from ffplan.base.processes import heard
 from ffplan.base.record import record
 from ffplan.cli.completion import _complete_varied
 from ffplan.cli.formats import FormatOption, ReportFormat

@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
-from ffplan.base.errors import UsageError
-from ffplan.base.extras import lacking
+from ffplan.base.errors import UsageError, lacking
 from ffplan.base.files import is_file, read_regular, write_whole
 from ffplan.cli.output import _refuse_target
 

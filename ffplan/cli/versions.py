@@ -9,13 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ffplan.base.errors import UsageError
-from ffplan.base.files import is_regular
+from ffplan.base.files import MAX_BYTES, is_regular
 from ffplan.base.record import record
 from ffplan.catalog.store import Catalog
 from ffplan.cli.loading import _read_text
 from ffplan.inputs.design_files import find_design
 from ffplan.inputs.document import parse_document, read_document
-from ffplan.inputs.limits import MAX_BYTES
 
 if TYPE_CHECKING:
     from ffplan.inputs.document import Document

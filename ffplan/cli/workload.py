@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from ffplan.catalog.store import Catalog
     from ffplan.design.resolved import ResolvedDesign
-    from ffplan.design.workload_schema import Workload
+    from ffplan.design.training import Workload
 
 
 def _workload_of(
@@ -31,7 +31,7 @@ def _workload_of(
         UsageError: if the model is unknown, or job options are given without a model.
     """
     from ffplan.cli.cost_options import _tokens_of
-    from ffplan.design.workload_schema import Workload
+    from ffplan.design.training import Workload
 
     if model is None:
         if batch or gpus:

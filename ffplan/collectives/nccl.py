@@ -1,4 +1,4 @@
-"""NCCL's choices for a collective, and the time of each.
+"""NCCL's algorithms, its choices for a collective, and the time of each.
 
 A choice is an algorithm with a protocol. Its stream is the rate that the algorithm's ledger leaves. Its latency comes
 from NCCL's own cost model. NCCL chooses by a separate estimate, which omits pipeline fill and the limits of root ports
@@ -14,25 +14,36 @@ from typing import TYPE_CHECKING, Any
 from ffplan.base.array_math import Number, Truth, choose, maximum, minimum
 from ffplan.base.record import record
 from ffplan.collectives.algorithm import _LatencyFigures
-from ffplan.collectives.algorithms import ALGORITHMS
 from ffplan.collectives.bottleneck import _sustained_rates, sustained_rate
+from ffplan.collectives.exchanges import DIRECT, RAIL, SEND, STAR
 from ffplan.collectives.inside_node import _one_pair
 from ffplan.collectives.latency import DOUBLED
+from ffplan.collectives.rings import HIERARCHICAL, RING
+from ffplan.collectives.switch_reduction import NVLS, NVLS_TREE, SHARP
+from ffplan.collectives.trees import PAT, TREE
 from ffplan.collectives.volumes import _depth, ring_steps
 from ffplan.node.resources import resources
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from ffplan.catalog.collectives import LowLatencyCeiling
     from ffplan.catalog.evidence import FractionFigure
     from ffplan.catalog.library import Library, NodeRates
-    from ffplan.catalog.protocols import Protocol
+    from ffplan.catalog.rates import LowLatencyCeiling, Protocol
     from ffplan.collectives.algorithm import Algorithm
     from ffplan.collectives.bottleneck import Key
     from ffplan.collectives.rank_layout import RankLayout
     from ffplan.node.host import Host
     from ffplan.node.resources import Resource
+
+
+_REGISTERED = (RING, TREE, NVLS, NVLS_TREE, SHARP, HIERARCHICAL, RAIL, DIRECT, STAR, SEND, PAT)
+ALGORITHMS = {algorithm.name: algorithm for algorithm in _REGISTERED}
+"""Algorithms by name; the first of equals wins."""
+OF_TOKENS = ("node-limited", "straight")
+"""Ways of sending tokens to experts, see `expert_dispatch`."""
+NAMES = (*ALGORITHMS, *OF_TOKENS)
+"""Algorithms that can be forced."""
 
 
 EXCHANGES = ("all-to-all", "gather", "scatter", "sendrecv")

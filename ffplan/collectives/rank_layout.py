@@ -5,7 +5,7 @@ from __future__ import annotations
 from ffplan.base.array_math import Number
 from ffplan.base.record import record
 from ffplan.collectives.volumes import _nics_of
-from ffplan.fabric.sizing.link_cuts import LinkCut
+from ffplan.fabric.sizing.plan import LinkCut
 from ffplan.node.host import Host
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal, get_args
 
 from ffplan.base.array_math import Number, maximum
-from ffplan.catalog.protocols import Protocol
+from ffplan.catalog.rates import Protocol
 from ffplan.collectives.bounds import ring_factor
 
 Operation = Literal[

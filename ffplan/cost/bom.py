@@ -8,7 +8,7 @@ from ffplan.base.array_math import some
 from ffplan.base.outcomes import CostLine, MissingPrice
 from ffplan.base.record import record
 from ffplan.catalog.evidence import date_of
-from ffplan.fabric.networks import plan_networks
+from ffplan.fabric.family import plan_networks
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

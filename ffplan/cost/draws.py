@@ -6,7 +6,7 @@ import zlib
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from ffplan.base.input_values import OWN
+from ffplan.base.formatting import OWN
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ffplan.base.input_values import SHARES
+from ffplan.base.formatting import SHARES
 from ffplan.base.outcomes import InputRow
 from ffplan.base.record import record
 from ffplan.design.ownership import LEAST, booked

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ffplan.base.input_values import OWN, SHARES, input_value
+from ffplan.base.formatting import OWN, SHARES, input_value
 from ffplan.base.record import record
 from ffplan.cost.draws import ends
 from ffplan.cost.inputs import BOUNDS, INFINITE, Input

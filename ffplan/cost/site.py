@@ -10,7 +10,7 @@ from ffplan.base.record import record
 from ffplan.catalog.parts import Server
 from ffplan.cost.bom import Item
 from ffplan.design.ownership_sizing import stated_spares
-from ffplan.fabric.networks import plan_networks, switches_of
+from ffplan.fabric.family import plan_networks, switches_of
 
 if TYPE_CHECKING:
     from ffplan.base.outcomes import NodePower

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ffplan.base.errors import Finding, InputError
+from ffplan.base.errors import Finding, InputError, did_you_mean
 from ffplan.base.record import record
 from ffplan.catalog.evidence import date_of
 from ffplan.catalog.ownership import Estimate, OwnershipFields, OwnershipProfile, SideNetwork
@@ -15,7 +15,6 @@ from ffplan.design.ownership_schema import Ownership, Rent
 from ffplan.design.ownership_sizing import _default_storage
 from ffplan.design.resolved import ResolvedGroup
 from ffplan.inputs.quantities import Money
-from ffplan.inputs.suggest import did_you_mean
 
 if TYPE_CHECKING:
     from ffplan.catalog.evidence import PriceFigure

@@ -97,8 +97,7 @@ def with_preset(fields: dict[str, Any]) -> PlanFields:
     """
     from pydantic_core import ValidationError
 
-    from ffplan.design.presets import PRESETS
-    from ffplan.design.training import PlanFields
+    from ffplan.design.training import PRESETS, PlanFields
 
     preset = PRESETS.get(fields.get("preset") or "", {})
     try:

@@ -7,11 +7,11 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import ConfigDict, Field, ValidationError
 
+from ffplan.base.errors import did_you_mean
 from ffplan.design.schema import Limits
 from ffplan.inputs.model import Frozen, Many, Text, names_of
 from ffplan.inputs.part_ids import PriceBookId
 from ffplan.inputs.quantities import Share
-from ffplan.inputs.suggest import did_you_mean
 
 Weight = Literal["off", "info", "warning", "error"]
 _ADDRESSED = ("limits", "regressions")

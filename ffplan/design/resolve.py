@@ -13,14 +13,12 @@ from ffplan.catalog.named import naming
 from ffplan.catalog.parts import Accelerator, Cpu, Link, Nic, Part, Server, StorageServer, Switch
 from ffplan.catalog.prices import PriceBook
 from ffplan.catalog.read import METHODS
-from ffplan.design.cooling_faults import _cooling_faults
 from ffplan.design.faults import _breakout_faults, _currency_faults, _design_faults, _fabric_faults, _group_faults
-from ffplan.design.fewer_nics import _spread_slots, _without_nics
-from ffplan.design.floor_defaults import _floor_links, _with_heights
 from ffplan.design.money_sections import _money_sections, _plain_section, _section_faults
-from ffplan.design.networks import _network_document, _nic_faults, network_design
+from ffplan.design.networks import _network_document, _nic_faults, _spread_slots, _without_nics, network_design
 from ffplan.design.resolved import FabricParts, ResolvedDesign, ResolvedGroup, ResolvedNetwork
 from ffplan.design.schema import Design, NodeGroup
+from ffplan.design.site import _cooling_faults, _floor_links, _with_heights
 from ffplan.design.tier_faults import _port_faults, _scale_up_faults, _tier_switch_faults
 from ffplan.inputs.validate import validate
 

@@ -8,22 +8,45 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from ffplan.base.array_math import Number, ceil_div, maximum, minimum, real
+from ffplan.base.array_math import Number, ceil_div, choose, maximum, minimum, real
 from ffplan.base.record import record
 from ffplan.catalog.file_systems import FileSystem
 from ffplan.catalog.library import Library
 from ffplan.catalog.parts import Accelerator, Cpu, Link, Nic, Part, Server, StorageServer, Switch
 from ffplan.catalog.prices import PriceBook
-from ffplan.design.rails import shared_rails
 from ffplan.design.schema import Design, NodeGroup, OtherNetwork
 from ffplan.inputs.document import Document
 
-if TYPE_CHECKING:  # a design without these sections loads none of their schemas
+if TYPE_CHECKING:
     from ffplan.catalog.ownership import Effort
     from ffplan.design.ownership_schema import Ownership, Rent  # noqa: TC004
     from ffplan.design.reliability_schema import Reliability  # noqa: TC004
     from ffplan.design.serving_schema import Serving  # noqa: TC004
-    from ffplan.design.workload_schema import Workload  # noqa: TC004
+    from ffplan.design.training import Workload  # noqa: TC004
+
+
+def shared_rails(rails: int, ports: Number, room: int) -> Number:
+    """Return the rails per switch of a one-tier rail-only fabric.
+
+    Args:
+        rails: rails R, the NICs of a node [1].
+        ports: endpoint ports P of all rails together [1], any shape.
+        room: ports k of a switch for endpoints [1].
+
+    Returns:
+        Rails of a switch [1]; 1 if not even one rail fits.
+
+    Equation:
+        s = max { s : s divides R, s * P / R <= k }, at least 1
+
+    Source:
+        Wang et al., "Rail-only", arXiv 2307.12169: 256 rails of 128 GPUs take half a switch of 256 ports each. All
+        switches hold as many rails, so that they are wired alike; hence s divides R.
+    """
+    shared: Number = 1
+    for count in (divisor for divisor in range(2, rails + 1) if rails % divisor == 0):
+        shared = choose(count * ports <= room * rails, count, shared)
+    return shared
 
 
 @record

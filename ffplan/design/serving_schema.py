@@ -10,8 +10,7 @@ from pydantic_core import PydanticCustomError
 from ffplan.catalog.engines import CachePrecision, ServedPrecision
 from ffplan.inputs.model import Count, Frozen, Text
 from ffplan.inputs.part_ids import ModelId
-from ffplan.inputs.pool_plans import PoolText
-from ffplan.inputs.request_rates import RequestRate
+from ffplan.inputs.workloads import PoolText, RequestRate
 
 
 class Serving(Frozen):

@@ -1,16 +1,80 @@
-"""The schema of a training plan."""
+"""The schema of a training plan and of a job, with the settings of training frameworks.
+
+A plan names a preset and overrides single fields of it.
+
+Gradient widths equal the catalogue's stacks, which cite sources.
+
+Sources:
+    [1] NVIDIA/dgxc-benchmarking v25.02 to v25.05, NeMo recipes: `grad_reduce_in_fp32 = False`, distributed optimizer,
+        overlap of gradients, parameters, tensor parallelism and point-to-point.
+    [2] bigscience-workshop/bigscience, tr11-176B-ml: DeepSpeed's BF16_Optimizer adds gradients up at 32 bits and
+        reduces them at 16.
+    [3] pytorch/torchtitan, 9dec370: FSDP2 with parameters at 16 bits, `mixed_precision_reduce` float32; sharded
+        parameters at 32 bits are the optimizer's own copy.
+    [4] DeepSeek-V3 report, arXiv 2412.19437, sections 3.2 and 3.3: DualPipe hides dispatch and combine; moments at 16
+        bits, main parameters and gradients at 32; norms, MLA up-projections and SwiGLU are recomputed.
+"""
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from ffplan.catalog.stacks import Dispatcher, Routing
-from ffplan.design.presets import Preset
 from ffplan.inputs.model import Count, Frozen, Many
-from ffplan.inputs.part_ids import StackId
+from ffplan.inputs.part_ids import ModelId, StackId
+from ffplan.inputs.workloads import Tokens
+
+Preset = Literal["megatron-core", "nemo", "deepspeed", "fsdp", "deepseek"]
+
+MEGATRON: dict[str, Any] = {
+    "zero": 1,
+    "grad_dtype": "fp32",
+    "grad_reduce_dtype": "fp32",
+    "main_params": "fp32",
+    "optimizer_dtype": "fp32",
+    "overlap": ("gradients", "parameters", "tensor", "pipeline"),
+}
+"""Fields of Megatron-LM with --bf16 and 32-bit gradient accumulation: 18 bytes of states a parameter before ZeRO."""
+PRESETS: dict[str, dict[str, Any]] = {
+    "megatron-core": MEGATRON,
+    "nemo": {**MEGATRON, "grad_dtype": "bf16", "grad_reduce_dtype": "bf16"},
+    "deepspeed": {
+        "zero": 1,
+        "weights_copy": True,
+        "grad_dtype": "fp32",
+        "grad_reduce_dtype": "bf16",
+        "main_params": "fp32",
+        "optimizer_dtype": "fp32",
+        "overlap": ("gradients", "parameters"),
+    },
+    "fsdp": {
+        "zero": 3,
+        "grad_dtype": "fp32",
+        "grad_reduce_dtype": "fp32",
+        "main_params": "fp32",
+        "optimizer_dtype": "fp32",
+        "overlap": ("gradients", "parameters"),
+    },
+    "deepseek": {
+        "zero": 1,
+        "precision": "fp8",
+        "schedule": "dualpipe",
+        "grad_dtype": "fp32",
+        "grad_reduce_dtype": "fp32",
+        "main_params": "fp32",
+        "optimizer_dtype": "bf16",
+        "recompute_parts": ("norms", "latent", "activation"),
+        "overlap": ("gradients", "parameters", "pipeline", "experts"),
+        "stack": "deepseek-2024",
+        "dispatcher": "deepep",
+        "dispatch_dtype": "fp8",
+    },
+}
+"""Fields of a plan by preset: `nemo` [1], `deepspeed` [2], `fsdp` [3], `deepseek` [4]."""
+
 
 Precision = Literal["bf16", "fp16", "fp8", "tf32"]
 Recompute = Literal["none", "selective", "full", "keep-qkv", "keep-products", "every-second"]
@@ -189,6 +253,23 @@ class PlanFields(Frozen):
                 "rule", "{message}", {"rule": "training-plan", "message": message, "remedy": remedy, "field": field}
             )
         return self
+
+
+class Workload(Frozen):
+    """The job that the cluster is bought for."""
+
+    model: ModelId
+    """Catalogue id of the model, a transformer."""
+    tokens: Tokens | None = None
+    """Tokens to train on, required for days, cost and energy of the run [1]."""
+    batch: Count | None = None
+    """Sequences of a step; about 4 million tokens if omitted [1]."""
+    gpus: Count | None = None
+    """Accelerators of the job; as many as it can span if omitted [1]."""
+    plan: PlanFields | None = Field(default=None)
+    """Parallel plan; the fastest is searched if omitted."""
+    search: bool = False
+    """Search the fastest plan even with `plan`, whose fields are kept."""
 
 
 class PlanFile(PlanFields):

@@ -1,4 +1,4 @@
-"""Registry of fabric families: counts, wiring, routing, names and link cuts of each.
+"""Registry of fabric families: counts, wiring, routing, names and link cuts; and the networks beside a compute fabric.
 
 Modules with arrays are imported on use: counting needs no arrays.
 """
@@ -8,16 +8,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ffplan.fabric.sizing import dragonfly_plan, link_cuts, tree_plan
+from ffplan.base.record import record
+from ffplan.design.networks import network_design
+from ffplan.design.resolved import ResolvedDesign, ResolvedNetwork
+from ffplan.fabric.sizing import dragonfly_plan, tree_plan
+from ffplan.fabric.sizing.plan import FabricPlan, _dragonfly_cuts, _tree_cuts
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from ffplan.base.array_math import Bools, Number
-    from ffplan.design.resolved import ResolvedDesign
     from ffplan.fabric.routing.routing import Routing
-    from ffplan.fabric.sizing.link_cuts import LinkCut
-    from ffplan.fabric.sizing.plan import FabricPlan
+    from ffplan.fabric.sizing.plan import LinkCut
     from ffplan.fabric.wiring.wiring import WiredFabric
 
 
@@ -64,14 +66,14 @@ def _route_dragonfly(fabric: WiredFabric, alive: Bools | None) -> Routing:
 TREES = _FabricFamily(
     names=("fat-tree", "rail-optimised", "top-of-rack", "rail-only"),
     count=tree_plan._plan_trees,
-    cuts=link_cuts._tree_cuts,
+    cuts=_tree_cuts,
     wire=_wire_trees,
     route=_route_trees,
 )
 DRAGONFLY = _FabricFamily(
     names=("dragonfly",),
     count=dragonfly_plan._plan_dragonfly,
-    cuts=link_cuts._dragonfly_cuts,
+    cuts=_dragonfly_cuts,
     wire=_wire_dragonfly,
     route=_route_dragonfly,
 )
@@ -117,3 +119,47 @@ def routing_of(fabric: WiredFabric, alive: Bools | None = None) -> Routing:
         alive: which links still work, shape (links,); all of them if omitted.
     """
     return FAMILIES[fabric.family].route(fabric, alive)
+
+
+@record
+class NetworkPlan:
+    """A network beside the compute fabric."""
+
+    network: ResolvedNetwork
+    design: ResolvedDesign
+    """The design as seen from the network: its fabric is the network."""
+    plan: FabricPlan
+
+    @property
+    def name(self) -> str:
+        """Name of the network."""
+        return self.network.network.name
+
+
+def plan_networks(design: ResolvedDesign, fabric: FabricPlan) -> tuple[NetworkPlan, ...]:
+    """Return the networks of a design beside its compute fabric, in their order.
+
+    Raises:
+        InputError: if a network cannot hold its nodes.
+    """
+    planned: list[NetworkPlan] = []
+    for network in design.networks:
+        switches = fabric.switches + switches_of(planned)
+        seen = network_design(design, network, switches)
+        planned.append(NetworkPlan(network, seen, plan_fabric(seen)))
+    return tuple(planned)
+
+
+def storage_network(design: ResolvedDesign, fabric: FabricPlan) -> NetworkPlan | None:
+    """Return the network that carries the storage; None if the compute fabric does."""
+    return next((network for network in plan_networks(design, fabric) if network.name == "storage"), None)
+
+
+def switches_of(networks: Iterable[NetworkPlan]) -> int:
+    """Return the switches of some networks [1]."""
+    return sum(network.plan.switches for network in networks)
+
+
+def links_of(networks: Iterable[NetworkPlan]) -> int:
+    """Return the cables of some networks [1]."""
+    return sum(network.plan.endpoint_cables + network.plan.inter_switch_cables for network in networks)

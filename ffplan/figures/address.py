@@ -12,12 +12,11 @@ from types import UnionType
 from typing import TYPE_CHECKING, Any, Union, get_args, get_origin, get_type_hints
 
 from ffplan.base.errors import UsageError
-from ffplan.base.plain import number_at, value_at
+from ffplan.base.plain import number_at, steps, value_at
 from ffplan.base.record import record
 from ffplan.design.schema import LIMITED
 from ffplan.figures.figure import Figure
 from ffplan.figures.origins import FIGURES
-from ffplan.inputs.changes import steps
 from ffplan.results.cost import Bom, Tco
 from ffplan.results.design import Assessment
 from ffplan.results.reliability import ReliabilityReport

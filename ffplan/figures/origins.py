@@ -7,6 +7,7 @@ from dataclasses import fields, is_dataclass
 from typing import TYPE_CHECKING, Any
 
 from ffplan.base.formatting import number
+from ffplan.base.plain import steps
 from ffplan.base.record import record
 from ffplan.figures.comparison import COMPARISON
 from ffplan.figures.cost import COST
@@ -15,7 +16,6 @@ from ffplan.figures.figure import Figure, equation
 from ffplan.figures.run import RUN
 from ffplan.figures.serving import SERVING
 from ffplan.figures.training import TRAINING
-from ffplan.inputs.changes import steps
 from ffplan.results.origin import Evidence, Origin
 from ffplan.results.run import Band
 

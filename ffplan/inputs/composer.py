@@ -1,21 +1,22 @@
-"""From YAML text to a tree of located values.
+"""From YAML text to a tree of located values, with plain scalars as in YAML 1.2 (core schema, §10.3.2).
 
 PyYAML's own composer recurses in C and dies on deep nesting; its event parser does not recurse.
 We therefore compose from events, with an explicit stack, and apply every limit on the way.
+
+Unlike YAML 1.1, `NO`, `on` and `yes` are text, `3:1` is text and not 181, and `1e3` is a number.
 """
 
 from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import yaml
 
 from ffplan.base.errors import located
-from ffplan.inputs import limits
-from ffplan.inputs.scalars import _resolve_plain
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,6 +25,45 @@ try:
     from yaml import CSafeLoader as _Loader
 except ImportError:  # pragma: no cover - PyYAML built without libyaml: slower, same events
     from yaml import SafeLoader as _Loader  # type: ignore[assignment]
+
+
+MAX_DEPTH = 40
+"""Deepest nesting of lists and mappings, aliases followed."""
+MAX_NODES = 100_000
+"""Most values in one file, counted after every alias is expanded."""
+
+Scalar = None | bool | int | float | str
+
+_NULL = {"", "~", "null", "Null", "NULL"}
+_BOOL = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}
+_INT = re.compile(r"[-+]?[0-9]+")
+_OCTAL = re.compile(r"0o[0-7]+")
+_HEX = re.compile(r"0x[0-9a-fA-F]+")
+_FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
+_INFINITE = re.compile(r"[-+]?\.(inf|Inf|INF)")
+_NAN = {".nan", ".NaN", ".NAN"}
+
+MAX_NUMBER_LENGTH = 100
+"""Longest number we read; longer ones stay text and fail as text."""
+
+
+def _resolve_plain(text: str) -> Scalar:
+    """Return the value of an unquoted scalar under the YAML 1.2 core schema."""
+    if text in _NULL:
+        return None
+    if text in _BOOL:
+        return _BOOL[text]
+    if text[0] not in "0123456789+-." or len(text) > MAX_NUMBER_LENGTH:
+        return text
+    if _INT.fullmatch(text):
+        return int(text)
+    if _OCTAL.fullmatch(text):
+        return int(text[2:], 8)
+    if _HEX.fullmatch(text):
+        return int(text[2:], 16)
+    if _FLOAT.fullmatch(text) or _INFINITE.fullmatch(text):
+        return float(text.replace(".inf", "inf").replace(".Inf", "inf").replace(".INF", "inf"))
+    return float("nan") if text in _NAN else text
 
 
 @dataclass(slots=True)
@@ -177,7 +217,7 @@ class _Composer:
         self._reject_tag(event, line, column)
         if self._wants_key():
             self.fail("yaml-syntax", line, column, "a key must be a plain word", "write a field name")
-        if len(self.stack) >= limits.MAX_DEPTH:
+        if len(self.stack) >= MAX_DEPTH:
             self._too_deep(line, column)
         mapping = isinstance(event, yaml.MappingStartEvent)
         node = Node(line=line, column=column, data={} if mapping else [], children={} if mapping else [])
@@ -210,14 +250,14 @@ class _Composer:
             parent.data.append(node.data)
         parent.size += node.size
         parent.height = max(parent.height, node.height + 1)
-        if len(self.stack) + node.height > limits.MAX_DEPTH:
+        if len(self.stack) + node.height > MAX_DEPTH:
             self._too_deep(node.line, node.column)
-        if parent.size > limits.MAX_NODES:
+        if parent.size > MAX_NODES:
             self.fail(
                 "yaml-limits",
                 parent.line,
                 parent.column,
-                f"this value holds more than {limits.MAX_NODES:,} values once aliases are expanded",
+                f"this value holds more than {MAX_NODES:,} values once aliases are expanded",
                 "split the file, or use fewer aliases",
             )
 
@@ -226,7 +266,7 @@ class _Composer:
             "yaml-limits",
             line,
             column,
-            f"nested deeper than {limits.MAX_DEPTH} levels",
+            f"nested deeper than {MAX_DEPTH} levels",
             "no ffplan file needs such depth; look for unclosed brackets",
         )
 
@@ -295,3 +335,21 @@ def compose(text: str, file: str) -> Node:
             "a design starts with `name:`, any other file with `kind:`; `ffplan catalog schema` lists the fields",
         )
     return composer.root
+
+
+def value_spans(text: str) -> list[tuple[int, int]]:
+    """Return the spans of a YAML text's scalars, keys included, up to its first syntax fault.
+
+    The span of a block text excludes its first line, which may end in a comment.
+    """
+    spans: list[tuple[int, int]] = []
+    with suppress(yaml.YAMLError):
+        spans.extend(_span(text, event) for event in _raw_events(text) if isinstance(event, yaml.ScalarEvent))
+    return spans
+
+
+def _span(text: str, event: Any) -> tuple[int, int]:
+    start, end = event.start_mark.index, event.end_mark.index
+    if event.style in ("|", ">"):
+        start = text.find("\n", start) + 1 or len(text)
+    return start, end

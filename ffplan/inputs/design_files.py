@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from ffplan.base.errors import UsageError
-from ffplan.base.paths import data_folder
+from ffplan.base.files import data_folder
 
 DESIGNS, PLANS = "designs", "designs/plans"
 """Folders of the shipped designs and plans."""
@@ -53,8 +53,8 @@ def _find(name: str, folder: str, what: str) -> tuple[Path, str]:
         shipped = data_folder(folder) / f"{name}.yaml"
         if shipped.is_file():
             return shipped, f"{folder}/{name}.yaml"
+        from ffplan.base.errors import did_you_mean
         from ffplan.inputs.quantities import printable
-        from ffplan.inputs.suggest import did_you_mean
 
         hint = did_you_mean(name, _names(folder), what=f"shipped {what}")
         raise UsageError(f"ffplan: no file and no shipped {what} is called `{printable(name)}`; {hint}")

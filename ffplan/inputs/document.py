@@ -6,9 +6,8 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from ffplan.base.errors import Finding, InputError, Severity, located
-from ffplan.base.files import read_limited
+from ffplan.base.files import MAX_BYTES, read_limited
 from ffplan.base.record import record
-from ffplan.inputs import limits
 from ffplan.inputs.composer import Node, compose
 
 if TYPE_CHECKING:
@@ -100,7 +99,7 @@ def read_bytes(path: Path, file: str) -> bytes:
     try:
         if path.is_dir():
             raise _fault("file-unreadable", file, "this is a folder", "name a YAML file")
-        raw = read_limited(path, limits.MAX_BYTES)
+        raw = read_limited(path, MAX_BYTES)
     except FileNotFoundError:
         raise _fault("file-unreadable", file, "no such file", "check the path") from None
     except (OSError, ValueError) as error:
@@ -110,7 +109,7 @@ def read_bytes(path: Path, file: str) -> bytes:
         raise _fault(
             "yaml-limits",
             file,
-            f"the file is larger than {limits.MAX_BYTES // 1024} KiB",
+            f"the file is larger than {MAX_BYTES // 1024} KiB",
             "a design or a catalogue part is a few kilobytes; check that this is the right file",
         )
     return raw

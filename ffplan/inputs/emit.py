@@ -7,7 +7,7 @@ import re
 import yaml
 
 from ffplan.base.control_characters import visible
-from ffplan.inputs.scalars import _resolve_plain
+from ffplan.inputs.composer import _resolve_plain
 
 _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+/-]*")
 

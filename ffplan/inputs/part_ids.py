@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Protocol
 
 from pydantic_core import PydanticCustomError, core_schema
 
+from ffplan.base.errors import did_you_mean
 from ffplan.inputs.model import Identifier
-from ffplan.inputs.suggest import did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

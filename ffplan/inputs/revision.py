@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 from ffplan.base.errors import UsageError
-from ffplan.inputs import limits
+from ffplan.base.files import MAX_BYTES
 
 _RANGE = re.compile(r"(?P<one>[^:]*?)(?P<dots>\.\.\.?)(?P<two>[^:]*)")
 SECONDS = 30
@@ -108,8 +108,8 @@ def at_revision(path: Path, revision: str) -> tuple[bytes, str]:
             raise NoFileError(f"ffplan: {path}: the revision `{revision}` has no such file") from None
         blob, name = f"{commit}:{former}", former
         size = int(_git(folder, "cat-file", "-s", blob))
-    if size > limits.MAX_BYTES:
-        raise UsageError(f"ffplan: {path}: larger than {limits.MAX_BYTES // 1024} KiB in `{revision}`")
+    if size > MAX_BYTES:
+        raise UsageError(f"ffplan: {path}: larger than {MAX_BYTES // 1024} KiB in `{revision}`")
     return _git(folder, "cat-file", "blob", blob), f"{name}@{revision}"
 
 

@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from ffplan.base.errors import Finding, InputError
+from ffplan.base.errors import Finding, InputError, did_you_mean, nearest
 from ffplan.inputs.model import names_of
 from ffplan.inputs.quantities import _is_ratio, describe, printable
-from ffplan.inputs.suggest import did_you_mean, nearest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

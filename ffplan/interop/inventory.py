@@ -19,15 +19,14 @@ import numpy as np
 
 from ffplan.base.control_characters import plain_cell
 from ffplan.base.record import record
-from ffplan.fabric.wiring.cable_list import cable_legs
-from ffplan.fabric.wiring.cabling import cables
+from ffplan.fabric.wiring.cabling import cable_legs, cables
 from ffplan.fabric.wiring.network import ROLES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from ffplan.catalog.parts import Link
-    from ffplan.fabric.wiring.cable_list import CableLeg
+    from ffplan.fabric.wiring.cabling import CableLeg
     from ffplan.interop.exported import Exported
 
 _SITE = "ffplan"

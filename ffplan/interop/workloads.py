@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ffplan.base.errors import InputError, located
+from ffplan.base.errors import InputError, did_you_mean, located
 from ffplan.fabric.routing.job_loads import MOST_FLOWS
 from ffplan.fabric.routing.traffic import Flows
-from ffplan.inputs.suggest import did_you_mean
 from ffplan.interop.logs.measured import _refuse
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from ffplan.base.formatting import data_size
-from ffplan.catalog.kernels import AttentionKernel, Pass
+from ffplan.catalog.stacks import AttentionKernel, Pass
 from ffplan.inputs.model import Count, Frozen
 
 GemmType = Literal["bf16", "fp16", "fp8", "tf32"]

@@ -10,7 +10,7 @@ from ffplan.measuring.kernels import MOVED, AttentionCall, Gemm, Kernel, _HostCo
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from ffplan.catalog.kernels import AttentionKernel, Pass
+    from ffplan.catalog.stacks import AttentionKernel, Pass
     from ffplan.measuring.kernels import Direction, GemmType, MemoryOperation
 
 GROUPS = ("gemm", "attention", "memory", "pcie")

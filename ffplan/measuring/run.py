@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, Protocol
 
-from ffplan.base.interrupts import heard
+from ffplan.base.processes import heard
 from ffplan.base.record import record
 from ffplan.measuring.kernels import Gemm
 from ffplan.measuring.recording import (

@@ -6,7 +6,7 @@ import importlib
 import time
 from typing import TYPE_CHECKING, Any
 
-from ffplan.base.extras import lacking
+from ffplan.base.errors import lacking
 from ffplan.measuring import nvidia
 from ffplan.measuring.recording import DeviceFacts, DeviceState
 from ffplan.measuring.run import _UnsupportedKernelError

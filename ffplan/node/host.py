@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from ffplan.base.array_math import Number
-    from ffplan.catalog.collectives import CollectiveRates
     from ffplan.catalog.evidence import Figure
+    from ffplan.catalog.rates import CollectiveRates
     from ffplan.design.resolved import ResolvedGroup
 
 

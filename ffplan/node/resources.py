@@ -10,7 +10,7 @@ from ffplan.base.record import record
 from ffplan.node.host import Host, Range, spread
 
 if TYPE_CHECKING:
-    from ffplan.fabric.sizing.link_cuts import LinkCut
+    from ffplan.fabric.sizing.plan import LinkCut
 
 FULL_DUPLEX: Range = (2.0, 2.0, 2.0)
 

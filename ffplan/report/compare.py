@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ffplan.base.formatting import LARGE, amount, kilowatts, listed, number, percent, short, times
-from ffplan.base.input_values import input_value
+from ffplan.base.formatting import LARGE, amount, input_value, kilowatts, listed, number, percent, short, times
 from ffplan.base.tracked import read_alike
 from ffplan.figures.address import COMPARED, figure_at_address, label_of, value_at_address
 from ffplan.report.compare_rows import _comparison_rows

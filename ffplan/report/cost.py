@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ffplan.base.formatting import amount, kilowatts, listed, number, percent, short
-from ffplan.base.input_values import input_value
+from ffplan.base.formatting import amount, input_value, kilowatts, listed, number, percent, short
 from ffplan.report.document import Block, Document, Grid, Lines, Remarks, _Body, provenance
 from ffplan.report.first.cost import _cost_screen
 from ffplan.report.plans import _plan_words, _sure_words

@@ -9,10 +9,9 @@ from ffplan.base.record import record
 from ffplan.training.attention_rate import _AttentionCurve, attention_curve
 
 if TYPE_CHECKING:
-    from ffplan.catalog.kernels import AttentionRates
     from ffplan.catalog.parts import Accelerator
-    from ffplan.catalog.stacks import SoftwareStack, StackRates
-    from ffplan.catalog.training import TrainingRates
+    from ffplan.catalog.rates import TrainingRates
+    from ffplan.catalog.stacks import AttentionRates, SoftwareStack, StackRates
 
 SIXTEEN = ("bf16", "fp16")
 

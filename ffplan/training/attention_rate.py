@@ -8,7 +8,7 @@ from ffplan.base.record import record
 
 if TYPE_CHECKING:
     from ffplan.base.array_math import Number
-    from ffplan.catalog.kernels import AttentionRates
+    from ffplan.catalog.stacks import AttentionRates
 
 Line = tuple[tuple[float, ...], tuple[float, ...]]
 """Lengths of the sequence [1], and fractions of the 16-bit peak [1]."""

@@ -20,7 +20,7 @@ from ffplan.training.parallel_plan import _placed
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from ffplan.fabric.sizing.link_cuts import LinkCut
+    from ffplan.fabric.sizing.plan import LinkCut
 
     CutsCrossed = Callable[["GroupPlacement"], tuple[Number, tuple[LinkCut, ...]]]
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from ffplan.base.array_math import Number
     from ffplan.catalog.evidence import Figure
-    from ffplan.fabric.sizing.link_cuts import LinkCut
+    from ffplan.fabric.sizing.plan import LinkCut
     from ffplan.node.host import Host, Range
     from ffplan.training.axes import ParallelPlans
     from ffplan.training.conv_step import ConvRun

@@ -8,8 +8,8 @@ from pydantic import Field, PlainValidator, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
 from ffplan.catalog.evidence import Source
-from ffplan.catalog.protocols import Protocol
-from ffplan.collectives.algorithms import NAMES
+from ffplan.catalog.rates import Protocol
+from ffplan.collectives.nccl import NAMES
 from ffplan.collectives.volumes import Operation
 from ffplan.inputs.model import Count, Frozen, Identifier, Many, Text
 from ffplan.inputs.quantities import Bandwidth, Data, Duration, Ratio, describe

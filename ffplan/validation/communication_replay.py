@@ -9,11 +9,11 @@ import numpy as np
 from ffplan.base.record import record
 from ffplan.catalog.library import Library
 from ffplan.catalog.parts import Server, Switch
-from ffplan.collectives import switch_hierarchy
+from ffplan.collectives import switch_reduction
 from ffplan.collectives.bottleneck import sustained_rate
 from ffplan.collectives.expert_dispatch import Routing, copying_fault, counted_copies, routing_fault
 from ffplan.collectives.latency import ring_latency, transfer_time
-from ffplan.collectives.pods import offloaded_run_time, pod_ring
+from ffplan.collectives.rings import offloaded_run_time, pod_ring
 from ffplan.collectives.timing import CollectiveQuery, TimingGrid, bus_bandwidth, time_grid
 from ffplan.collectives.volumes import OF_TOKENS, bus_factor, ring_steps
 from ffplan.node.resources import resources
@@ -241,11 +241,11 @@ def _hierarchy_rows(replayed: CaseReplay, case: Hierarchy, path: Path) -> list[A
         ]
     )
     switches = np.array([np.inf, case.leaf_switches, case.spine_switches])
-    width = switch_hierarchy.level_bandwidth(egress, switches, ports, rate)
+    width = switch_reduction.level_bandwidth(egress, switches, ports, rate)
     members = size[1:] / size[:-1]
     names = ("node", "leaf", "spine")
-    in_network = np.minimum.accumulate(switch_hierarchy.reduction_rate(members, width))
-    in_gpus = np.minimum.accumulate(switch_hierarchy.reduction_rate(members, width, in_network=False))
+    in_network = np.minimum.accumulate(switch_reduction.reduction_rate(members, width))
+    in_gpus = np.minimum.accumulate(switch_reduction.reduction_rate(members, width, in_network=False))
     tables: list[tuple[str, str, Any, Any]] = [
         ("bandwidth", "gbyte_s", case.bandwidth_gbyte_s, width),
         ("allreduce, SHARP", "gbyte_s", case.allreduce_gbyte_s, in_network),
@@ -253,11 +253,11 @@ def _hierarchy_rows(replayed: CaseReplay, case: Hierarchy, path: Path) -> list[A
     ]
     for ways, values in case.speedup.items():
         tables.append(
-            (f"speed-up, {ways}-way", "ratio", values, switch_hierarchy.sharded_speedup(float(ways), size[:-1]))
+            (f"speed-up, {ways}-way", "ratio", values, switch_reduction.sharded_speedup(float(ways), size[:-1]))
         )
     for ways, values in case.sharded_gbyte_s.items():
         tables.append(
-            (f"{ways}-way", "gbyte_s", values, switch_hierarchy.sharded_rate(float(ways), size[1:], size[:-1], width))
+            (f"{ways}-way", "gbyte_s", values, switch_reduction.sharded_rate(float(ways), size[1:], size[:-1], width))
         )
     return [
         replayed.row(case, f"{what}, {name}", unit, value, float(model), gpus=int(below), kind="arithmetic")

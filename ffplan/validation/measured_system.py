@@ -9,7 +9,7 @@ import numpy as np
 from ffplan.base.errors import InputError
 from ffplan.catalog.parts import Accelerator, Cpu, Nic, Part, Server
 from ffplan.collectives.rank_layout import RankLayout
-from ffplan.fabric.sizing.link_cuts import LinkCut
+from ffplan.fabric.sizing.plan import LinkCut
 from ffplan.node.host import Host, host_of
 from ffplan.training.group_collectives import cut_fraction
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ffplan.base.errors import InputError, UsageError
-from ffplan.base.paths import data_folder
+from ffplan.base.files import data_folder
 from ffplan.inputs.document import read_document
 from ffplan.inputs.validate import validate
 from ffplan.studies.trust.measurement import accuracy_report

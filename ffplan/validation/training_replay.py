@@ -30,8 +30,8 @@ from ffplan.validation.training_cases import MEASURES, PLAN, SHAPE, Table, Train
 
 if TYPE_CHECKING:
     from ffplan.catalog.parts import Accelerator
+    from ffplan.catalog.rates import TrainingRates
     from ffplan.catalog.stacks import StackRates
-    from ffplan.catalog.training import TrainingRates
     from ffplan.design.training import PlanFields
     from ffplan.validation.communication_cases import System
 

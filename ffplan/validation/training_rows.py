@@ -22,9 +22,9 @@ from ffplan.validation.training_replay import RULE, TrainingReplay, prepare_repl
 
 if TYPE_CHECKING:
     from ffplan.base.array_math import Floats, Number
+    from ffplan.catalog.rates import TrainingRates
     from ffplan.catalog.stacks import StackRates
     from ffplan.catalog.store import Catalog
-    from ffplan.catalog.training import TrainingRates
     from ffplan.inputs.document import Document
 
 

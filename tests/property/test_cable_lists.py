@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from ffplan.base.errors import InputError
 from ffplan.cost.bom import fabric_cables
-from ffplan.fabric.family import plan_fabric
-from ffplan.fabric.networks import plan_networks
+from ffplan.fabric.family import plan_fabric, plan_networks
 from ffplan.fabric.wiring.cabling import quantities
 from ffplan.interop.exported import Exported
 from ffplan.interop.inventory import _cables_listed, _devices_of, _ports_of

@@ -15,10 +15,9 @@ from hypothesis import strategies as st
 
 from ffplan.base.errors import InputError
 from ffplan.catalog.store import Catalog
-from ffplan.inputs.composer import compose
+from ffplan.inputs.composer import _resolve_plain, compose
 from ffplan.inputs.dimensions import BANDWIDTH
 from ffplan.inputs.quantities import parse_money, parse_quantity, parse_ratio
-from ffplan.inputs.scalars import _resolve_plain
 from tests.support import ROOT, document, examine_file
 
 if TYPE_CHECKING:

@@ -13,9 +13,8 @@ from ffplan.base.errors import InputError
 from ffplan.catalog.store import Catalog
 from ffplan.design.resolve import resolve
 from ffplan.design.resolved import profiled
-from ffplan.fabric.sizing.dragonfly import _dragonfly_global_links, _dragonfly_shape
-from ffplan.fabric.sizing.slim_fly import _delta_of, _router_degree
-from ffplan.fabric.wiring.dragonfly_links import _dragonfly_links
+from ffplan.fabric.sizing.low_diameter import _delta_of, _dragonfly_global_links, _dragonfly_shape, _router_degree
+from ffplan.fabric.wiring.links import _dragonfly_links
 from ffplan.studies.operate.goodput_basis import goodput_basis
 from ffplan.studies.operate.goodput_job import job_on, recovery
 from tests.fabrics import dragonfly_of, mms_links

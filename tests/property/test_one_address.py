@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from ffplan.base.plain import number_at
+from ffplan.base.plain import number_at, steps
 from ffplan.design.schema import LIMITED
 from ffplan.figures.address import (
     COMPARED,
@@ -24,7 +24,6 @@ from ffplan.figures.address import (
 )
 from ffplan.figures.figure import Figure
 from ffplan.figures.origins import FIGURES, unit_of
-from ffplan.inputs.changes import steps
 from ffplan.schema.json_schema import field_docs
 from tests.support import ROOT, but_few, ffplan
 

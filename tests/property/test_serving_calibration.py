@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ffplan.calibration.serving_calibrate import calibrate_serving
-from ffplan.calibration.serving_overlay import _release_rates
+from ffplan.calibration.serving_release import _release_rates
 from ffplan.catalog.engines import Engine
 from ffplan.catalog.store import Catalog
 from tests.unit.calibration.test_serving_calibrate import LOADS, REQUEST, TODAY, made, truth

@@ -10,7 +10,7 @@ import pytest
 from ffplan.catalog.parts import Server
 from ffplan.catalog.store import Catalog
 from ffplan.collectives.bottleneck import solve
-from ffplan.collectives.pods import offloaded_run_time, pod_ring
+from ffplan.collectives.rings import offloaded_run_time, pod_ring
 from ffplan.collectives.timing import chosen, time_choices
 from ffplan.collectives.volumes import bus_factor
 from ffplan.design.training import PlanFields

@@ -16,7 +16,7 @@ from ffplan.catalog.store import Catalog
 from ffplan.collectives.bottleneck import totals
 from ffplan.collectives.inside_node import _axes_spanned, _exchange_factor
 from ffplan.collectives.rank_layout import RankLayout
-from ffplan.collectives.switch_hierarchy import level_bandwidth, reduction_rate, sharded_rate, sharded_speedup
+from ffplan.collectives.switch_reduction import level_bandwidth, reduction_rate, sharded_rate, sharded_speedup
 from ffplan.collectives.timing import CollectiveQuery, Timed, chosen, time_choices
 from ffplan.design.training import PlanFields
 from ffplan.fabric.sizing.fat_tree import Tree, _build_tree, _TreeRule

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ffplan.fabric.sizing import dragonfly, families
+from ffplan.fabric.sizing import families, low_diameter
 from ffplan.fabric.sizing.families import Candidate, Request, candidates
 from ffplan.fabric.sizing.fat_tree import Tree, _build_tree, _TreeRule
 from ffplan.fabric.sizing.formulas import bandwidth_oversubscription, rail_leaves
@@ -282,9 +282,9 @@ def test_alibaba_hpn_oversubscription() -> None:
 
 def test_canonical_dragonfly() -> None:
     """Kim et al., ISCA 2008, section 3.1: k = 64 gives p = h = 16, a = 32, 513 groups and 262,656 endpoints."""
-    assert dragonfly._dragonfly_shape(63) == (16, 32, 16)
-    assert dragonfly._dragonfly_capacity(63) == 262_656
-    assert dragonfly._dragonfly_global_links(513, 63) == 513 * 512 // 2
+    assert low_diameter._dragonfly_shape(63) == (16, 32, 16)
+    assert low_diameter._dragonfly_capacity(63) == 262_656
+    assert low_diameter._dragonfly_global_links(513, 63) == 513 * 512 // 2
     full = size(262_656, 63, "dragonfly")
     assert (full.router, full.inter_switch_links) == (513 * 32, 513 * 32 * 31 // 2 + 513 * 512 // 2)
 

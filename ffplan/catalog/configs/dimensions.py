@@ -5,13 +5,12 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
+from ffplan.base.errors import did_you_mean
 from ffplan.base.formatting import plural
 from ffplan.base.record import record
 from ffplan.catalog.configs.architectures import _refusals, architectures
 from ffplan.catalog.configs.config_file import shown
-from ffplan.catalog.configs.fields import _ConfigFields
-from ffplan.catalog.configs.precision import checkpoint
-from ffplan.inputs.suggest import did_you_mean
+from ffplan.catalog.configs.fields import _ConfigFields, checkpoint
 
 if TYPE_CHECKING:
     from ffplan.catalog.configs.architectures import _Architecture, _ExpertFields

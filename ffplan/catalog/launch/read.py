@@ -13,10 +13,16 @@ from ffplan.base.errors import InputError, located
 from ffplan.base.files import text_of, unix_lines
 from ffplan.base.record import record
 from ffplan.catalog.launch import deepspeed, megatron, megatron_plan, torchtitan
-from ffplan.catalog.launch.arguments import _plain_lines, _printed_arguments, _settings_of, _Variables, arguments
-from ffplan.catalog.launch.branches import _Branches, _without_branches
-from ffplan.catalog.launch.settings import Setting, Settings
-from ffplan.catalog.launch.tables import RENAMED, _name_of, _table_settings
+from ffplan.catalog.launch.arguments import (
+    _Branches,
+    _plain_lines,
+    _printed_arguments,
+    _settings_of,
+    _Variables,
+    _without_branches,
+    arguments,
+)
+from ffplan.catalog.launch.settings import RENAMED, Setting, Settings, _name_of, _table_settings
 from ffplan.inputs.composer import Node
 from ffplan.inputs.document import Document, parse_document
 from ffplan.inputs.emit import comment, flow

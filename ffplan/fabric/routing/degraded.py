@@ -10,9 +10,8 @@ import numpy as np
 from ffplan.base.record import record
 from ffplan.fabric.routing.adaptive import _CutTraffic
 from ffplan.fabric.routing.double_binary_tree import _joined_trees
-from ffplan.fabric.routing.job_loads import loads_of
+from ffplan.fabric.routing.job_loads import aligned, loads_of, zone_sizes
 from ffplan.fabric.routing.link_loads import link_times
-from ffplan.fabric.routing.rank_order import aligned, zone_sizes
 from ffplan.fabric.routing.static_traffic import _countable, _StaticTraffic
 from ffplan.fabric.routing.traffic import tree
 from ffplan.fabric.routing.tree_routing import TreeRouting

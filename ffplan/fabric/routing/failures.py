@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ffplan.base.array_math import Ints
+from ffplan.base.errors import did_you_mean
 from ffplan.base.record import record
 from ffplan.fabric.routing.degraded import ROLE_NUMBERS
-from ffplan.inputs.suggest import did_you_mean
 
 if TYPE_CHECKING:
     from ffplan.fabric.wiring.names import Names

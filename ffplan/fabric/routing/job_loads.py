@@ -11,13 +11,68 @@ from ffplan.base.record import record
 from ffplan.fabric.routing import traffic
 from ffplan.fabric.routing.double_binary_tree import _crossing_pairs, _double_binary_tree, _joined_trees
 from ffplan.fabric.routing.link_loads import flow_loads
-from ffplan.fabric.routing.rank_order import _in_order
 
 if TYPE_CHECKING:
     from ffplan.base.array_math import Floats
     from ffplan.design.resolved import ResolvedDesign
     from ffplan.fabric.routing.routing import Routing
+    from ffplan.fabric.wiring.network import Network
     from ffplan.fabric.wiring.wiring import WiredFabric
+
+
+ORDERS = ("aligned", "alternating", "random")
+"""aligned: zone by zone, pod by pod, leaf by leaf. alternating: as a scheduler deals nodes of all leaves in turn, blind
+to zones. random: shuffled."""
+
+
+def aligned(network: Network, job: Ints) -> Ints:
+    """Return the rows of a job zone by zone, pod by pod, leaf by leaf, port by port of the first NIC.
+
+    Args:
+        job: endpoints, shape (nodes, rails).
+    """
+    first = job[:, 0]
+    e, s = network.endpoints, network.switches
+    leaf = e.leaf[first]
+    return np.lexsort((e.slot[first], leaf, s.pod[leaf], e.zone[first]))
+
+
+def alternating(network: Network, job: Ints) -> Ints:
+    """Return the rows of a job with the leaves of all zones taken in turn.
+
+    Args:
+        job: endpoints, shape (nodes, rails).
+    """
+    base = aligned(network, job)
+    zone = network.endpoints.zone[job[base, 0]]
+    place = np.arange(len(base)) - np.searchsorted(zone, zone, side="left")
+    return base[np.lexsort((zone, place))]
+
+
+def _in_order(network: Network, job: Ints, order: str, seed: int) -> Ints:
+    """Return the rows of a job in one of ORDERS.
+
+    Args:
+        job: endpoints, shape (nodes, rails).
+        order: one of ORDERS.
+        seed: seed of the random order.
+
+    Raises:
+        ValueError: for any other order.
+    """
+    if order == "aligned":
+        return aligned(network, job)
+    if order == "alternating":
+        return alternating(network, job)
+    if order == "random":
+        return np.random.default_rng(seed).permutation(len(job))
+    raise ValueError(f"no order `{order}`")
+
+
+def zone_sizes(network: Network, job: Ints) -> list[int]:
+    """Return the ranks in each run of one zone, for a job in aligned order."""
+    zone = network.endpoints.zone[job[:, 0]]
+    return [int(n) for n in np.bincount(zone) if n]
 
 
 TRAFFIC = ("ring", "tree", "library-tree", "all-to-all", "rail-all-to-all", "permutation", "incast")

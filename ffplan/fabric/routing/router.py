@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ffplan.fabric.routing.keys import Keys, _hashed
-from ffplan.fabric.routing.routing import _Routes
+from ffplan.fabric.routing.routing import Keys, _hashed, _Routes
 from ffplan.fabric.routing.tree_paths import _TreePaths
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from typing import Self
 
     from ffplan.base.array_math import Bools, Ints
-    from ffplan.fabric.routing.keys import Keys
+    from ffplan.fabric.routing.routing import Keys
     from ffplan.fabric.wiring.wiring import WiredTree
 
 

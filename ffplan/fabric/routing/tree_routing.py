@@ -1,17 +1,177 @@
-"""Routing over trees: paths, even spreading over the links that lead up, and all-to-all by counting."""
+"""Routing over trees: paths, even spreading over the links that lead up, and all-to-all by counting.
+
+An all-to-all has E (E - 1) flows between E endpoints, which are not listed. Under destination-modulo routing, all flows
+to one endpoint take the same uplink of a leaf and, from one pod, the same link to the cores. So a leaf link carries
+(endpoints on the leaf) x (destinations elsewhere with that key), and counting the destinations by key gives every load
+in time proportional to endpoints and links.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ffplan.fabric.routing.adaptive import _adaptive_loads, _CutTraffic
-from ffplan.fabric.routing.all_to_all import all_to_all_loads
 from ffplan.fabric.routing.router import Router
+from ffplan.fabric.routing.routing import Keys
 
 if TYPE_CHECKING:
     from ffplan.base.array_math import Bools, Floats, Ints
+    from ffplan.fabric.routing.tree_paths import _TreePaths
+
+
+def _rows(keys: Keys, chosen: Any) -> Keys:
+    return Keys(keys.leaf[chosen], keys.spine[chosen], keys.core[chosen], keys.trunk[chosen])
+
+
+def _route(paths: _TreePaths, senders: Ints, weight: Floats, leaf: Ints, keys: Keys, load: Floats) -> Ints:
+    """Add flows from some leaves to destinations listed, less their first link; return the steps, rows by sender."""
+    every = np.tile(np.arange(len(leaf)), len(senders))
+    steps, _ = paths.steps(np.repeat(senders, len(leaf)), leaf[every], _rows(keys, every))
+    later = steps[:, 1:]
+    used = later >= 0
+    weights = np.broadcast_to(np.repeat(weight, len(leaf))[:, None], later.shape)[used]
+    load += np.bincount(later[used], weights=weights, minlength=len(load))
+    return steps
+
+
+def _one_by_one(paths: _TreePaths, sources: Floats, leaf: Ints, keys: Keys, load: Floats) -> None:
+    """Route to every destination listed, for the few that not every core reaches.
+
+    On a healthy tree all leaves of a pod choose alike towards other pods, so one leaf is computed for all.
+    """
+    leaves, u = np.arange(paths.tree.leaf), paths.uplinks
+    pods, home = paths.pod_of(leaves), paths.pod_of(leaf)
+    links = 2 * paths.leaf_link(leaves[:, None], np.arange(u)[None])
+    for pod in np.unique(home).tolist():
+        ends, inside = np.flatnonzero(home == pod), np.flatnonzero((pods == pod) & (sources > 0))
+        near = _route(paths, inside, sources[inside], leaf[ends], _rows(keys, ends), load)[:, 0]
+        weight = np.repeat(sources[inside], len(ends))[near >= 0]
+        load += np.bincount(near[near >= 0], weights=weight, minlength=len(load))
+        # leaves of the pod itself were routed above
+        sent = np.where(pods == pod, 0.0, sources)
+        per_pod = np.bincount(pods, weights=sent, minlength=paths.pods)
+        away = np.flatnonzero(per_pod)
+        first = _route(paths, away * paths.pod_leaves, per_pod[away], leaf[ends], _rows(keys, ends), load)[:, 0]
+        group = (first // 2 - paths.wired.first_leaf_spine) % u
+        cell = np.repeat(away, len(ends)) * u + group
+        chosen = np.bincount(cell, minlength=paths.pods * u).reshape(paths.pods, u)
+        load[links] += sent[:, None] * chosen[pods]
+
+
+def _classes(paths: _TreePaths) -> list[tuple[Ints, Ints]]:
+    """Return (pods, core of each link) of the pods that are wired alike."""
+    table = paths.wired.table
+    assert table is not None
+    full = table.full
+    alike: dict[bytes, list[int]] = {}
+    if len(full) and (full == full[0]).all():
+        alike[b""] = list(range(len(full)))
+    else:
+        for pod in range(len(full)):
+            alike.setdefault(full[pod].tobytes(), []).append(pod)
+    classes = [(np.array(pods), full[pods[0]]) for pods in alike.values()]
+    if table.last.size:
+        classes.append((np.array([len(full)]), table.last))
+    return classes
+
+
+def _over_cores(paths: _TreePaths, sources: Floats, leaf: Ints, group: Ints, keys: Keys, load: Floats) -> None:
+    """Add the traffic that passes the cores."""
+    u, first = paths.uplinks, paths.wired.first_spine_core
+    pod = paths.pod_of(leaf)
+    per_pod = np.bincount(paths.pod_of(np.arange(paths.tree.leaf)), weights=sources, minlength=paths.pods)
+    for pods, cores in _classes(paths):
+        up = cores.shape[1]
+        link = keys.spine % up
+        cell = group * up + link
+        total = np.bincount(cell, minlength=u * up)
+        inside = np.bincount(pod * (u * up) + cell, minlength=paths.pods * u * up).reshape(paths.pods, -1)[pods]
+        rows = first + paths.row_of(pods[:, None], np.arange(u).repeat(up)[None], np.tile(np.arange(up), u)[None])
+        # destinations in the pod itself are reached below the cores
+        load[2 * rows] += per_pod[pods][:, None] * (total - inside)
+        senders = np.full(paths.pods, per_pod[pods].sum())
+        # the pod's own traffic never comes down from a core
+        senders[pods] -= per_pod[pods]
+        down = paths._down(cores[group, link], pod, keys.core)
+        weight = senders[pod]
+        load += np.bincount(2 * (first + down) + 1, weights=weight, minlength=len(load))
+        last = 2 * paths.leaf_link(leaf, paths.link_group[down]) + 1
+        load += np.bincount(last, weights=weight, minlength=len(load))
+
+
+def spread(paths: _TreePaths, sources: Floats, leaf: Ints, keys: Keys, load: Floats) -> None:
+    """Add the load of one flow from every source endpoint to every destination on another leaf of a healthy tree.
+
+    Args:
+        sources: source endpoints on each leaf [1], shape (leaves,).
+        leaf: leaf of each destination, shape (destinations,).
+        keys: keys of each destination.
+        load: loads to add to [flows], shape (2 * links,).
+    """
+    if not paths.uplinks:
+        return
+    odd = paths.partial[paths.pod_of(leaf)] if paths.pods > 1 else np.zeros(len(leaf), bool)
+    if odd.any():
+        _one_by_one(paths, sources, leaf[odd], _rows(keys, odd), load)
+        leaf, keys = leaf[~odd], _rows(keys, ~odd)
+    u, leaves = paths.uplinks, paths.tree.leaf
+    group = keys.leaf % u
+    here = np.bincount(leaf * u + group, minlength=leaves * u).reshape(leaves, u)
+    links = paths.leaf_link(np.arange(leaves)[:, None], np.arange(u)[None])
+    # destinations elsewhere with that key; those on the leaf itself never climb
+    load[2 * links] += sources[:, None] * (here.sum(axis=0) - here)
+    pod = paths.pod_of(np.arange(leaves))
+    # from the pod's other leaves; what comes down from the cores is added there
+    in_pod = np.bincount(pod, weights=sources, minlength=paths.pods)[pod] - sources
+    load[2 * links + 1] += here * in_pod[:, None]
+    if paths.pods > 1:
+        _over_cores(paths, sources, leaf, group, keys, load)
+
+
+def all_to_all_loads(router: Router, member: Bools, nbytes: float) -> Floats:
+    """Return the bytes on every directed link when each member sends to every other one of its plane.
+
+    Args:
+        router: routes over a healthy fabric, destination-modulo.
+        member: endpoints that take part, shape (endpoints,).
+        nbytes: bytes from each to each [byte].
+    """
+    load = np.zeros(2 * len(router.fabric.network.links))
+    inside = [np.flatnonzero(member & (router.tree_of == number)) for number in range(len(router.trees))]
+    for start, paths in enumerate(router.trees):
+        sources = np.bincount(router.leaf[inside[start]], minlength=paths.tree.leaf).astype(float)
+        for end, target in enumerate(router.trees):
+            if target.plane != paths.plane or not len(inside[end]) or not len(inside[start]):
+                continue
+            if start == end:
+                spread(paths, sources, router.leaf[inside[end]], router.static_keys(inside[end], target), load)
+                # all but itself
+                met = len(inside[start]) - 1
+            else:
+                met = len(inside[end]) if _across(router, start, end, sources, inside[end], load) else 0
+            load[2 * inside[start]] += met
+            load[2 * inside[start] + 1] += met
+    # loads are whole flows until here, so that no rounding builds up
+    return load * nbytes
+
+
+def _across(router: Router, start: int, end: int, sources: Floats, dst: Ints, load: Floats) -> bool:
+    """Add the traffic from one zone to another; return whether any link joins them."""
+    a, b = router.trees[start], router.trees[end]
+    keys = router.static_keys(dst, b)
+    crossing = router.crossing(start, end, keys)
+    if crossing is None:
+        return False
+    out, back = crossing
+    count, keys = sources.sum(), router.across_keys(keys, b)
+    spread(a, sources, a.trunk_leaf[out], keys, load)
+    load += np.bincount(2 * a.trunk_links[out], minlength=len(load)) * count
+    load += np.bincount(2 * b.trunk_links[back] + 1, minlength=len(load)) * count
+    steps, _ = b.steps(b.trunk_leaf[back], router.leaf[dst], keys)
+    load += np.bincount(steps[steps >= 0], minlength=len(load)) * count
+    return True
 
 
 class TreeRouting(Router):

@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING
 
 from ffplan.base.array_math import ceil_div
 from ffplan.base.errors import InputError
-from ffplan.fabric.sizing.dragonfly import (
+from ffplan.fabric.sizing.endpoints import _demand
+from ffplan.fabric.sizing.leaf_fill import _parts_between
+from ffplan.fabric.sizing.low_diameter import (
     _dragonfly_capacity,
     _dragonfly_global_links,
     _dragonfly_shape,
@@ -15,8 +17,6 @@ from ffplan.fabric.sizing.dragonfly import (
     dragonfly_bisection,
     dragonfly_groups,
 )
-from ffplan.fabric.sizing.endpoints import _demand
-from ffplan.fabric.sizing.leaf_fill import _parts_between
 from ffplan.fabric.sizing.plan import FabricPlan, _port_rate
 
 if TYPE_CHECKING:

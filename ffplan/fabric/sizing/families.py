@@ -14,16 +14,18 @@ from typing import TYPE_CHECKING
 from ffplan.base.array_math import ceil_div, minimum
 from ffplan.base.formatting import plural
 from ffplan.base.record import record
-from ffplan.design.rails import shared_rails
-from ffplan.fabric.sizing.dragonfly import (
+from ffplan.design.resolved import shared_rails
+from ffplan.fabric.sizing.fat_tree import Tree, _build_tree, _TreeRule, _uplink_choices
+from ffplan.fabric.sizing.formulas import leaf_uplinks, rail_leaves
+from ffplan.fabric.sizing.low_diameter import (
+    _delta_of,
     _dragonfly_capacity,
     _dragonfly_global_links,
     _dragonfly_shape,
+    _prime_power,
+    _router_degree,
     dragonfly_groups,
 )
-from ffplan.fabric.sizing.fat_tree import Tree, _build_tree, _TreeRule, _uplink_choices
-from ffplan.fabric.sizing.formulas import leaf_uplinks, rail_leaves
-from ffplan.fabric.sizing.slim_fly import _delta_of, _prime_power, _router_degree
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -1,12 +1,14 @@
-"""The counts of a fabric of any family: switches by role, links by tier, and rates."""
+"""The counts of a fabric of any family: switches, links and rates, and the cuts of links that a collective crosses."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ffplan.base.array_math import Number, Truth, ceil_div, maximum, some
 from ffplan.base.record import record
-from ffplan.fabric.sizing.dragonfly import _DragonflyShape
+from ffplan.fabric.sizing.endpoints import ports_per_plane, rails_of
 from ffplan.fabric.sizing.fat_tree import Tree
+from ffplan.fabric.sizing.low_diameter import _DragonflyShape
 
 if TYPE_CHECKING:
     from ffplan.design.resolved import ResolvedDesign, ResolvedGroup
@@ -76,3 +78,138 @@ def _port_rate(design: ResolvedDesign, group: ResolvedGroup) -> float:
     """Return the rate of an endpoint port of the group, one direction, mean over its NICs [GB/s]."""
     rates = group.nic_rates(design.port_gbyte_s, design.stripes)
     return sum(rates) / len(rates) / design.stripes if rates else 0.0
+
+
+@record
+class LinkCut:
+    """The links out of one leaf, or out of one zone, over all planes."""
+
+    name: str
+    label: str
+    sets: Number
+    """Leaves of a rail, or zones, that the collective spans."""
+    links: int
+    gbyte_s: Number
+    """Total bandwidth, one direction [GB/s]."""
+    below: float = 1.0
+    """Nodes below one such leaf, or zone [1]."""
+
+
+def reachable_nodes(design: ResolvedDesign) -> int:
+    """Return the nodes that one collective can span: all, or the nodes of one of several separate zones."""
+    fabric, count = design.spec.fabric, design.compute.group.count
+    # nodes that are in every zone reach each other on any of them
+    apart = fabric.zones > 1 and fabric.inter_zone is None and design.compute.group.zones == "split"
+    return ceil_div(count, fabric.zones) if apart else count
+
+
+def zones_of(design: ResolvedDesign, nodes: Number) -> Number:
+    """Return the zones that a job of `nodes` nodes spans when it fills one after the other, in their shape."""
+    if design.compute.group.zones == "every" or design.spec.fabric.inter_zone is None:
+        return 0 * nodes + 1
+    return ceil_div(nodes, ceil_div(design.compute.group.count, design.spec.fabric.zones))
+
+
+def _middle(plan: FabricPlan, count: int, nodes: Number, apart: Truth) -> LinkCut:
+    """Return the links across the middle of three tiers; a job has a share by its fraction of the nodes."""
+    links = plan.links_by_tier["spine_core"]
+    # other jobs use the rest of the middle
+    fraction = maximum(nodes, 2) / maximum(count, 2)
+    return LinkCut(
+        name="bisection",
+        label="links across the middle of the fabric",
+        sets=1 + apart * 1,
+        links=links,
+        # half of the links belong to either side of an even split
+        gbyte_s=links * plan.link_gbyte_s / 2 * fraction,
+        below=count / 2,
+    )
+
+
+def _tree_cuts(
+    design: ResolvedDesign, plan: FabricPlan, nodes: Number, zones: Number | None = None
+) -> tuple[LinkCut, ...]:
+    """Return the links that a collective over `nodes` nodes crosses.
+
+    Rail r of every node is wired to separate leaves, rank after rank. A rail that fits one leaf crosses none, unless
+    the tree has too few leaves for every rail.
+
+    Args:
+        nodes: nodes of the job, any shape.
+        zones: zones it spans, in the shape of the nodes; as few as hold it if omitted.
+    """
+    fabric, group, cuts = design.spec.fabric, design.compute, []
+    rails = rails_of(design, group)
+    spanned = zones_of(design, nodes) if zones is None else zones
+    in_a_tree = ceil_div(nodes, spanned)
+    leaves = plan.switches_by_role["leaf"] // (plan.planes * plan.zones)
+    if some(plan.uplinks) and some(leaves > 1):
+        # rails of a leaf share its uplinks
+        shared = min(design.rails_per_leaf, len(group.fabric_nics))  # other groups may have more rails
+        under_a_leaf = fabric.scalable_unit or maximum(plan.downlinks // shared, 1)
+        reached = ceil_div(in_a_tree, under_a_leaf)
+        crossing = ((reached > 1) | (leaves < rails // shared)) & (leaves > 1)
+        links = len(group.fabric_nics) * design.stripes * plan.uplinks // shared
+        label = "uplinks of a leaf" if rails == shared else f"uplinks of a leaf on each of {rails} rails"
+        # one set if nothing crosses: then the part between sets, (s - 1) / s, is 0
+        sets = crossing * maximum(2, reached) * (nodes > 1) + (1 - crossing * (nodes > 1))
+        cuts.append(
+            LinkCut(
+                name="leaf_uplinks",
+                label=label,
+                sets=sets,
+                links=links,
+                gbyte_s=links * plan.link_gbyte_s,
+                below=under_a_leaf,
+            )
+        )
+        if plan.tiers == 3 and some(plan.links_by_tier["spine_core"]):
+            apart = (in_a_tree > under_a_leaf * plan.pod_leaves) & (nodes > 1)
+            cuts.append(_middle(plan, group.group.count, nodes, apart))
+    if fabric.inter_zone is not None and group.group.zones == "split":
+        links = plan.planes * fabric.inter_zone.links_per_zone
+        below = ceil_div(group.group.count, fabric.zones)
+        cuts.append(
+            LinkCut(
+                name="zone_links",
+                label="links between zones",
+                sets=spanned,
+                links=links,
+                gbyte_s=links * design.trunk_gbyte_s,
+                below=below,
+            )
+        )
+    return tuple(cuts)
+
+
+def _dragonfly_cuts(
+    design: ResolvedDesign,
+    plan: FabricPlan,
+    nodes: Number,
+    zones: Number | None = None,  # noqa: ARG001
+) -> tuple[LinkCut, ...]:
+    """Return the links out of one group that a collective over `nodes` nodes crosses.
+
+    Nodes fill group after group. Half of the links carry traffic of the group: rings and trees join few pairs of
+    groups, so that adaptive routing sends them round through a third, over two global links each.
+
+    Args:
+        nodes: nodes of the job, any shape.
+
+    Source:
+        Kim et al., ISCA 2008, section 4: Valiant routing carries half of the global bandwidth under any traffic.
+    """
+    shape = plan.dragonfly
+    assert shape is not None
+    below = max(1.0, shape.group_ports / ports_per_plane(design, design.compute))
+    links = plan.planes * shape.pair_links * (shape.groups - 1)
+    return (
+        LinkCut(
+            name="group_links",
+            label="links out of a group, half of them for detours",
+            sets=ceil_div(nodes, below),
+            links=links,
+            gbyte_s=links * plan.link_gbyte_s / 2,
+            below=below,
+        ),
+    )

@@ -10,13 +10,13 @@ from ffplan.base.array_math import Ints
 from ffplan.base.record import record
 from ffplan.fabric.sizing.endpoints import ports_per_plane
 from ffplan.fabric.sizing.leaf_ports import _ports_in_plane
-from ffplan.fabric.wiring.dragonfly_links import _dragonfly_links, _WiredDragonfly
+from ffplan.fabric.wiring.links import _dragonfly_links, _WiredDragonfly
 from ffplan.fabric.wiring.network import ROUTER, TIERS, Network, _EndpointTable, _SwitchTable, join
 from ffplan.fabric.wiring.wiring import WiredFabric, _make_links
 
 if TYPE_CHECKING:
     from ffplan.design.resolved import ResolvedDesign
-    from ffplan.fabric.sizing.dragonfly import _DragonflyShape
+    from ffplan.fabric.sizing.low_diameter import _DragonflyShape
     from ffplan.fabric.sizing.plan import FabricPlan
 
 INTRA_GROUP, INTER_GROUP = TIERS.index("intra_group"), TIERS.index("inter_group")

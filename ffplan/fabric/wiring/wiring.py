@@ -11,7 +11,15 @@ from ffplan.base.array_math import Ints, ceil_div
 from ffplan.base.record import record
 from ffplan.fabric.sizing.fat_tree import Tree
 from ffplan.fabric.sizing.leaf_ports import _leaf_ports, _LeafPorts, _ports_in_plane
-from ffplan.fabric.wiring.dragonfly_links import _WiredDragonfly
+from ffplan.fabric.wiring.links import (
+    _core_table,
+    _CoreTable,
+    _pods_of_switches,
+    _WiredDragonfly,
+    _Wires,
+    leaf_spine,
+    spine_core,
+)
 from ffplan.fabric.wiring.network import (
     CORE,
     INTERZONE,
@@ -23,7 +31,6 @@ from ffplan.fabric.wiring.network import (
     _SwitchTable,
     join,
 )
-from ffplan.fabric.wiring.tree_links import _core_table, _CoreTable, _pods_of_switches, _Wires, leaf_spine, spine_core
 
 if TYPE_CHECKING:
     from ffplan.design.resolved import ResolvedDesign

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from ffplan.base.integers import integer
+from ffplan.base.hostlist import integer
 from ffplan.interop.asbuilt.ethernet import _EthernetDevice, _EthernetLink, _plain_name
 from ffplan.interop.asbuilt.lldp import _local_name
 from ffplan.interop.asbuilt.model import _fault

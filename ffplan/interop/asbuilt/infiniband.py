@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ffplan.base.integers import integer
+from ffplan.base.hostlist import integer
 
 if TYPE_CHECKING:
     from collections.abc import Callable

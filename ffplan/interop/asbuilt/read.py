@@ -47,7 +47,7 @@ from ffplan.interop.xml_tree import _parse
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from ffplan.base.large_text import LargeText
+    from ffplan.base.files import LargeText
     from ffplan.interop.asbuilt.model import AsBuilt
 
 _BY_LINE: dict[str, Callable[[str | Iterable[str], str], AsBuilt]] = {

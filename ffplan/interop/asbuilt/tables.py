@@ -6,7 +6,7 @@ import re
 from functools import partial
 from typing import TYPE_CHECKING
 
-from ffplan.base.integers import integer
+from ffplan.base.hostlist import integer
 from ffplan.interop.asbuilt.builder import _Builder
 from ffplan.interop.asbuilt.infiniband import _active_rate, _db_csv_tables, _link_rate, _signalled
 from ffplan.interop.asbuilt.model import UNSAID, _fault, _numbered, _rows_of

@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 from xml.parsers import expat
 
-from ffplan.base.integers import integer
+from ffplan.base.hostlist import integer
 from ffplan.interop.asbuilt.infiniband import _active_rate, _db_csv_tables, _signalled
 from ffplan.interop.logs.measured import _fault, _number_of, _refuse, _stem
 from ffplan.results.acceptance import Measured

@@ -6,7 +6,7 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ffplan.base.integers import integer
+from ffplan.base.hostlist import integer
 from ffplan.interop.topology.devices import (
     _has_graphics,
     _is_gpu,

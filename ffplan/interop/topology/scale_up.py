@@ -9,7 +9,7 @@ from itertools import combinations
 from typing import TYPE_CHECKING
 
 from ffplan.base.formatting import first_few
-from ffplan.base.integers import integer
+from ffplan.base.hostlist import integer
 from ffplan.base.record import record
 from ffplan.interop.topology.devices import _pci_class
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from ffplan.base.formatting import first_few, listed, number, percent, plural
-from ffplan.base.input_values import input_value
+from ffplan.base.formatting import first_few, input_value, listed, number, percent, plural
 from ffplan.inputs.design_files import as_argument
 from ffplan.report.document import _FirstScreen
 from ffplan.report.first.side_rows import _job_size, _side_rows, _SideRow

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ffplan.base.formatting import number, percent, plural, power, ranged, stored
-from ffplan.inputs.pool_plans import PoolPlan
+from ffplan.inputs.workloads import PoolPlan
 from ffplan.report.document import _FirstScreen, _recalled_count
 
 if TYPE_CHECKING:

@@ -6,8 +6,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from ffplan.base.control_characters import visible
-from ffplan.base.errors import UsageError
-from ffplan.base.extras import lacking
+from ffplan.base.errors import UsageError, lacking
 
 if TYPE_CHECKING:
     from ffplan.report.chart import _Chart, _Point

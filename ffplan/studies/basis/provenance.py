@@ -9,8 +9,7 @@ from ffplan.base.formatting import listed, percent, plural
 from ffplan.catalog.parts import Server
 from ffplan.catalog.prices import PriceBook
 from ffplan.cost.power import HOURS_PER_YEAR
-from ffplan.design.cooling_faults import liquid_share
-from ffplan.design.floor_defaults import assumed_floor
+from ffplan.design.site import assumed_floor, liquid_share
 from ffplan.fabric.sizing.endpoints import rails_of
 from ffplan.fabric.sizing.striping import policy_words, switches_by_policy
 from ffplan.results.design import CatalogFile, DesignInfo, UnverifiedFigure

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ffplan.base.array_math import Bools, Floats, Ints, Number, Truth, choose, maximum
-from ffplan.base.errors import InputError, UsageError
+from ffplan.base.errors import InputError, UsageError, nearest
 from ffplan.base.record import record
 from ffplan.catalog.evidence import EfficiencyFigure, Figure
 from ffplan.collectives.bottleneck import sustained_rate
@@ -21,11 +21,10 @@ from ffplan.cost.bom import CostPlan, cable_items, cables_sold, price
 from ffplan.cost.power import annual_energy, plan_power
 from ffplan.design.schema import MOST_PUE
 from ffplan.fabric.sizing.leaf_cables import countable
-from ffplan.fabric.sizing.link_cuts import reachable_nodes
+from ffplan.fabric.sizing.plan import reachable_nodes
 from ffplan.fabric.sizing.tree_grid import REASONS, check_divisible, plan_tree_grid
 from ffplan.inputs.model import MOST_COUNT
 from ffplan.inputs.quantities import LARGEST_AMOUNT, LARGEST_RATIO
-from ffplan.inputs.suggest import nearest
 from ffplan.node.resources import resources
 from ffplan.studies.basis.job_layout import job_layout, most_gpus, node_of
 from ffplan.studies.collective.allreduce import allreduce_query, bound_faults, bound_ledgers

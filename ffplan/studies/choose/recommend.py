@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ffplan.base.array_math import round_up
 from ffplan.base.errors import UsageError
 from ffplan.base.formatting import percent
-from ffplan.base.interrupts import heard
+from ffplan.base.processes import heard
 from ffplan.base.record import record
 from ffplan.catalog.prices import PriceBook
 from ffplan.inputs.quantities import MOST_YEARS

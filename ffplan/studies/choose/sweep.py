@@ -11,16 +11,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ffplan.base.array_math import Floats
-from ffplan.base.errors import FfplanError, InputError, UsageError
+from ffplan.base.errors import FfplanError, InputError, UsageError, did_you_mean, nearest
+from ffplan.base.plain import NoPlaceError, put, steps
 from ffplan.base.record import record
 from ffplan.base.version import __version__
 from ffplan.catalog.store import Catalog
 from ffplan.design.resolve import resolve
 from ffplan.design.schema import Design
 from ffplan.figures.address import address_of, path_of
-from ffplan.inputs.changes import NoPlaceError, put, steps
 from ffplan.inputs.document import parse_document
-from ffplan.inputs.suggest import did_you_mean, nearest
 from ffplan.studies.choose.design_grid import _gridded, _with_figure, design_grid
 from ffplan.studies.choose.sweep_axes import Points, _column_of, _studied
 from ffplan.training.constraints import RefusedError

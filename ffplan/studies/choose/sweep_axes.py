@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ffplan.base.errors import UsageError
-from ffplan.base.plain import numbers, plain
+from ffplan.base.plain import numbers, plain, steps
 from ffplan.base.record import record
 from ffplan.figures.address import path_of
-from ffplan.inputs.changes import steps
 from ffplan.inputs.document import parse_document
 
 if TYPE_CHECKING:

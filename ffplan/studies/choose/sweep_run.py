@@ -9,12 +9,10 @@ from itertools import islice
 from logging import CRITICAL, getLogger
 from typing import TYPE_CHECKING, Any
 
-from ffplan.base.errors import UsageError
-from ffplan.base.extras import lacking
-from ffplan.base.heap import keep_freed_memory
+from ffplan.base.errors import UsageError, lacking
+from ffplan.base.processes import keep_freed_memory, worker_pool
 from ffplan.base.record import record
 from ffplan.base.version import __version__
-from ffplan.base.workers import worker_pool
 from ffplan.studies.choose.sweep import Sweep, SweepQuery
 from ffplan.studies.choose.sweep_rows import Kept, kept
 

@@ -10,13 +10,13 @@ from ffplan.base.errors import InputError
 from ffplan.base.formatting import ids_listed
 from ffplan.base.outcomes import LedgerLine
 from ffplan.base.record import record
-from ffplan.collectives.algorithms import ALGORITHMS
 from ffplan.collectives.bottleneck import Line, lacking, solve
 from ffplan.collectives.bounds import ring_factor
 from ffplan.collectives.hfreduce import hfreduce, ledger_total
+from ffplan.collectives.nccl import ALGORITHMS
 from ffplan.collectives.rank_layout import RankLayout
 from ffplan.collectives.timing import CollectiveQuery
-from ffplan.fabric.sizing.link_cuts import reachable_nodes
+from ffplan.fabric.sizing.plan import reachable_nodes
 from ffplan.node.resources import resources
 from ffplan.results.collective import CollectiveBound, CollectiveReport
 from ffplan.studies.basis.job_layout import job_layout, most_gpus, node_of

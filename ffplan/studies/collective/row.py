@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from ffplan.base.record import record
 from ffplan.collectives import expert_dispatch
-from ffplan.collectives.algorithms import ALGORITHMS
 from ffplan.collectives.bottleneck import Line, solve
 from ffplan.collectives.hfreduce import hfreduce
+from ffplan.collectives.nccl import ALGORITHMS
 from ffplan.collectives.timing import CollectiveQuery, chosen, dispatch_ledger, fastest, time_choices
 from ffplan.collectives.volumes import bus_factor
 from ffplan.node.resources import resources

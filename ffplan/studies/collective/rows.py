@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ffplan.collectives.algorithms import ALGORITHMS
+from ffplan.collectives.nccl import ALGORITHMS
 from ffplan.collectives.rank_layout import RankLayout
 from ffplan.collectives.timing import CollectiveQuery, TimingGrid, time_grid
 from ffplan.results.collective import AlgorithmRow, CollectiveRow, Limit

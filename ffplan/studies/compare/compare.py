@@ -225,7 +225,7 @@ def _baseline_of(designs: Sequence[DesignInfo], labels: tuple[str, ...], files: 
     for position, design in enumerate(designs):
         if name in (labels[position], design.file, files[position]):
             return position
-    from ffplan.inputs.suggest import did_you_mean
+    from ffplan.base.errors import did_you_mean
 
     name = str(name)
     raise UsageError(

@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from ffplan.base.errors import UsageError
-from ffplan.base.input_values import OWN
+from ffplan.base.formatting import OWN
 from ffplan.base.record import record
 from ffplan.cost.account import account_run, account_year
 from ffplan.cost.draws import sample

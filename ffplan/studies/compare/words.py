@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ffplan.base.formatting import listed, number, percent, plural
-from ffplan.base.input_values import input_value
+from ffplan.base.formatting import input_value, listed, number, percent, plural
 from ffplan.results.comparison import EVEN, FAR, SURE, cheaper_of, even_steps, largest_gap, near_flips
 from ffplan.results.cost import recalled_drivers
 from ffplan.studies.cost.words import DRIVERS, memory_edge, money

@@ -17,11 +17,10 @@ from ffplan.cost.inputs import FACILITY, NEEDED, Input, error_input, price_input
 from ffplan.cost.power import PowerPlan, node_power, plan_power
 from ffplan.cost.rent import MONTHS, RentTerm
 from ffplan.cost.site import SitePlan, plan_site
-from ffplan.design.cooling_faults import liquid_share
 from ffplan.design.ownership import ResolvedOwnership, resolve_ownership
 from ffplan.design.resolved import ResolvedDesign
-from ffplan.fabric.family import plan_fabric
-from ffplan.fabric.networks import links_of, plan_networks
+from ffplan.design.site import liquid_share
+from ffplan.fabric.family import links_of, plan_fabric, plan_networks
 from ffplan.fabric.sizing.plan import FabricPlan
 
 if TYPE_CHECKING:

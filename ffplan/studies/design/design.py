@@ -13,8 +13,7 @@ from ffplan.catalog.parts import Server, memory_bytes
 from ffplan.cost.bom import CostPlan, cables_sold, fabric_cables, node_price, price
 from ffplan.cost.power import PowerPlan, annual_energy, plan_power
 from ffplan.design.resolved import ResolvedDesign
-from ffplan.fabric.family import plan_fabric
-from ffplan.fabric.networks import NetworkPlan, plan_networks
+from ffplan.fabric.family import NetworkPlan, plan_fabric, plan_networks
 from ffplan.fabric.sizing import scale_up
 from ffplan.fabric.sizing.plan import FabricPlan
 from ffplan.fabric.sizing.striping import switches_by_policy

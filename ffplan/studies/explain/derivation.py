@@ -139,7 +139,7 @@ def _switch_parts(assessment: Assessment, places: _Places | None) -> tuple[Deriv
         if role == "spine" and fabric.tiers == 3:
             place = f"{_SIZING}:pod_spines"
         if role == "router":
-            place = "ffplan.fabric.sizing.dragonfly:dragonfly_groups"
+            place = "ffplan.fabric.sizing.low_diameter:dragonfly_groups"
         if place:
             parts.append(derived(f"{role} switches", float(count), "", place))
         else:

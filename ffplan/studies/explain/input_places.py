@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ffplan.base.paths import data_folder
+from ffplan.base.files import data_folder
 from ffplan.base.record import record
 from ffplan.catalog.read import holds
 from ffplan.catalog.store import Catalog

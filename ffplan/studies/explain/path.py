@@ -7,18 +7,16 @@ from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from ffplan.base.errors import UsageError
-from ffplan.base.plain import number_at, numbers, plain
+from ffplan.base.errors import UsageError, did_you_mean
+from ffplan.base.plain import number_at, numbers, plain, steps
 from ffplan.base.record import record
 from ffplan.catalog.store import Catalog
 from ffplan.design.resolve import resolve
-from ffplan.design.workload_schema import Workload
+from ffplan.design.training import Workload
 from ffplan.figures.address import address_of, addresses, place_of
 from ffplan.figures.origins import figure_of
 from ffplan.figures.run import INPUTS_OF_RUN
-from ffplan.inputs.changes import steps
 from ffplan.inputs.document import Document
-from ffplan.inputs.suggest import did_you_mean
 from ffplan.results.design import SCHEMA_VERSION
 from ffplan.results.explanation import Derivation, Explanation
 from ffplan.results.run import RunReport

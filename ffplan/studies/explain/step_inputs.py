@@ -9,7 +9,7 @@ from ffplan.base.errors import InputError
 from ffplan.base.record import record
 from ffplan.catalog.library import Library
 from ffplan.catalog.models import Model
-from ffplan.catalog.noted import Place, noted
+from ffplan.catalog.read import Place, noted
 from ffplan.catalog.store import Catalog
 from ffplan.design.resolve import resolve
 from ffplan.design.resolved import ResolvedDesign

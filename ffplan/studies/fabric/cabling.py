@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ffplan.base.errors import InputError
-from ffplan.fabric.wiring.cable_list import cable_legs
-from ffplan.fabric.wiring.cabling import CableTable, cables, pieces_sold
+from ffplan.fabric.wiring.cabling import CableTable, cable_legs, cables, pieces_sold
 from ffplan.fabric.wiring.floor import positions
 from ffplan.fabric.wiring.network import TIERS
 from ffplan.results.design import SCHEMA_VERSION

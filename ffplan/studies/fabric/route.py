@@ -9,10 +9,9 @@ from ffplan.base.record import record
 from ffplan.fabric.family import routing_of
 from ffplan.fabric.routing import job_loads
 from ffplan.fabric.routing.double_binary_tree import crossings
-from ffplan.fabric.routing.link_loads import outcome
-from ffplan.fabric.routing.rank_order import ORDERS, zone_sizes
+from ffplan.fabric.routing.job_loads import ORDERS, zone_sizes
+from ffplan.fabric.routing.link_loads import lane_rates, outcome
 from ffplan.fabric.routing.traffic import Flows
-from ffplan.fabric.routing.virtual_lanes import lane_rates
 from ffplan.fabric.sizing.striping import uneven
 from ffplan.results.design import SCHEMA_VERSION
 from ffplan.results.fabric import LaneReport, OrderReport, PlacementReport, RouteReport

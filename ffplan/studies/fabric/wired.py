@@ -8,8 +8,7 @@ import numpy as np
 
 from ffplan.base.record import record
 from ffplan.design.resolved import ResolvedDesign
-from ffplan.fabric.family import plan_fabric, wire
-from ffplan.fabric.networks import plan_networks
+from ffplan.fabric.family import plan_fabric, plan_networks, wire
 from ffplan.fabric.routing.link_loads import link_times
 from ffplan.fabric.sizing.plan import FabricPlan
 from ffplan.fabric.wiring.names import Names

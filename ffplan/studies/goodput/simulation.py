@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ffplan.base.interrupts import heard
+from ffplan.base.processes import heard
 from ffplan.base.record import record
 from ffplan.cost.sensitivity import likely
 from ffplan.reliability.hazards import DAY_S, YEAR_S

@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING
 from ffplan.base.formatting import plural
 from ffplan.base.record import record
 from ffplan.catalog.parts import StorageServer
-from ffplan.catalog.storage_service import DEFAULT_FILE_SYSTEM
+from ffplan.catalog.rates import DEFAULT_FILE_SYSTEM
 from ffplan.design.networks import node_rate
 from ffplan.design.ownership_sizing import ownership_sizing
 from ffplan.design.resolved import ResolvedDesign, ResolvedGroup
-from ffplan.fabric.family import plan_fabric
-from ffplan.fabric.networks import storage_network
+from ffplan.fabric.family import plan_fabric, storage_network
 from ffplan.fabric.sizing.plan import FabricPlan
 from ffplan.reliability.storage import StorageRates, capacity, storage_rates
 from ffplan.studies.operate.reliability import Hazards, _hazards_beside, _hazards_of

@@ -11,7 +11,7 @@ from ffplan.catalog.models import Model
 from ffplan.cost.draws import sample
 from ffplan.cost.inputs import Input
 from ffplan.cost.sensitivity import likely
-from ffplan.fabric.sizing.link_cuts import zones_of
+from ffplan.fabric.sizing.plan import zones_of
 from ffplan.node.host_copies import host_copies
 from ffplan.reliability.exposure import OF_NODES, domain_nodes, job_units
 from ffplan.reliability.job import JobCase, JobOutcome, job_outcome
@@ -308,7 +308,7 @@ def goodput_job(design: ResolvedDesign, catalog: Catalog, model: str | None, gpu
         KeyError: if the model is unknown.
     """
     from ffplan.catalog.models import Model
-    from ffplan.design.workload_schema import Workload
+    from ffplan.design.training import Workload
     from ffplan.training.accelerator_rates import UncalibratedError
     from ffplan.training.constraints import RefusedError
 

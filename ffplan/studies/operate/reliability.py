@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ffplan.base.errors import InputError
+from ffplan.base.errors import InputError, did_you_mean
 from ffplan.base.record import record
 from ffplan.catalog.ownership import Estimate, PlainEstimate, ShareEstimate, plain_amount
 from ffplan.catalog.reliability import PATHS, FailureStudy, Hazard, ReliabilityProfile
@@ -12,7 +12,6 @@ from ffplan.cost.inputs import Input
 from ffplan.design.reliability_schema import Reliability
 from ffplan.design.resolved import profiled
 from ffplan.inputs.document import Document
-from ffplan.inputs.suggest import did_you_mean
 from ffplan.reliability.exposure import domain_nodes
 from ffplan.reliability.hazards import CountedRate, HazardRate, counted_rate, hazard_rate, sized_rate
 

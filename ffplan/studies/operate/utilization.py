@@ -11,7 +11,7 @@ import numpy as np
 from ffplan.base.elementary import log2
 from ffplan.base.errors import UsageError
 from ffplan.base.formatting import number, percent, plural, span
-from ffplan.base.interrupts import heard
+from ffplan.base.processes import heard
 from ffplan.base.record import record
 from ffplan.base.version import __version__
 from ffplan.catalog.reliability import JobMix

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from ffplan.base.errors import did_you_mean
 from ffplan.base.record import record
 from ffplan.catalog.engines import Engine
 from ffplan.catalog.models import Model
-from ffplan.inputs.pool_plans import PoolPlan
-from ffplan.inputs.suggest import did_you_mean
+from ffplan.inputs.workloads import PoolPlan
 from ffplan.serving.plan import CACHE_WIDTHS, WIDTHS
 from ffplan.studies.serve.apart import _apart_setup, _best_pools
 from ffplan.studies.serve.links import ServeError

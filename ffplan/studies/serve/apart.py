@@ -11,7 +11,7 @@ import numpy as np
 from ffplan.base.array_math import Floats
 from ffplan.base.formatting import plural
 from ffplan.base.record import record
-from ffplan.inputs.pool_plans import PoolPlan
+from ffplan.inputs.workloads import PoolPlan
 from ffplan.results.serving import ServePlan, ServeTransfer
 from ffplan.serving.load import middle_step, token_seconds
 from ffplan.serving.pools import Pools, moved_bytes, prompt_pace, transfer_seconds

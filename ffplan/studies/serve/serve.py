@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ffplan.base.errors import did_you_mean
 from ffplan.base.formatting import GIB
 from ffplan.base.record import record
-from ffplan.inputs.suggest import did_you_mean
 from ffplan.results.design import SCHEMA_VERSION
 from ffplan.results.serving import (
     CacheUse,

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from ffplan.base.errors import did_you_mean
 from ffplan.base.formatting import GIB, number, plural
 from ffplan.base.record import record
 from ffplan.catalog.engines import Engine
 from ffplan.catalog.models import Model
-from ffplan.inputs.suggest import did_you_mean
 from ffplan.results.serving import ServeTransfer
 from ffplan.serving.hardware import (
     EngineSpeed,

@@ -9,7 +9,7 @@ import numpy as np
 
 from ffplan.catalog.library import Library
 from ffplan.fabric.family import fabric_cuts, plan_fabric
-from ffplan.fabric.sizing.link_cuts import reachable_nodes, zones_of
+from ffplan.fabric.sizing.plan import reachable_nodes, zones_of
 from ffplan.node.host import host
 from ffplan.studies.basis.job_layout import own_library
 from ffplan.training.group_collectives import Cluster, cut_fraction
@@ -17,7 +17,7 @@ from ffplan.training.group_collectives import Cluster, cut_fraction
 if TYPE_CHECKING:
     from ffplan.catalog.store import Catalog
     from ffplan.design.resolved import ResolvedDesign
-    from ffplan.fabric.sizing.link_cuts import LinkCut
+    from ffplan.fabric.sizing.plan import LinkCut
     from ffplan.training.group_collectives import GroupPlacement
 
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from ffplan.base.errors import Finding
     from ffplan.catalog.store import Catalog
     from ffplan.design.resolved import ResolvedDesign
-    from ffplan.design.workload_schema import Workload
+    from ffplan.design.training import Workload
     from ffplan.training.group_collectives import Cluster
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import log
 from typing import TYPE_CHECKING
 
-from ffplan.base.paths import data_folder
+from ffplan.base.files import data_folder
 from ffplan.base.record import record
 from ffplan.catalog.parts import Accelerator
 

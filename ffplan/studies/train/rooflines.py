@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ffplan.base.record import record
-from ffplan.collectives.switch_hierarchy import sharded_rate
+from ffplan.collectives.switch_reduction import sharded_rate
 from ffplan.results.design import LevelRow
 from ffplan.results.training import Roofline
 from ffplan.studies.train.cluster import cluster_of

@@ -5,15 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from ffplan.base.errors import did_you_mean
 from ffplan.base.formatting import GIB, plural
 from ffplan.base.record import record
 from ffplan.base.version import __version__
 from ffplan.catalog.library import Library
 from ffplan.catalog.models import Model, Transformer
 from ffplan.catalog.parts import Accelerator, Server, memory_bytes
-from ffplan.design.presets import PRESETS
-from ffplan.design.training import PlanFields
-from ffplan.inputs.suggest import did_you_mean
+from ffplan.design.training import PRESETS, PlanFields
 from ffplan.results.design import SCHEMA_VERSION, CatalogFile
 from ffplan.results.training import Refused, Skipped, TrainReport, TrainRow
 from ffplan.studies.basis.job_layout import most_gpus

@@ -5,9 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ffplan.base.record import record
-from ffplan.catalog.kernels import AttentionRates
-from ffplan.catalog.runtimes import DEFAULT_RUNTIME, Runtime
-from ffplan.catalog.stacks import SoftwareStack
+from ffplan.catalog.stacks import DEFAULT_RUNTIME, AttentionRates, Runtime, SoftwareStack
 from ffplan.training.accelerator_rates import accelerator_rates
 from ffplan.training.group_collectives import with_sharding_nics
 from ffplan.training.memory_margins import MemoryMargins

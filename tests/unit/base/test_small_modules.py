@@ -19,9 +19,8 @@ from ffplan.base import elementary
 from ffplan.base import formatting as units
 from ffplan.base.array_math import ceil_div, maximum, minimum, round_up, smallest_divisor_at_least
 from ffplan.base.control_characters import VisibleStream, visible, visible_but_styles, visible_json
-from ffplan.base.errors import MOST_SHOWN, Finding, InputError, Severity
-from ffplan.base.extras import lacking
-from ffplan.base.input_values import input_value
+from ffplan.base.errors import MOST_SHOWN, Finding, InputError, Severity, lacking
+from ffplan.base.formatting import input_value
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -141,10 +140,10 @@ def test_other_forms() -> None:
 
 DROPPED = """
 import os, signal, sys, time
-from ffplan.base import interrupts
-interrupts.AGAIN = 0.2
+from ffplan.base import processes
+processes.AGAIN = 0.2
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background ignores it
-interrupts.listen()
+processes.listen()
 sys.unraisablehook = lambda _: None
 
 class Busy:
@@ -156,7 +155,7 @@ Busy()
 try:
     time.sleep(20)
 except BaseException as error:
-    interrupts.heard()
+    processes.heard()
     time.sleep(0.5)  # nothing more comes
     print(type(error).__name__)
 """
@@ -172,7 +171,7 @@ def test_a_dropped_signal_comes_again(sent: str, raised: str) -> None:
 CODE = """
 import resource, sys
 import numpy as np
-from ffplan.base.heap import keep_freed_memory
+from ffplan.base.processes import keep_freed_memory
 
 kept = keep_freed_memory() if sys.argv[1] == "kept" else False
 def work():

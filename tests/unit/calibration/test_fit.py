@@ -21,7 +21,7 @@ from ffplan.calibration.fit import (
 )
 from ffplan.calibration.joint import _joint_errors, _joint_fit, _JointFit
 from ffplan.calibration.leave_one_out import leave_one_out
-from ffplan.catalog.training import NAMES
+from ffplan.catalog.rates import NAMES
 from ffplan.validation.training_rows import modelled_measure, replayed_times
 from tests.unit.validation.test_training import RUNS, prepared
 

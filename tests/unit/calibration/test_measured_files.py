@@ -11,19 +11,18 @@ from ffplan.calibration.fit import FitError
 from ffplan.calibration.measured_attention import _measured_attention
 from ffplan.calibration.measured_fit import MeasuredRequest, MeasuredResult, fit_recording
 from ffplan.calibration.measured_fits import _default_rates
-from ffplan.calibration.measured_overlay import (
-    KEY,
+from ffplan.calibration.overlay import (
+    MEASURED,
     _attention_file,
     _figure_line,
     _MeasuredSource,
     _merged_tables,
     _stack_lines,
     _with_lines,
-    _with_source,
+    _with_sources,
 )
-from ffplan.catalog.kernels import AttentionRates, AttentionTable
 from ffplan.catalog.parts import Accelerator
-from ffplan.catalog.stacks import SoftwareStack
+from ffplan.catalog.stacks import AttentionRates, AttentionTable, SoftwareStack
 from ffplan.catalog.store import Catalog
 from ffplan.inputs.validate import validate
 from tests.support import document, overlay_part
@@ -69,10 +68,10 @@ def test_what_training_steps_reach_stays_unless_asked_for() -> None:
     assert (found.training.set, found.training.kernels) == (before.training.set, before.training.kernels)
     assert (found.peak, found.collectives, found.nvlink) == (before.peak, before.collectives, before.nvlink)
     for figure in (found.training.stream, found.training.kernel, found.pcie.bandwidth):
-        assert figure.source == KEY
+        assert figure.source == MEASURED
         assert figure.range[0] <= figure.value <= figure.range[1]
         assert figure.low is not None
-    assert (found.sources[KEY].grade, found.sources[KEY].date) == ("estimate", "2026-11")  # they were made up
+    assert (found.sources[MEASURED].grade, found.sources[MEASURED].date) == ("estimate", "2026-11")  # they were made up
 
 
 def test_what_is_asked_for_is_written() -> None:
@@ -85,7 +84,7 @@ def test_what_is_asked_for_is_written() -> None:
     assert found.training.matrix_fp8.value == pytest.approx(KNOWN["matrix_fp8"], rel=0.01)
     assert found.training.memory.value == pytest.approx(KNOWN["memory"], rel=0.01)
     assert found.training.kernel.value == 12e-6
-    assert (found.sources[KEY].grade, found.sources[KEY].status) == ("measured", "V")
+    assert (found.sources[MEASURED].grade, found.sources[MEASURED].status) == ("measured", "V")
     assert found.training.matrix.status == "D"
     assert [item.name for item in made.report.constants if item.written] == ["matrix", "matrix_fp8", "memory"]
 
@@ -119,7 +118,7 @@ def test_measured_attention_takes_the_place_of_its_kernels_alone() -> None:
     made = validate(AttentionRates, document(fitted(asked(only="attention")).files["attention-h100"]))
     before = Catalog().entry("attention-h100").part
     assert isinstance(before, AttentionRates)
-    own = [table for table in made.tables if table.longest.source == KEY]
+    own = [table for table in made.tables if table.longest.source == MEASURED]
     assert {table.kernel for table in own} == {"fa2", "cudnn"}
     assert len(own) == 2 * 3 * 2
     for table in own:
@@ -147,7 +146,7 @@ def test_a_part_of_another_peak_gets_a_table_of_its_own() -> None:
     assert own.part is not None
     assert (own.part.id, own.part.peak.value) == ("attention-h100-sxm-80gb", 989.4)
     assert {item.kernel for item in own.part.tables} == {"fa2", "cudnn"}
-    assert set(own.part.sources) == {KEY, "epoch"}
+    assert set(own.part.sources) == {MEASURED, "epoch"}
 
 
 def test_an_accelerator_without_constants_gets_all_of_them() -> None:
@@ -172,7 +171,7 @@ def test_kernels_without_a_causal_backward_pass_are_left_out() -> None:
     forward = tuple(row for row in rows if row.kernel == "cudnn")
     assert fitted(asked("mi300x", only="attention"), MADE_UP, attention=forward).files == {}
     known = fitted(asked(only="attention"), MADE_UP, attention=forward).files["attention-h100"]
-    assert sum(item.longest.source == KEY for item in validate(AttentionRates, document(known)).tables) == 3
+    assert sum(item.longest.source == MEASURED for item in validate(AttentionRates, document(known)).tables) == 3
 
 
 def test_doubts_are_named() -> None:
@@ -260,16 +259,20 @@ def test_lines_of_a_section_are_replaced_or_added() -> None:
 
 
 def test_a_source_is_replaced_by_a_newer_one() -> None:
-    first = _with_source("sources:\n  a: {}\n", _MeasuredSource('a "b"', "2026", measured=True))
-    again = _with_source(first, _MeasuredSource("c", "2027", measured=False))
-    assert first == f'sources:\n  {KEY}: {{title: "a \\"b\\"", date: "2026", grade: measured, status: V}}\n  a: {{}}\n'
-    assert again == f'sources:\n  {KEY}: {{title: "c", date: "2027", grade: estimate, status: D}}\n  a: {{}}\n'
+    source = _MeasuredSource('a "b"', "2026", measured=True)
+    first = _with_sources("sources:\n  a: {}\n", [source.line], [MEASURED])
+    again = _with_sources(first, [_MeasuredSource("c", "2027", measured=False).line], [MEASURED])
+    assert (
+        first
+        == f'sources:\n  {MEASURED}: {{title: "a \\"b\\"", date: "2026", grade: measured, status: V}}\n  a: {{}}\n'
+    )
+    assert again == f'sources:\n  {MEASURED}: {{title: "c", date: "2027", grade: estimate, status: D}}\n  a: {{}}\n'
 
 
 def test_figures_have_their_range_and_note() -> None:
     line = _figure_line("stream", ("88 %", "87 %", "89 %"), "two\nlines")
-    assert line == f'  stream: {{value: 88 %, low: 87 %, high: 89 %, source: {KEY}, status: D, note: "two lines"}}'
-    assert _figure_line("bandwidth", ("1 GB/s",) * 3, derived=False).endswith(f"source: {KEY}}}")
+    assert line == f'  stream: {{value: 88 %, low: 87 %, high: 89 %, source: {MEASURED}, status: D, note: "two lines"}}'
+    assert _figure_line("bandwidth", ("1 GB/s",) * 3, derived=False).endswith(f"source: {MEASURED}}}")
 
 
 def test_constants_of_a_stack() -> None:

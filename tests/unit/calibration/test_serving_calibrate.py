@@ -10,7 +10,7 @@ import pytest
 from ffplan.base.errors import InputError
 from ffplan.calibration.serving_calibrate import ServingResult, calibrate_serving
 from ffplan.calibration.serving_fit import NAMES
-from ffplan.calibration.serving_overlay import _release_rates, _with_constants
+from ffplan.calibration.serving_release import _release_rates, _with_constants
 from ffplan.calibration.serving_runs import ServingRequest, _MeasuredSetup, _setup_of, _stated_run, model_id
 from ffplan.catalog.engines import Engine
 from ffplan.catalog.store import Catalog

@@ -6,12 +6,10 @@ from typing import Any
 
 import pytest
 
-from ffplan.catalog.extended import _with_base, base_name
 from ffplan.catalog.kinds import KINDS, _model_of
-from ffplan.catalog.noted import noted
+from ffplan.catalog.read import _with_base, base_name, noted
 from ffplan.catalog.store import Catalog
-from ffplan.inputs.model import Frozen
-from ffplan.inputs.trusted import trusted
+from ffplan.inputs.model import Frozen, trusted
 from ffplan.inputs.validate import validate
 from ffplan.schema.json_schema import json_schema
 

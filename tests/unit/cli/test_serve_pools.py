@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import ffplan as api
-from ffplan.inputs.pool_plans import PoolPlan, _parse_pool
+from ffplan.inputs.workloads import PoolPlan, _parse_pool
 from tests.support import ROOT, ffplan, reported
 
 if TYPE_CHECKING:

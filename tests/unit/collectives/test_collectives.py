@@ -27,15 +27,13 @@ from ffplan.collectives.expert_dispatch import (
 )
 from ffplan.collectives.hfreduce import _one_way_ledger, _pipeline_hops, hfreduce
 from ffplan.collectives.latency import _log_latency, _switch_latency, _tree_latency, ring_latency
-from ffplan.collectives.pat import PAT, pat
-from ffplan.collectives.pods import pod_ring
 from ffplan.collectives.rank_layout import RankLayout
-from ffplan.collectives.rings import hierarchical, ring
+from ffplan.collectives.rings import hierarchical, pod_ring, ring
 from ffplan.collectives.switch_reduction import _nvls_tree, nvls, sharp
 from ffplan.collectives.timing import CollectiveQuery, choices, time_grid
-from ffplan.collectives.trees import tree
+from ffplan.collectives.trees import PAT, pat, tree
 from ffplan.collectives.volumes import _depth, _mean_tree_load, _nics_of, bus_factor, ring_steps
-from ffplan.fabric.sizing.link_cuts import LinkCut
+from ffplan.fabric.sizing.plan import LinkCut
 from ffplan.node.resources import resources
 from ffplan.validation.communication_cases import System
 from ffplan.validation.measured_system import CaseParts

@@ -13,7 +13,7 @@ from ffplan.collectives.exchanges import _all_to_all
 from ffplan.collectives.hfreduce import hfreduce
 from ffplan.collectives.inside_node import _ring_lines
 from ffplan.collectives.rank_layout import RankLayout
-from ffplan.fabric.sizing.link_cuts import LinkCut
+from ffplan.fabric.sizing.plan import LinkCut
 from ffplan.node.host import host_of
 from tests.unit.node.drawn import accelerator, cpu, nic, port, scale_up, server, socket
 

@@ -10,7 +10,6 @@ import pytest
 
 from ffplan.catalog.library import Library
 from ffplan.catalog.store import Catalog
-from ffplan.collectives.algorithms import ALGORITHMS
 from ffplan.collectives.bottleneck import sustained_rate, totals
 from ffplan.collectives.inside_node import (
     _axes_spanned,
@@ -22,6 +21,7 @@ from ffplan.collectives.inside_node import (
     _one_pair,
     _ring_lines,
 )
+from ffplan.collectives.nccl import ALGORITHMS
 from ffplan.collectives.rank_layout import RankLayout
 from ffplan.collectives.timing import CollectiveQuery, chosen, time_choices
 from ffplan.node.resources import resources

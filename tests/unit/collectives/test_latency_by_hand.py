@@ -14,7 +14,7 @@ from ffplan.collectives.nccl import _Choice, choices
 from ffplan.collectives.rank_layout import RankLayout
 from ffplan.collectives.switch_reduction import _nvls_tree, nvls, sharp
 from ffplan.collectives.trees import tree
-from ffplan.fabric.sizing.link_cuts import LinkCut
+from ffplan.fabric.sizing.plan import LinkCut
 from tests.support import exactly, host_named, library_named
 
 MIB = 2**20

@@ -12,11 +12,9 @@ from ffplan.base.errors import InputError, UsageError
 from ffplan.catalog.store import Catalog
 from ffplan.cost.bom import bill_of_materials, cable_items, node_price, price
 from ffplan.cost.power import plan_power
-from ffplan.design.fewer_nics import _spread_slots
-from ffplan.design.networks import _network_of, node_rate
+from ffplan.design.networks import _network_of, _spread_slots, node_rate
 from ffplan.design.resolve import resolve
-from ffplan.fabric.family import plan_fabric
-from ffplan.fabric.networks import links_of, plan_networks, switches_of
+from ffplan.fabric.family import links_of, plan_fabric, plan_networks, switches_of
 from ffplan.inputs.document import read_document
 from ffplan.studies.choose.design_grid import design_grid
 from ffplan.studies.operate.goodput_basis import goodput_basis

@@ -14,9 +14,9 @@ from ffplan.base.errors import InputError, UsageError
 from ffplan.catalog.ownership import OwnershipProfile, plain_amount
 from ffplan.catalog.parts import Server
 from ffplan.catalog.store import Catalog
-from ffplan.design.cooling_faults import _coolings_of, liquid_share
 from ffplan.design.plan_file import read_plan
 from ffplan.design.resolve import resolve
+from ffplan.design.site import _coolings_of, liquid_share
 from ffplan.design.training import PlanFields
 from ffplan.inputs.document import read_document
 from tests.support import ffplan, vary_design

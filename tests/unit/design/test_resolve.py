@@ -12,8 +12,8 @@ import pytest
 
 from ffplan.base.errors import InputError
 from ffplan.catalog.store import Catalog
-from ffplan.design.rails import shared_rails
 from ffplan.design.resolve import resolve
+from ffplan.design.resolved import shared_rails
 from ffplan.fabric.family import plan_fabric, wire
 from tests.support import assess_file, document, overlay_part
 

@@ -15,9 +15,9 @@ from ffplan.fabric.sizing.fat_tree import _build_tree, _TreeRule
 from ffplan.fabric.wiring import cabling
 from ffplan.fabric.wiring.cabling import CableTable, _first_of_cables, _ranked, cables, quantities
 from ffplan.fabric.wiring.floor import Positions
+from ffplan.fabric.wiring.links import _pods_of_switches
+from ffplan.fabric.wiring.names import _PrintedPorts
 from ffplan.fabric.wiring.network import CORE, INTERZONE, LEAF, SPINE, _LinkTable
-from ffplan.fabric.wiring.printed_ports import _PrintedPorts
-from ffplan.fabric.wiring.tree_links import _pods_of_switches
 from tests.support import document
 
 FLOOR = SimpleNamespace(row_pitch=3.0, rack_width=0.6, riser=1.5, slack=1.0)

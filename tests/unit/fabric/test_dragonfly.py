@@ -11,10 +11,10 @@ from ffplan.catalog.store import Catalog
 from ffplan.design.resolve import resolve
 from ffplan.fabric.family import fabric_cuts, plan_fabric, routing_of, wire
 from ffplan.fabric.routing import job_loads
-from ffplan.fabric.routing.dragonfly_spread import _best_mixture, _GroupTraffic, _minimal_loads, _valiant_loads
+from ffplan.fabric.routing.dragonfly_routing import _best_mixture, _GroupTraffic, _minimal_loads, _valiant_loads
 from ffplan.fabric.routing.link_loads import outcome
-from ffplan.fabric.sizing.dragonfly import _dragonfly_taper, dragonfly_bisection, dragonfly_groups
-from ffplan.fabric.wiring.dragonfly_links import _global_port
+from ffplan.fabric.sizing.low_diameter import _dragonfly_taper, dragonfly_bisection, dragonfly_groups
+from ffplan.fabric.wiring.links import _global_port
 from tests.fabrics import dragonfly_of
 from tests.support import document, ffplan, vary_design
 

@@ -16,13 +16,12 @@ from ffplan.fabric.routing.degraded import DegradedJob, _links_alive, _zone_cuts
 from ffplan.fabric.routing.double_binary_tree import _binary_tree, _double_binary_tree
 from ffplan.fabric.routing.dragonfly_routing import _DragonflyRouting
 from ffplan.fabric.routing.failures import default_losses
-from ffplan.fabric.routing.link_loads import flow_loads, outcome
-from ffplan.fabric.routing.rank_order import aligned
+from ffplan.fabric.routing.job_loads import aligned
+from ffplan.fabric.routing.link_loads import flow_loads, lane_rates, outcome
 from ffplan.fabric.routing.traffic import _one_by_one, incast, permutation, ring
 from ffplan.fabric.routing.tree_routing import TreeRouting
-from ffplan.fabric.routing.virtual_lanes import lane_rates
 from ffplan.fabric.sizing.fat_tree import _build_tree, _TreeRule
-from ffplan.fabric.sizing.slim_fly import _router_degree
+from ffplan.fabric.sizing.low_diameter import _router_degree
 from ffplan.fabric.wiring.cabling import _cable_length
 from ffplan.inputs.document import read_document
 from tests.fabrics import bisection, field, mms_links, wire_tree

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from ffplan.fabric.routing import tree_paths
-from ffplan.fabric.routing.keys import Keys
+from ffplan.fabric.routing.routing import Keys
 from ffplan.fabric.routing.tree_paths import _TreePaths
 from ffplan.fabric.sizing.fat_tree import _build_tree, _TreeRule
 from tests.fabrics import wire_tree

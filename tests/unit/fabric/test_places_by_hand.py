@@ -11,8 +11,9 @@ import pytest
 from ffplan.base.errors import InputError
 from ffplan.fabric.routing.adaptive import _CutTraffic
 from ffplan.fabric.routing.double_binary_tree import _binary_tree, _crossing_pairs, _double_binary_tree, _joined_trees
-from ffplan.fabric.routing.dragonfly_spread import _best_mixture, _GroupTraffic, _minimal_loads, _valiant_loads
-from ffplan.fabric.sizing.dragonfly import (
+from ffplan.fabric.routing.dragonfly_routing import _best_mixture, _GroupTraffic, _minimal_loads, _valiant_loads
+from ffplan.fabric.sizing.leaf_ports import _packed, _rail_ports
+from ffplan.fabric.sizing.low_diameter import (
     _dragonfly_capacity,
     _dragonfly_global_links,
     _dragonfly_shape,
@@ -21,7 +22,6 @@ from ffplan.fabric.sizing.dragonfly import (
     dragonfly_bisection,
     dragonfly_groups,
 )
-from ffplan.fabric.sizing.leaf_ports import _packed, _rail_ports
 from ffplan.fabric.wiring.floor import Positions, _seat_leaves, _shift, _stack, _within, nodes_per_rack
 from tests.support import document
 

@@ -11,8 +11,8 @@ import pytest
 
 from ffplan.fabric.sizing.capacity import _interzone_finding, _rails_finding
 from ffplan.fabric.sizing.families import Candidate, Request, candidates
-from ffplan.fabric.sizing.link_cuts import _dragonfly_cuts, _tree_cuts, reachable_nodes, zones_of
-from ffplan.fabric.sizing.slim_fly import _delta_of, _prime_power, _router_degree
+from ffplan.fabric.sizing.low_diameter import _delta_of, _prime_power, _router_degree
+from ffplan.fabric.sizing.plan import _dragonfly_cuts, _tree_cuts, reachable_nodes, zones_of
 from ffplan.fabric.sizing.striping import switches_by_policy
 from tests.fabrics import field, mms_links
 from tests.support import document
@@ -228,9 +228,9 @@ def cuts(nodes: float, **changed: Any) -> dict[str, Any]:
 
 @pytest.fixture(autouse=True)
 def _four_rails(monkeypatch: pytest.MonkeyPatch) -> None:
-    from ffplan.fabric.sizing import link_cuts
+    from ffplan.fabric.sizing import plan
 
-    monkeypatch.setattr(link_cuts, "rails_of", lambda *_: 4)
+    monkeypatch.setattr(plan, "rails_of", lambda *_: 4)
 
 
 @pytest.mark.parametrize(("nodes", "sets"), [(1, 1), (2, 1), (20, 1), (21, 2), (40, 2), (41, 3), (64, 4)])
@@ -299,9 +299,9 @@ def test_nodes_that_one_collective_can_span(zones: int, joined: bool, spread: st
 
 def test_links_out_of_a_group_of_a_dragonfly(monkeypatch: pytest.MonkeyPatch) -> None:
     """Eight nodes of four ports to a group of 32; three links to each of four others, half of them for detours."""
-    from ffplan.fabric.sizing import link_cuts
+    from ffplan.fabric.sizing import plan as sizing
 
-    monkeypatch.setattr(link_cuts, "ports_per_plane", lambda *_: 4)
+    monkeypatch.setattr(sizing, "ports_per_plane", lambda *_: 4)
     shape = SimpleNamespace(group_ports=32, pair_links=3, groups=5)
     design, plan = job(plan={"dragonfly": shape, "planes": 2})
     for nodes, sets in ((8, 1), (9, 2), (40, 5)):

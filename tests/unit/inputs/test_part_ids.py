@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 import ffplan
+from ffplan.base.errors import did_you_mean, nearest
 from ffplan.catalog.named import part_of
 from ffplan.catalog.parts import Accelerator
 from ffplan.catalog.store import Catalog
 from ffplan.inputs.part_ids import id_of, meant
-from ffplan.inputs.suggest import did_you_mean, nearest
 from tests.support import ffplan as run
 from tests.support import vary_design
 

@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ffplan.base.errors import InputError
-from ffplan.inputs.composer import compose
+from ffplan.inputs.composer import _resolve_plain, compose
 from ffplan.inputs.document import read_document
-from ffplan.inputs.scalars import _resolve_plain
 from tests.support import document
 
 if TYPE_CHECKING:

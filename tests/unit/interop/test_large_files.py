@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ffplan.base import large_text
+from ffplan.base import files
 from ffplan.base.errors import InputError, UsageError
-from ffplan.base.large_text import LargeText, TooLargeError
+from ffplan.base.files import LargeText, TooLargeError
 from ffplan.cli.audit import _read_files
 from ffplan.interop.asbuilt import forms, model
 from ffplan.interop.asbuilt.read import read_as_built
@@ -42,7 +42,7 @@ def told(built: AsBuilt) -> list[object]:
 @pytest.mark.parametrize("chunk", [600, 977, 4096])
 def test_parts_tell_what_the_whole_tells(form: str, chunk: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Wherever a part ends: within a line, or behind it."""
-    monkeypatch.setattr(large_text, "CHUNK", chunk)
+    monkeypatch.setattr(files, "CHUNK", chunk)
     text = TEXTS[form]
     assert told(read_as_built([("x", large(text.encode()))])) == told(read_as_built([("x", text)]))
 
@@ -56,7 +56,7 @@ def test_parts_of_other_writings(front: str, end: str, encoding: str, monkeypatc
     raw = text.encode(encoding)
     whole = told(read_as_built([("x", text)]))
     for chunk in range(800, 830):
-        monkeypatch.setattr(large_text, "CHUNK", chunk)
+        monkeypatch.setattr(files, "CHUNK", chunk)
         assert told(read_as_built([("x", large(raw))])) == whole
 
 
@@ -80,7 +80,7 @@ def test_files_beyond_what_is_held_and_beyond_what_is_read(tmp_path: Path, monke
 def test_a_text_without_an_end_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
     """A pipe has no size: what comes from it is counted."""
     assert model.MOST_STREAMED == 1 << 30
-    monkeypatch.setattr(large_text, "CHUNK", 512)
+    monkeypatch.setattr(files, "CHUNK", 512)
     raw = (LISTING + "\n" * 4096).encode()
     assert len(read_as_built([("x", large(raw, most=len(raw)))]).ends) == 1
     with pytest.raises(TooLargeError):
@@ -115,7 +115,7 @@ def test_lines_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_line_that_is_longer_than_a_part_comes_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     """It would else be held as a whole, however long it is."""
-    monkeypatch.setattr(large_text, "CHUNK", 100)
+    monkeypatch.setattr(files, "CHUNK", 100)
     text = LargeText(b"a\n" + b"x" * 1000, BytesIO(b"y\nz"), 2000)
     parts = list(text.parts())
     assert "".join(parts) == "a\n" + "x" * 1000 + "y\nz"

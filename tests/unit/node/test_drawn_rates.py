@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ffplan.fabric.sizing.link_cuts import LinkCut
+from ffplan.fabric.sizing.plan import LinkCut
 from ffplan.node.host import host_of
 from ffplan.node.link_graph import _link_graph
 from ffplan.node.resources import FULL_DUPLEX, Resource, resources

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from ffplan.fabric.sizing.link_cuts import LinkCut
+from ffplan.fabric.sizing.plan import LinkCut
 from ffplan.node.resources import FULL_DUPLEX, resources
 from tests.support import host_named
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from ffplan.base.paths import data_folder
+from ffplan.base.files import data_folder
 from ffplan.catalog.parts import Accelerator
 from ffplan.catalog.store import Catalog
 from ffplan.studies.compare.compare import compare

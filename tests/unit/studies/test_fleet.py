@@ -14,7 +14,7 @@ from pydantic_core import PydanticCustomError
 from ffplan.catalog.models import Model
 from ffplan.catalog.named import part_of
 from ffplan.catalog.store import Catalog
-from ffplan.inputs.request_rates import parse_rate
+from ffplan.inputs.workloads import parse_rate
 from ffplan.results.serving import ServeTargets
 from ffplan.serving.load import Requests
 from ffplan.serving.simulate import Arrivals, LateError, Room, _simulate, _StepTable

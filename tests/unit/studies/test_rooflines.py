@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from ffplan.catalog.noted import noted
+from ffplan.catalog.read import noted
 from ffplan.catalog.store import Catalog
 from ffplan.cli.explain import _kept
 from ffplan.design.resolve import resolve

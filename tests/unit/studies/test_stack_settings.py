@@ -8,11 +8,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from pydantic import ValidationError
 
-from ffplan.catalog.runtimes import Runtime
-from ffplan.catalog.stacks import SoftwareStack
+from ffplan.catalog.stacks import Runtime, SoftwareStack
 from ffplan.catalog.store import Catalog
-from ffplan.design.presets import PRESETS
-from ffplan.design.training import PlanFields
+from ffplan.design.training import PRESETS, PlanFields
 from ffplan.inputs.document import read_document
 from ffplan.inputs.validate import validate
 from ffplan.studies.train.software import Software, stack_of_source

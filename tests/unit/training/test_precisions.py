@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ffplan.design.presets import PRESETS
-from ffplan.design.training import PlanFields
+from ffplan.design.training import PRESETS, PlanFields
 from ffplan.training.accelerator_rates import AcceleratorRates
 from ffplan.training.kept_activations import _layer_kept_bytes
 from ffplan.training.memory import stage_bytes

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ffplan.catalog.kernels import AttentionRates
 from ffplan.catalog.parts import Accelerator
+from ffplan.catalog.stacks import AttentionRates
 from ffplan.catalog.store import Catalog
-from ffplan.collectives.switch_hierarchy import sharded_speedup
+from ffplan.collectives.switch_reduction import sharded_speedup
 from ffplan.training.accelerator_rates import UncalibratedError, accelerator_rates
 from ffplan.training.attention_rate import _attention_rate, _AttentionCurve, attention_curve
 from ffplan.training.rooflines import (

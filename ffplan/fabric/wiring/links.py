@@ -1,9 +1,15 @@
-"""The wires of one fat tree, as arrays, from its closed-form counts.
+"""The wires of one fat tree and the links of one balanced dragonfly, as arrays, from closed-form counts.
 
 Within a tree, switches are numbered leaves first, then spines, then cores. A leaf has its downlinks on ports 0 to d-1
 and uplink g on port d + g. Uplink g of all leaves of a pod forms group g; a spine takes whole groups, so that every
 leaf has as many links to each spine. A spine has the links of its groups to leaf l on the ports from l * groups on,
 then those to the cores.
+
+In a dragonfly, the routers of a group are joined each to each. Global port j of a group, of a h in all, belongs to its
+router j // h. Every pair of groups is joined by floor(a h / (g - 1)) links, dealt over the global ports in turn. Ports
+of a router: first its endpoints, then the other routers of its group, then its global links.
+
+Source: Kim, Dally, Scott, Abts, "Technology-driven, highly-scalable dragonfly topology", ISCA 2008, section 3.
 """
 
 from __future__ import annotations
@@ -13,8 +19,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ffplan.base.array_math import Ints
+from ffplan.base.array_math import Bools, Ints
 from ffplan.base.record import record
+from ffplan.fabric.sizing.low_diameter import _DragonflyShape
 
 if TYPE_CHECKING:
     from ffplan.fabric.sizing.fat_tree import Pod, Tree
@@ -151,3 +158,62 @@ def _pods_of_switches(tree: Tree) -> Ints:
     leaf = np.arange(tree.leaf) // pod.leaves
     spine = np.minimum(np.arange(tree.spine) // pod.spines, tree.full_pods if tree.last_pod else tree.full_pods - 1)
     return np.concatenate([leaf, spine, np.full(tree.core, -1)]).astype(np.int32)
+
+
+@record
+class _DragonflyLinks:
+    """Links between routers, local ones first; router r of group G is G a + r."""
+
+    a: Ints
+    a_port: Ints
+    b: Ints
+    b_port: Ints
+    inter_group: Bools
+
+
+@record
+class _WiredDragonfly:
+    """One plane of a wired dragonfly, with the tables that routing needs."""
+
+    shape: _DragonflyShape
+    first_switch: int
+    first_link: int
+    """Number of its first link between routers: links inside groups by pair of routers, then between groups by pair."""
+
+
+def _global_port(shape: _DragonflyShape, here: Ints, there: Ints, turn: Ints) -> Ints:
+    """Return the global port, numbered through its group, of link `turn` of those between two groups.
+
+    Args:
+        here: group of the port, any shape.
+        there: group at the other end.
+        turn: number of the link, from 0 to `each` - 1 [1].
+
+    Equation:
+        j = (there - here) mod g - 1 + turn (g - 1)
+
+    Source:
+        Kim et al., ISCA 2008: consecutive global ports lead to consecutive groups.
+    """
+    port: Ints = (there - here) % shape.groups - 1 + turn * (shape.groups - 1)
+    return port
+
+
+def _dragonfly_links(shape: _DragonflyShape) -> _DragonflyLinks:
+    """Return the links between routers: links inside groups by pair of routers, then between groups by pair."""
+    p, a, h, g = shape.endpoints, shape.routers, shape.global_links, shape.groups
+    lower, upper = np.triu_indices(a, 1)
+    first = np.arange(g)[:, None] * a
+    low, high = np.triu_indices(g, 1)
+    low, high = np.repeat(low, shape.pair_links), np.repeat(high, shape.pair_links)
+    turn = np.tile(np.arange(shape.pair_links), g * (g - 1) // 2)
+    down, up = _global_port(shape, low, high, turn), _global_port(shape, high, low, turn)
+    local = g * len(lower)
+    return _DragonflyLinks(
+        a=np.concatenate([(first + lower).ravel(), low * a + down // h]),
+        # a router skips itself: those above it are one port lower
+        a_port=np.concatenate([np.tile(p + upper - 1, g), p + a - 1 + down % h]),
+        b=np.concatenate([(first + upper).ravel(), high * a + up // h]),
+        b_port=np.concatenate([np.tile(p + lower, g), p + a - 1 + up % h]),
+        inter_group=np.arange(local + len(low)) >= local,
+    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ffplan.inputs.suggest import _containing, did_you_mean, nearest
+from ffplan.base.errors import _containing, did_you_mean, nearest
 
 PARTS = ["b100", "h100-sxm-80gb", "h100-pcie", "hgx-h100-8nic", "qm8700", "qm9700"]
 

@@ -1,4 +1,4 @@
-"""Plans of pools as people write them: 4xDEP4 is four copies of four attention groups that share experts."""
+"""Sizes of workloads as people write them: 2T tokens, 300/min requests, 4xDEP4 pools."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ from pydantic_core import PydanticCustomError
 
 from ffplan.base.errors import UsageError
 from ffplan.base.record import record
-from ffplan.inputs.quantities import describe
+from ffplan.inputs.quantities import _fault, describe
 
 _WAY = re.compile(r"(DEP|TEP|TP|PP|DP|EP)(\d+)")
 _PLAN = re.compile(r"(?:(\d+)\s*[xX]\s*)?((?:(?:DEP|TEP|TP|PP|DP|EP)\d+[\s,-]*)+)")
 _FIELDS: dict[str, tuple[str, ...]] = {"TP": ("tensor",), "PP": ("pipeline",), "DP": ("data",), "EP": ("expert",)}
 _FIELDS |= {"DEP": ("data", "expert"), "TEP": ("tensor", "expert")}
 _MOST = 4096
+"""Most copies, or accelerators of one way of a copy [1]."""
 
 
 @record
@@ -73,9 +74,8 @@ def _parse_pool(value: Any) -> PoolPlan:
             sizes[field] = int(size)
     copies = int(match.group(1) or 1) if match else 0
     if not match or not all(1 <= number <= _MOST for number in (copies, *sizes.values())):
-        message = f"{describe(value)} is no plan of a pool"
         remedy = "write copies and their parallelism, such as 4xTP8, 1xDEP32 or 2xTP4EP4"
-        raise PydanticCustomError("unit", "{message}", {"message": message, "remedy": remedy})
+        raise _fault("unit", f"{describe(value)} is no plan of a pool", remedy)
     return PoolPlan(copies=copies, **sizes)
 
 
@@ -102,3 +102,87 @@ PoolText = Annotated[
     PoolPlan, PlainValidator(_parse_pool), WithJsonSchema({"type": "string", "examples": ["4xTP8", "1xDEP32"]})
 ]
 """A plan of a pool in a file."""
+
+
+def _written(value: Any) -> str:
+    """Return a number or a text as it was written; empty for anything else."""
+    return str(value).strip() if isinstance(value, int | float | str) and not isinstance(value, bool) else ""
+
+
+_TOKEN_SCALES = {"": 1.0, "k": 1e3, "m": 1e6, "mn": 1e6, "b": 1e9, "bn": 1e9, "g": 1e9, "t": 1e12}
+"""Suffixes of a number of tokens, with their factors."""
+MOST_TOKENS = 1e18
+_TOKEN_SHAPE = r"([0-9]+(?:,[0-9]{3})*(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?)\s*([A-Za-z]*)"
+_TOKENS = re.compile(_TOKEN_SHAPE)
+
+
+def parse_tokens(value: Any) -> float:
+    """Parse a number of tokens [1].
+
+    Args:
+        value: such as 300B, 15.6T or 2e12.
+
+    Raises:
+        PydanticCustomError: if the value is not a number above 0.
+    """
+    match = _TOKENS.fullmatch(_written(value))
+    scale = _TOKEN_SCALES.get(match[2].lower()) if match else None
+    if match is None or scale is None:
+        raise _fault("unit", f"{describe(value)} is no number of tokens", "write 300B or 2T")
+    count = float(match[1].replace(",", "")) * scale
+    if not 1 <= count <= MOST_TOKENS:
+        raise _fault("range", f"{describe(value)} is out of range", "write a number above 0, such as 2T")
+    return count
+
+
+Tokens = Annotated[
+    float,
+    PlainValidator(parse_tokens),
+    WithJsonSchema(
+        {"anyOf": [{"type": "number"}, {"type": "string", "pattern": f"^{_TOKEN_SHAPE}$", "examples": ["2T"]}]}
+    ),
+]
+"""A number of tokens, such as `2T` [1]."""
+
+
+_RATE_SHAPE = (
+    r"([0-9][0-9,]*(?:\.[0-9]+)?(?:e[0-9]+)?)\s*([kmb])?\s*(?:requests?\s*)?"
+    r"(?:(?:/|per|a|an)\s*(s|sec|second|min|minute|h|hour|day))?"
+)
+_RATE = re.compile(_RATE_SHAPE)
+_RATE_SCALES = {"k": 1e3, "m": 1e6, "b": 1e9}
+_PERIODS = {
+    **dict.fromkeys(("s", "sec", "second"), 1.0),
+    **dict.fromkeys(("min", "minute"), 60.0),
+    **dict.fromkeys(("h", "hour"), 3600.0),
+    "day": 86400.0,
+}
+_MOST_REQUESTS = 1e9
+"""Most requests a second [1/s]."""
+
+
+def parse_rate(value: Any) -> float:
+    """Parse a rate of arrival [1/s], a second if it names no period.
+
+    Args:
+        value: such as `5/s`, `300/min` or `10M requests a day`.
+
+    Raises:
+        PydanticCustomError: if it is no rate, 0, or beyond all use.
+    """
+    match = _RATE.fullmatch(_written(value).lower())
+    remedy = "write 5/s, 300/min or 10M requests a day"
+    if match is None:
+        raise _fault("unit", f"{describe(value)} is no rate", remedy)
+    rate = float(match[1].replace(",", "")) * _RATE_SCALES.get(match[2], 1.0) / _PERIODS[match[3] or "s"]
+    if not 0 < rate <= _MOST_REQUESTS:
+        raise _fault("range", f"{describe(value)} is not above 0 and below {_MOST_REQUESTS:g} a second", remedy)
+    return rate
+
+
+RequestRate = Annotated[
+    float,
+    PlainValidator(parse_rate),
+    WithJsonSchema({"anyOf": [{"type": "number"}, {"type": "string", "examples": ["5/s", "10M requests a day"]}]}),
+]
+"""A rate of requests, such as `5/s` [1/s]."""
