@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import csv
+import re
 from io import StringIO
 from math import isfinite
 
 from ffplan.base.errors import Finding, InputError, Severity
 
 _DAY, _WEEK = 24, 168
-_HEADER = ("hour", "requests")
+_HOUR = re.compile(r"([0-9]{1,3})(?::00){0,2}")
+"""Form of an hour: 13, or 13:00."""
 
 
 def _fault(name: str, line: int, message: str, remedy: str) -> InputError:
@@ -33,7 +35,8 @@ def read_hours(text: str, name: str) -> tuple[float, ...]:
     """Return the requests of each hour; only their proportions count.
 
     Args:
-        text: a line with a number for each of 24 or 168 hours, or CSV with the columns `hour`, from 0, and `requests`.
+        text: a number on a line for each of 24 or 168 hours; or CSV with a column `requests`, in the order of the hours
+            unless a column `hour` counts them from 0.
         name: name of the file, for messages.
 
     Raises:
@@ -47,12 +50,12 @@ def read_hours(text: str, name: str) -> tuple[float, ...]:
     found: dict[int, float] = {}
     titles = tuple(cell.lower() for cell in rows[0][1]) if rows else ()
     headed = any(title.isidentifier() for title in titles)
-    if headed and not set(_HEADER) <= set(titles):
-        raise _fault(name, rows[0][0], f"no columns {' and '.join(_HEADER)}", "name them in the header")
+    if headed and "requests" not in titles:
+        raise _fault(name, rows[0][0], "no column `requests`", "name it so in the header")
     for line, cells in rows[1:] if headed else rows:
         if len(cells) != (len(titles) if headed else 1):
-            raise _fault(name, line, f"{len(cells)} values", "write `hour,requests` under that header, or one number")
-        hour = _hour(cells[titles.index("hour")], name, line) if headed else len(found)
+            raise _fault(name, line, f"{len(cells)} values", "write one for each column, or one number")
+        hour = _hour(cells[titles.index("hour")], name, line) if "hour" in titles else len(found)
         if hour in found:
             raise _fault(name, line, f"hour {hour} is stated twice", "remove one of the two")
         found[hour] = _amount(cells[titles.index("requests")] if headed else cells[0], name, line)
@@ -67,6 +70,7 @@ def read_hours(text: str, name: str) -> tuple[float, ...]:
 
 
 def _hour(text: str, name: str, line: int) -> int:
-    if not (text.isdecimal() and int(text) < _WEEK):
+    match = _HOUR.fullmatch(text)
+    if match is None or int(match[1]) >= _WEEK:
         raise _fault(name, line, f"`{text}` is no hour", f"count hours from 0, to {_DAY - 1} or {_WEEK - 1}")
-    return int(text)
+    return int(match[1])

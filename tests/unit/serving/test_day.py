@@ -109,6 +109,10 @@ def test_hours_are_read_by_column_or_by_line() -> None:
     assert read_hours(lines, "day") == read_hours(
         "requests,hour\n" + "".join(f"{count},{hour}\n" for hour, count in reversed(list(enumerate(DAY)))), "day"
     )
+    timed = "time,requests,errors\n" + "".join(f"2026-11-02 {hour:02d}:00,{DAY[hour]},0\n" for hour in range(24))
+    assert read_hours(timed, "day") == read_hours(lines, "day")
+    clock = "hour,requests\n" + "".join(f"{hour:02d}:00,{DAY[hour]}\n" for hour in reversed(range(24)))
+    assert read_hours(clock, "day") == read_hours(lines, "day")
     assert len(read_hours(lines * 7, "week")) == 168
 
 
@@ -123,7 +127,7 @@ def test_hours_are_read_by_column_or_by_line() -> None:
         ("1\n-2\n", "`-2` is no number of requests", 2),
         ("1\nnan\n", "`nan` is no number of requests", 2),
         ("1,2\n", "2 values", 1),
-        ("hour,load\n0,1\n", "no columns hour and requests", 1),
+        ("hour,load\n0,1\n", "no column `requests`", 1),
         ("hour,requests\n0,1\n0,2\n", "hour 0 is stated twice", 3),
         ("hour,requests\n168,1\n", "`168` is no hour", 2),
         ("hour,requests\n1\n", "1 values", 2),
