@@ -15,8 +15,7 @@ if TYPE_CHECKING:
 
     from ffplan.catalog.store import Catalog
     from ffplan.interop.canvas import RackKind
-    from ffplan.report.chart import Drawing, Extras, MeasuredCurve
-    from ffplan.report.document import Document
+    from ffplan.report.document import Document, Drawing, Extras, MeasuredCurve
     from ffplan.results.design import Assessment
     from ffplan.results.explanation import Derivation
     from ffplan.results.origin import Evidence
@@ -51,7 +50,7 @@ def _extras(value: Any, files: Sequence[str], catalogs: tuple[str, ...], schema:
     from ffplan.figures.origins import Origins
     from ffplan.inputs.design_files import find_design
     from ffplan.inputs.document import read_bytes, read_document
-    from ffplan.report.chart import Extras, Meaning
+    from ffplan.report.document import Extras, Meaning
     from ffplan.schema.described import described
     from ffplan.studies.explain.told import told
 
@@ -125,7 +124,7 @@ def _drawings(design: Any) -> list[Drawing]:
     from ffplan.fabric.family import plan_fabric
     from ffplan.interop.canvas import rack_drawing
     from ffplan.interop.drawing import drawing
-    from ffplan.report.chart import Drawing
+    from ffplan.report.document import Drawing
     from ffplan.studies.fabric.wired import wire_design
 
     drawings = []
