@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     from ffplan.interop.canvas import RackKind
     from ffplan.report.document import Document, Drawing, Extras, MeasuredCurve
     from ffplan.results.design import Assessment
-    from ffplan.results.explanation import Derivation
-    from ffplan.results.origin import Evidence
+    from ffplan.results.explanation import Derivation, Evidence
 
 MOST_ENDPOINTS = 300_000
 """Largest fabric drawn on a page [endpoints]."""
@@ -173,7 +172,7 @@ def _shown(value: Any) -> str:
 
 def _sources(catalog: Catalog) -> dict[tuple[str, str], Evidence]:
     """Return every figure of a design's parts with its evidence, without prices of other parts."""
-    from ffplan.results.origin import Evidence
+    from ffplan.results.explanation import Evidence
 
     evidence: dict[tuple[str, str], Evidence] = {}
     used = {entry.part.id for entry in catalog.used}

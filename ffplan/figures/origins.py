@@ -16,7 +16,7 @@ from ffplan.figures.figure import Figure, equation
 from ffplan.figures.run import RUN
 from ffplan.figures.serving import SERVING
 from ffplan.figures.training import TRAINING
-from ffplan.results.origin import Evidence, Origin
+from ffplan.results.explanation import Evidence, Origin
 from ffplan.results.run import Band
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ffplan.figures.figure import Figure
-from ffplan.results.plan import PlanRow, StepPart, SurePlan
+from ffplan.results.run import PlanRow, StepPart, SurePlan
 from ffplan.results.training import Gain, Roofline, StageMemory, TrainReport, TrainRow
 from ffplan.training.part_kinds import PARTS
 

@@ -14,10 +14,10 @@ from ffplan.base.control_characters import inert, visible
 from ffplan.base.formatting import plural
 from ffplan.base.record import record
 from ffplan.results.collective import MeasuredPoint
-from ffplan.results.origin import Evidence, Origin
+from ffplan.results.explanation import Evidence, Origin
 
 if TYPE_CHECKING:
-    from ffplan.results.design import DesignInfo, ToolInfo, UnverifiedFigure
+    from ffplan.results.result import DesignInfo, ToolInfo, UnverifiedFigure
 
 
 @record

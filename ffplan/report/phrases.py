@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ffplan.base.formatting import amount, listed, number
-from ffplan.results.plan import SHORT_NAMES
+from ffplan.results.run import SHORT_NAMES
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ffplan.results.difference import FigureChange
     from ffplan.results.fleet import FleetReport
-    from ffplan.results.plan import PlanRow, SurePlan
     from ffplan.results.recommendation import RecommendedDesign, RecommendReport
+    from ffplan.results.run import PlanRow, SurePlan
 
 _LEAST = 5e-5
 """Relative change below which a figure counts as unchanged [1]."""

@@ -11,7 +11,7 @@ from ffplan.report.first.choose import _train_screen
 from ffplan.report.phrases import _plan_words, _sure_words, step_time
 
 if TYPE_CHECKING:
-    from ffplan.results.plan import StepPart
+    from ffplan.results.run import StepPart
     from ffplan.results.training import TrainReport, TrainRow
 
 COLUMNS = 5

@@ -8,7 +8,7 @@ import numpy as np
 
 from ffplan.base.formatting import GIB
 from ffplan.results.accuracy import AccuracyRow
-from ffplan.results.plan import SHORT_NAMES
+from ffplan.results.run import SHORT_NAMES
 from ffplan.training.accelerator_rates import UncalibratedError
 from ffplan.training.axes import AXES
 from ffplan.training.memory import peak_bytes, stage_bytes

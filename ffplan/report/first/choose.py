@@ -17,8 +17,8 @@ from ffplan.report.phrases import (
     moves,
     relative,
 )
-from ffplan.results.design import model_as_given
 from ffplan.results.recommendation import MOST_RECALLED
+from ffplan.results.result import model_as_given
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -18,8 +18,7 @@ if TYPE_CHECKING:
 
     from ffplan.results.collective import CollectiveReport
     from ffplan.results.cost import RentRow, SwingRow, Waiting
-    from ffplan.results.plan import StepPart
-    from ffplan.results.run import Band
+    from ffplan.results.run import Band, StepPart
 
 MOST_TERMS = 8
 """Terms of a bound that a chart shows, the tightest first."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from ffplan.base.formatting import GIB, gib, percent
 from ffplan.base.record import record
-from ffplan.results.plan import PlanRow, StepPart
+from ffplan.results.run import PlanRow, StepPart
 from ffplan.results.training import Gain, StageMemory, TrainRow
 from ffplan.studies.train.rooflines import _plan_rooflines
 from ffplan.training.axes import AXES, NUMBERS, RECOMPUTE

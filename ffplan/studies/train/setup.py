@@ -13,7 +13,8 @@ from ffplan.catalog.library import Library
 from ffplan.catalog.models import Model, Transformer
 from ffplan.catalog.parts import Accelerator, Server, memory_bytes
 from ffplan.design.training import PRESETS, PlanFields
-from ffplan.results.design import SCHEMA_VERSION, CatalogFile
+from ffplan.results.design import SCHEMA_VERSION
+from ffplan.results.result import CatalogFile
 from ffplan.results.training import Refused, Skipped, TrainReport, TrainRow
 from ffplan.studies.basis.job_layout import most_gpus
 from ffplan.studies.train.assumptions import _drives_assumption, _fsdp_assumption, _training_assumptions

@@ -19,7 +19,7 @@ from ffplan.report.document import Document, Extras, Meaning, Remarks, _Body, _C
 from ffplan.report.page.charts import _charts_of
 from ffplan.report.page.html import render, worded
 from ffplan.report.page.vega import _specification, _to_svg
-from ffplan.results.origin import Evidence
+from ffplan.results.explanation import Evidence
 from tests.support import assess_file, ffplan
 
 if TYPE_CHECKING:
