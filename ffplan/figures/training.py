@@ -64,7 +64,7 @@ TRAINING: Table = {
     SurePlan: {
         "step_s": Figure(how="sum of the parts of a step"),
         "slower": Figure(how="its step / the fastest plan's step - 1", of=("step_s",)),
-        "memory_gib": Figure(place=f"{_T}.memory:peak_bytes"),
+        "memory_gib": Figure(place=f"{_T}.memory_margins:peak_bytes"),
     },
     TrainReport: {
         "feasible": Figure(how="plans of the search that device memory and the design allow", of=("searched",)),
@@ -90,7 +90,7 @@ TRAINING: Table = {
         "tokens_s_gpu": Figure(how="tokens, or images, of a batch / (step * accelerators of the plan)", of=_STEP),
         "tflops_gpu": _achieved,
         "mfu": Figure(label="MFU", better=1, by=_achieved),
-        "memory_gib": Figure(place=f"{_T}.memory:peak_bytes", of=("limit_gib",)),
+        "memory_gib": Figure(place=f"{_T}.memory_margins:peak_bytes", of=("limit_gib",)),
         "efficiency": Figure(how="tokens, or images, a second and accelerator over those of the first row"),
         "idle": Figure(how="accelerators asked for, less those of the plan"),
     },

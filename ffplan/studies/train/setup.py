@@ -39,7 +39,7 @@ from ffplan.training.constraints import WORDS, RefusedError
 from ffplan.training.data_parallel import DRIVES_REMEDY, NO_DRIVES
 from ffplan.training.exchange import sms_fault
 from ffplan.training.group_collectives import Cluster
-from ffplan.training.model_shape import shape_of
+from ffplan.training.model_flops import shape_of
 from ffplan.training.parallel_plan import parallel_plans
 from ffplan.training.train_run import TrainRun
 
