@@ -10,8 +10,7 @@ from ffplan.base.version import __version__
 from ffplan.cost.inputs import Input
 from ffplan.cost.sensitivity import likely, tornado
 from ffplan.reliability.checkpoint import daly, young
-from ffplan.reliability.exposure import job_units
-from ffplan.reliability.hazards import DAY_S, sized_rate
+from ffplan.reliability.hazards import DAY_S, job_units, sized_rate
 from ffplan.reliability.job import JobCase, hazard_rates, job_outcome
 from ffplan.reliability.spare_count import enough
 from ffplan.results import reliability as out
