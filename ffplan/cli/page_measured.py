@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from ffplan.base.formatting import data_size
 from ffplan.report.document import MeasuredCurve
-from ffplan.validation.measured_points import TOLERANCE, measured_files, measured_points, rows_at
+from ffplan.validation.replay import TOLERANCE, measured_files, measured_points, rows_at
 
 if TYPE_CHECKING:
     from ffplan.catalog.store import Catalog
