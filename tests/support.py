@@ -120,7 +120,7 @@ def model_named(name: str) -> Model:
 
 def shape_named(name: str, **replaced: Number) -> Transformer:
     """Return the dimensions of a shipped transformer, some replaced."""
-    from ffplan.training.model_shape import shape_of
+    from ffplan.training.model_flops import shape_of
 
     found = model_named(name).transformer
     assert found is not None

@@ -168,7 +168,7 @@ def refuse_unknown(function: Callable[..., Any], keywords: type, given: Mapping[
     from inspect import Parameter, signature
 
     from ffplan.base.errors import did_you_mean
-    from ffplan.results.plan import SHORT_NAMES
+    from ffplan.results.run import SHORT_NAMES
 
     named = [each.name for each in signature(function).parameters.values() if each.kind is not Parameter.VAR_KEYWORD]
     axis = next((field for field, short in SHORT_NAMES.items() if short == unknown and field in passed_on), None)

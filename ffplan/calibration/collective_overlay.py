@@ -21,8 +21,8 @@ from ffplan.catalog.parts import Accelerator
 from ffplan.inputs.composer import compose
 from ffplan.inputs.document import Document
 from ffplan.inputs.validate import validate
+from ffplan.results.accuracy import CalibrationReport, Constant, Fitted
 from ffplan.results.design import SCHEMA_VERSION
-from ffplan.results.training import CalibrationReport, Constant, Fitted
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -10,8 +10,7 @@ import numpy as np
 from ffplan.base.array_math import Floats, ceil_div
 from ffplan.base.record import record
 from ffplan.catalog.models import Transformer
-from ffplan.training.accelerator_rates import accelerator_rates
-from ffplan.training.attention_rate import attention_curve
+from ffplan.training.accelerator_rates import accelerator_rates, attention_curve
 from ffplan.training.axes import ParallelPlans
 from ffplan.training.gemm import TILE, gemm_time
 from ffplan.training.layer import attention_time

@@ -11,8 +11,8 @@ from ffplan.base.array_math import Floats
 from ffplan.base.record import record
 from ffplan.calibration.fit import errors
 from ffplan.calibration.joint import FP8, _joint_errors, _joint_fit, _JointFit, _stack_name
+from ffplan.results.accuracy import LeaveOneOutReport, LeftOut, LeftOutKind, LeftOutSettings
 from ffplan.results.design import SCHEMA_VERSION
-from ffplan.results.training import LeaveOneOutReport, LeftOut, LeftOutKind, LeftOutSettings
 from ffplan.studies.train.nearest_accelerator import same_energy, unlike
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from ffplan.calibration.kernel_times import _attention_operations
 from ffplan.calibration.overlay import MEASURED, _attention_file, _merged_tables
 from ffplan.catalog.evidence import Source
 from ffplan.catalog.stacks import AttentionRates, AttentionTable
-from ffplan.training.attention_rate import attention_curve
+from ffplan.training.accelerator_rates import attention_curve
 
 if TYPE_CHECKING:
     from ffplan.calibration.overlay import _MeasuredSource

@@ -34,9 +34,9 @@ from ffplan.calibration.serving_release import (
 )
 from ffplan.calibration.serving_runs import _finding_at, _setup_of, _stated_run
 from ffplan.catalog.engines import ANY, Engine
+from ffplan.results.accuracy import Constant, Fitted
 from ffplan.results.design import SCHEMA_VERSION
 from ffplan.results.serving_runs import MeasureErrors, RefusedRun, ServingCalibration
-from ffplan.results.training import Constant, Fitted
 from ffplan.serving.hardware import engine_speed
 from ffplan.validation.serving_replay import modelled, signed_error, with_rates
 

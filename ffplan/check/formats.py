@@ -68,7 +68,7 @@ def _json(checked: Checked) -> str:
 
 def _markdown(checked: Checked) -> str:
     """Return findings for a step summary or a comment; rows beyond its room are counted."""
-    from ffplan.report.formats.markup import escape
+    from ffplan.report.formats.data import escape
 
     text = f"**ffplan check** {escape(checked.summary)}\n"
     findings = checked.worst_first

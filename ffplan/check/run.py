@@ -10,7 +10,8 @@ from ffplan.base.errors import InputError
 from ffplan.base.version import __version__
 from ffplan.check.examined import Examined
 from ffplan.check.rules import RULES
-from ffplan.results.design import SCHEMA_VERSION, Findings, ToolInfo
+from ffplan.results.design import SCHEMA_VERSION, Findings
+from ffplan.results.result import ToolInfo
 from ffplan.studies.design.design import study_design
 
 if TYPE_CHECKING:

@@ -73,7 +73,7 @@ def _compare_served(
     Raises:
         UsageError: without a model, or if a value is wrong.
     """
-    from ffplan.report.compare_serve import serve_comparison_document
+    from ffplan.report.serve import serve_comparison_document
     from ffplan.studies.fleet.compare import compare_served as study
 
     model, load = asked

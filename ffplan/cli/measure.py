@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ffplan.calibration.measured_fit import MeasuredResult
-    from ffplan.measuring.plan import KernelPlan
+    from ffplan.measuring.kernels import KernelPlan
     from ffplan.measuring.torch_device import TorchDevice
 
 app = typer.Typer(
@@ -62,7 +62,7 @@ def _plan(sizes: _SizesChoice | None, groups: str | None, *, cpu: bool = False) 
         UsageError: if the group is unknown.
     """
     from ffplan.cli.loading import choices
-    from ffplan.measuring.plan import GROUPS, PLANS
+    from ffplan.measuring.kernels import GROUPS, PLANS
 
     default = _SizesChoice.TINY if cpu else _SizesChoice.USUAL
     plan = PLANS[(sizes or default).value]()

@@ -15,11 +15,9 @@ if TYPE_CHECKING:
 
     from ffplan.catalog.store import Catalog
     from ffplan.interop.canvas import RackKind
-    from ffplan.report.chart import Drawing, Extras, MeasuredCurve
-    from ffplan.report.document import Document
+    from ffplan.report.document import Document, Drawing, Extras, MeasuredCurve
     from ffplan.results.design import Assessment
-    from ffplan.results.explanation import Derivation
-    from ffplan.results.origin import Evidence
+    from ffplan.results.explanation import Derivation, Evidence
 
 MOST_ENDPOINTS = 300_000
 """Largest fabric drawn on a page [endpoints]."""
@@ -51,7 +49,7 @@ def _extras(value: Any, files: Sequence[str], catalogs: tuple[str, ...], schema:
     from ffplan.figures.origins import Origins
     from ffplan.inputs.design_files import find_design
     from ffplan.inputs.document import read_bytes, read_document
-    from ffplan.report.chart import Extras, Meaning
+    from ffplan.report.document import Extras, Meaning
     from ffplan.schema.described import described
     from ffplan.studies.explain.told import told
 
@@ -125,7 +123,7 @@ def _drawings(design: Any) -> list[Drawing]:
     from ffplan.fabric.family import plan_fabric
     from ffplan.interop.canvas import rack_drawing
     from ffplan.interop.drawing import drawing
-    from ffplan.report.chart import Drawing
+    from ffplan.report.document import Drawing
     from ffplan.studies.fabric.wired import wire_design
 
     drawings = []
@@ -174,7 +172,7 @@ def _shown(value: Any) -> str:
 
 def _sources(catalog: Catalog) -> dict[tuple[str, str], Evidence]:
     """Return every figure of a design's parts with its evidence, without prices of other parts."""
-    from ffplan.results.origin import Evidence
+    from ffplan.results.explanation import Evidence
 
     evidence: dict[tuple[str, str], Evidence] = {}
     used = {entry.part.id for entry in catalog.used}

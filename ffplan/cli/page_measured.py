@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ffplan.base.formatting import data_size
-from ffplan.report.chart import MeasuredCurve
-from ffplan.validation.measured_points import TOLERANCE, measured_files, measured_points, rows_at
+from ffplan.report.document import MeasuredCurve
+from ffplan.validation.replay import TOLERANCE, measured_files, measured_points, rows_at
 
 if TYPE_CHECKING:
     from ffplan.catalog.store import Catalog

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from ffplan.catalog.launch.read import LaunchSize
     from ffplan.design.training import PlanFields
     from ffplan.inputs.document import Document
-    from ffplan.results.plan import PlanRow
+    from ffplan.results.run import PlanRow
 
 
 WIDTHS = {4: "fp32", 2: "bf16"}

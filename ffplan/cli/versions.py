@@ -61,7 +61,7 @@ class _Assessor:
         Raises:
             InputError: if the design cannot be assessed.
         """
-        from ffplan.results.design import DesignInfo
+        from ffplan.results.result import DesignInfo
         from ffplan.studies.explain.difference import Version
 
         figures = self.figures(document)
@@ -83,7 +83,7 @@ def _saved_version(file: str, command: str) -> Version:
     Raises:
         UsageError: if the file is no report, or has several designs.
     """
-    from ffplan.results.design import DesignInfo
+    from ffplan.results.result import DesignInfo
     from ffplan.studies.explain.difference import Version, values_of
     from ffplan.studies.explain.reproduce import NoReportError, read_report
 

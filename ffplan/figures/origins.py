@@ -9,14 +9,12 @@ from typing import TYPE_CHECKING, Any
 from ffplan.base.formatting import number
 from ffplan.base.plain import steps
 from ffplan.base.record import record
-from ffplan.figures.comparison import COMPARISON
 from ffplan.figures.cost import COST
 from ffplan.figures.design import DESIGN
 from ffplan.figures.figure import Figure, equation
-from ffplan.figures.run import RUN
-from ffplan.figures.serving import SERVING
-from ffplan.figures.training import TRAINING
-from ffplan.results.origin import Evidence, Origin
+from ffplan.figures.run import COMPARISON, RUN
+from ffplan.figures.workloads import SERVING, TRAINING
+from ffplan.results.explanation import Evidence, Origin
 from ffplan.results.run import Band
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from ffplan.base.formatting import first_few, plural
 from ffplan.base.hostlist import unfold
 from ffplan.base.record import record
 from ffplan.interop.slurm_includes import _fault, _Includes
-from ffplan.results.slurm_topology import SlurmBlock, SlurmSwitch, SlurmTopology
+from ffplan.results.as_built import SlurmBlock, SlurmSwitch, SlurmTopology
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -13,14 +13,14 @@ from ffplan.inputs.document import parse_document
 from ffplan.interop.pasted import _read_pasted
 from ffplan.interop.slurm_conf import _Reader, _topologies_of_conf
 from ffplan.interop.slurm_includes import _fault, _Includes
+from ffplan.results.as_built import SlurmTopologyReport
 from ffplan.results.design import SCHEMA_VERSION
-from ffplan.results.slurm_topology import SlurmTopologyReport
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ffplan.inputs.document import Document
-    from ffplan.results.slurm_topology import SlurmTopology
+    from ffplan.results.as_built import SlurmTopology
 
 _YAML = re.compile(r"""\s*(?:---|%|-\s|-$|\{|\[(?!\w[\w.-]*@)|["']?\w[\w.-]*["']?\s*:)""")
 """Start of the first line of a YAML or JSON document; lines of topology.conf have `=`, and `[root@host` is a prompt."""

@@ -24,8 +24,7 @@ from ffplan.measuring.recording import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ffplan.measuring.kernels import Kernel
-    from ffplan.measuring.plan import KernelPlan
+    from ffplan.measuring.kernels import Kernel, KernelPlan
 
 BATCH = 0.02
 """Time of a batch: long against the resolution of its clock and the gap before the next one [s]."""

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 from ffplan.base.formatting import data_size, number, plural
 from ffplan.report.document import Document, Grid, Lines, _Body
-from ffplan.results.reproduction import Difference
+from ffplan.results.difference import Difference
 
 if TYPE_CHECKING:
     from ffplan.results.accuracy import AccuracyReport, AccuracyRow, Score
-    from ffplan.results.reproduction import Reproduction
+    from ffplan.results.difference import Reproduction
 
 
 def _value(row: AccuracyRow) -> str:

@@ -8,8 +8,8 @@ from ffplan.base.formatting import number, plural
 from ffplan.report.document import Block, Document, Grid, Remarks, _Body
 
 if TYPE_CHECKING:
+    from ffplan.results.accuracy import CalibrationReport, LeaveOneOutReport
     from ffplan.results.measurement import KernelError, MeasuredConstant, MeasuredFit, MeasurePlan
-    from ffplan.results.training import CalibrationReport, LeaveOneOutReport
 
 
 PLURALS = {

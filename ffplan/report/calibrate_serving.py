@@ -8,8 +8,8 @@ from ffplan.base.formatting import first_few, listed, number, plural
 from ffplan.report.document import Block, Document, Grid, _Body, _FirstScreen
 
 if TYPE_CHECKING:
+    from ffplan.results.accuracy import Constant
     from ffplan.results.serving_runs import MeasureErrors, ServingCalibration
-    from ffplan.results.training import Constant
 
 _MEASURES = {"tpot": "TPOT", "ttft": "TTFT", "tokens_s": "Tokens/s"}
 _MOVED = 0.005

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from ffplan.base.formatting import amount, kilowatts, listed, number, percent, plural
 from ffplan.report.document import Block, Document, Grid, Lines, Remarks, _Body, _Matrix, provenance
 from ffplan.report.first.choose import _recommend_screen, _sweep_screen
-from ffplan.report.recommended import _broken_limits, _limit_name, _short_name, left_out
+from ffplan.report.phrases import _broken_limits, _limit_name, _short_name, left_out
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from ffplan.base.formatting import amount, input_value, kilowatts, listed, number, percent, short
 from ffplan.report.document import Block, Document, Grid, Lines, Remarks, _Body, provenance
 from ffplan.report.first.cost import _cost_screen
-from ffplan.report.plans import _plan_words, _sure_words
+from ffplan.report.phrases import _plan_words, _sure_words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

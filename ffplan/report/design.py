@@ -5,60 +5,22 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ffplan.base.errors import Severity
-from ffplan.base.formatting import (
-    amount,
-    data_size,
-    duration,
-    flops,
-    ids_listed,
-    kilowatts,
-    listed,
-    number,
-    plural,
-    span,
-)
+from ffplan.base.formatting import amount, data_size, duration, ids_listed, kilowatts, listed, number, plural
 from ffplan.base.plain import plain
 from ffplan.base.tracked import read_alike
-from ffplan.report.design_site import _cost_lines, _power_lines, _site_lines
+from ffplan.report.design_site import _cost_lines, _failures, _nodes, _power_lines, _site_lines, _storage
 from ffplan.report.document import Document, Grid, Lines, _Body, provenance
 from ffplan.report.first.design import _design_screen
 from ffplan.results.fabric_counts import RouterSwitches
 
 if TYPE_CHECKING:
-    from ffplan.base.outcomes import MissingFigure, Term
+    from ffplan.base.outcomes import Term
     from ffplan.results.collective import CollectiveReport, CollectiveRow
-    from ffplan.results.design import Assessment, Hardware, LevelRow
+    from ffplan.results.design import Assessment, LevelRow
     from ffplan.results.fabric_counts import FabricReport, NetworkReport, ScaleUpReport
-    from ffplan.results.summaries import ReliabilitySummary, StorageSummary
 
-_HOUR = 3_600.0
 _SMALL = 0.01
 """Part of a time below which it is not listed [1]."""
-
-
-def _nodes(a: Assessment) -> Lines:
-    h: Hardware = a.hardware
-    counts = ", ".join(f"{count:,} {role}" for role, count in a.nodes.items())
-    lines = [
-        ("nodes", f"{counts}; {a.accelerators:,} accelerators"),
-        ("compute node", f"{h.accelerator}; {h.nics}; scale-up: {h.scale_up}"),
-        ("host", f"{h.cpu}; {h.memory}"),
-    ]
-    rateless = tuple(figure for figure in h.missing if figure.path.startswith("gemm."))
-    if h.gemm_tflops or rateless:
-        rates = ", ".join(f"{p.upper()} {number(rate)}" for p, rate in h.gemm_tflops.items())
-        gaps = _no_rates(rateless)
-        lines.append(("GEMM measured", f"{rates} TFLOP/s per accelerator{gaps and f'; {gaps}'}" if rates else gaps))
-    for label, whole in (("all at peak", a.peak_tflops), ("all in GEMMs", a.gemm_tflops)):
-        if whole:
-            lines.append((label, ", ".join(f"{p.upper()} {flops(rate)}" for p, rate in whole.items())))
-    return Lines("Nodes", tuple(lines + _own_parts(a)))
-
-
-def _no_rates(missing: tuple[MissingFigure, ...]) -> str:
-    """List the missing GEMM rates in words; empty if none is missing."""
-    rates = listed(figure.path.rpartition(".")[2].upper() for figure in missing)
-    return f"no rate of {listed(f'`{figure.part}`' for figure in missing)} in {rates}" if missing else ""
 
 
 def _ratio(value: float) -> str:
@@ -239,50 +201,6 @@ def _scales(reports: tuple[CollectiveReport, ...]) -> Grid:
     return Grid(title, rows, ("GPUs", *(report.library for report in reports)), bars=bars)
 
 
-def _failures(reliability: ReliabilitySummary | None) -> Lines | None:
-    """Return the failures that a job on all accelerators has to expect."""
-    if reliability is None:
-        return None
-    ends = f" ({span(reliability.mtbf_hours_low * _HOUR)} to {span(reliability.mtbf_hours_high * _HOUR)} by fleet)"
-    ends = ends if reliability.mtbf_hours_low < reliability.mtbf_hours_high else ""
-    by = f"by `{reliability.profile}`"
-    if reliability.beside is not None and reliability.beside_mtbf_hours is not None:
-        by += f", every {span(reliability.beside_mtbf_hours * _HOUR)} by `{reliability.beside}`"
-    lines = (
-        (
-            "a job on all",
-            f"stops every {span(reliability.mtbf_hours * _HOUR)}{ends} {by}, mostly by {listed(reliability.largest)}; "
-            "`ffplan operate goodput` shows what that costs",
-        ),
-        (
-            "spare nodes",
-            f"{reliability.spares:,}; {number(reliability.nodes_in_repair, 2)} in repair on average, "
-            f"{reliability.spares_for_99:,} for 99 % of the time",
-        ),
-    )
-    return Lines("Failures", lines)
-
-
-def _storage(storage: StorageSummary | None) -> Lines | None:
-    """Return capacity and rates of storage."""
-    if storage is None:
-        return None
-    what = "planned" if storage.planned else "not planned: as the ownership profile sizes it"
-    usable = f"{number(storage.usable_bytes / 1e15, 3)} PB usable of {number(storage.raw_bytes / 1e15, 3)} raw"
-    read, write = number(storage.read_gbyte_s, 3), number(storage.write_gbyte_s, 3)
-    per_accelerator = (
-        f"{number(storage.read_per_accelerator, 2)} and {number(storage.write_per_accelerator, 2)} an accelerator"
-    )
-    lines = (
-        ("servers", f"{storage.servers:,}, {what}; {usable}"),
-        (
-            "rates",
-            f"{read} GB/s read ({storage.read_binds}), {write} GB/s written ({storage.write_binds}); {per_accelerator}",
-        ),
-    )
-    return Lines("Storage", lines)
-
-
 def _findings(a: Assessment) -> Lines | None:
     if not a.findings:
         return None
@@ -329,11 +247,6 @@ def _levels(levels: tuple[LevelRow, ...]) -> Grid | None:
     )
     header = ("level", "accelerators", "TB/s", "GB/s each", "allreduce GB/s", "tokens each, DP", "FSDP")
     return Grid("Levels and the batch from which compute binds, as in the scaling book", rows, header)
-
-
-def _own_parts(a: Assessment) -> list[tuple[str, str]]:
-    parts = [part for part in a.catalog if not part.path.startswith("catalogs/")]
-    return [("your parts", ", ".join(f"{part.id} from {part.path}" for part in parts))] if parts else []
 
 
 def _body(a: Assessment) -> _Body:

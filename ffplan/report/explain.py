@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ffplan.base.formatting import listed, number, plural
-from ffplan.report.changes import _value_words, relative
 from ffplan.report.document import Document, Grid, Lines, Remarks, _Body
 from ffplan.report.first.choose import _difference_screen
+from ffplan.report.phrases import _value_words, relative
 from ffplan.results.difference import UNKNOWN_CHANGES
 
 if TYPE_CHECKING:

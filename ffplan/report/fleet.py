@@ -8,7 +8,7 @@ from ffplan.base.formatting import kilowatts, number, percent
 from ffplan.report.document import Document, Grid, Lines, _Body
 from ffplan.report.first.fleet import _design_row, _fleet_screen, _load_text, _rent_text, header
 from ffplan.report.first.serve import _plan_text
-from ffplan.report.recommended import left_out
+from ffplan.report.phrases import left_out
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -1,15 +1,27 @@
-"""The report of `ffplan serve`."""
+"""The reports of `ffplan serve` and `compare --serve`."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ffplan.base.formatting import number, percent, plural, stored
+from ffplan.base.formatting import amount, kilowatts, number, percent, plural, stored
 from ffplan.report.document import Document, Grid, Lines, Remarks, _Body, recalled
-from ffplan.report.first.serve import _deployed_text, _plan_text, _pool_text, _serve_screen, verdict
+from ffplan.report.first.serve import (
+    HEADER,
+    _deployed_text,
+    _load_of,
+    _plan_text,
+    _pool_text,
+    _serve_comparison_screen,
+    _serve_screen,
+    _served_row,
+    _winner,
+    verdict,
+)
 
 if TYPE_CHECKING:
     from ffplan.report.document import Block
+    from ffplan.results.serve_comparison import ServeComparison
     from ffplan.results.serving import Latency, ServePools, ServeReport, ServeRow
 
 _MILLI = 1e3
@@ -121,3 +133,54 @@ def _body(report: ServeReport) -> _Body:
 def serve_document(report: ServeReport) -> Document:
     """Return the report of a served model in every form."""
     return Document(report, _body, rows=lambda: report.rows, first=_serve_screen)
+
+
+def _served_costs(comparison: ServeComparison) -> Grid:
+    rows = tuple(
+        (
+            side.label,
+            amount(side.capex, 3) if side.capex is not None else "unknown",
+            number(side.cost.accelerator_hour, 3) if side.cost is not None else "unknown",
+            number(side.cost.per_million_output, 3) if side.cost is not None else "unknown",
+            number(side.cost.per_million_input, 3) if side.cost is not None else "unknown",
+            kilowatts(side.facility_peak_kw),
+            f"{side.racks:,}",
+            f"{side.users_rack:,.0f}",
+        )
+        for side in comparison.sides
+    )
+    return Grid("Cost and room", rows, ("", "to buy", "GPU-hour", "M out", "M in", "peak", "racks", "users a rack"))
+
+
+def _served_plans(comparison: ServeComparison) -> Grid:
+    rows = tuple(
+        (
+            side.label,
+            _plan_text(choice.plan),
+            f"{choice.concurrency:,.0f}",
+            f"{choice.output_tokens_s_gpu:,.0f}",
+            f"{choice.output_tokens_s_user:,.0f}",
+            number(choice.ttft_s * _MILLI, 3),
+            number(choice.tpot_s * _MILLI, 3),
+        )
+        for side in comparison.sides
+        for choice in side.choices
+    )
+    header = ("", "plan", "a copy", "tok/s/GPU", "tok/s/user", "TTFT ms", "TPOT ms")
+    return Grid("Tokens of a GPU over tokens of a user, in the mean", rows, header, name="plans")
+
+
+def _comparison_body(comparison: ServeComparison) -> _Body:
+    rows = tuple(_served_row(side, comparison) for side in comparison.sides)
+    blocks: list[Block] = [Remarks((_winner(comparison),))]
+    if rows:
+        blocks += [Grid("Designs", rows, HEADER), _served_costs(comparison), _served_plans(comparison)]
+    if comparison.unserved:
+        blocks.append(Lines("Cannot serve it", tuple((side.label, side.reason) for side in comparison.unserved)))
+    blocks.append(Lines("Assumptions", tuple(("", text) for text in comparison.assumptions)))
+    return _Body(_load_of(comparison), (*blocks, *recalled(comparison.unverified)))
+
+
+def serve_comparison_document(comparison: ServeComparison) -> Document:
+    """Return the comparison in every form."""
+    return Document(comparison, _comparison_body, rows=lambda: comparison.sides, first=_serve_comparison_screen)

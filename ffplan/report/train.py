@@ -8,10 +8,10 @@ from ffplan.base.formatting import number
 from ffplan.base.plain import plain
 from ffplan.report.document import Document, Grid, Remarks, _Body
 from ffplan.report.first.choose import _train_screen
-from ffplan.report.plans import _plan_words, _sure_words, step_time
+from ffplan.report.phrases import _plan_words, _sure_words, step_time
 
 if TYPE_CHECKING:
-    from ffplan.results.plan import StepPart
+    from ffplan.results.run import StepPart
     from ffplan.results.training import TrainReport, TrainRow
 
 COLUMNS = 5

@@ -1,4 +1,4 @@
-"""JSON output of `accuracy`, field by field; `SCHEMA_VERSION` is shared with the assessment."""
+"""JSON output of `accuracy` and `calibrate`, field by field; `SCHEMA_VERSION` is shared with the assessment."""
 
 from __future__ import annotations
 
@@ -87,7 +87,140 @@ class AccuracyReport:
     """Over all rows that count, without rows that the source computed unless there are no others; null without any."""
 
 
+@record
+class Constant:
+    """A fitted constant."""
+
+    name: str
+    """Its name under `training` of an accelerator, or under `collectives` where collectives were fitted on."""
+    before: float | None
+    """Value in the catalogue [1, s or GB/s]; null if it has none."""
+    after: float
+    """Fitted value [1, s or GB/s]."""
+    text: str
+    """Fitted value as written into the catalogue."""
+    note: str | None
+    """Caveat: the value is at the end of the range that the fit allows."""
+    unit: str = "1"
+    """Its unit: 1, s or GB/s."""
+
+
+@record
+class Fitted:
+    """Errors of one file of runs."""
+
+    source: str
+    """Id of the file."""
+    n: int
+    """Rows."""
+    before: float | None
+    """Mean of absolute errors with the catalogue's constants [1]; null if it has none."""
+    after: float
+    """Mean of absolute errors with the fitted constants [1]."""
+    bias: float
+    """Mean of signed errors with the fitted constants [1]."""
+
+
+@record
+class CalibrationReport:
+    """Output of `ffplan model calibrate`."""
+
+    schema_version: str
+    """Version of this format."""
+    accelerator: str
+    """Id of the accelerator."""
+    rows: int
+    """Rows that were fitted on."""
+    constants: tuple[Constant, ...]
+    """The fitted constants."""
+    sources: tuple[Fitted, ...]
+    """Errors of every file."""
+    before: float | None
+    """Mean of absolute errors over all rows with the catalogue's constants [1]."""
+    after: float
+    """Mean of absolute errors with the fitted constants [1]."""
+    measured: str = "step time"
+    """What the rows measured: `step time` of training, or `collectives`."""
+
+
+@record
+class LeftOut:
+    """A source, stack or accelerator scored by constants that were fitted without it."""
+
+    source: str
+    """Id of what was left out: a source, a software stack, or a set of constants."""
+    set: str
+    """The set of constants."""
+    n: int
+    """Rows of it that count."""
+    mape: float | None
+    """Mean of absolute errors [1]; null if nothing else is there to fit on."""
+    bias: float | None
+    """Mean of signed errors [1]."""
+    max_error: float | None
+    """Largest absolute error [1]."""
+    shipped: float
+    """Mean of absolute errors with the catalogue's constants [1]."""
+    fitted_on: int
+    """Rows that the constants were fitted on."""
+    why: str | None
+    """Reason why the source cannot be scored."""
+
+
+@record
+class LeftOutKind:
+    """Rows of one kind, predicted by constants that were fitted without what they are of."""
+
+    set: str
+    """The set of constants of the accelerator."""
+    stack: str
+    """Catalogue id of the software stack; empty if unknown."""
+    experts: bool
+    """True of models with experts."""
+    n: int
+    """Rows."""
+    mape: float
+    """Mean of absolute errors [1]."""
+    bias: float
+    """Mean of signed errors [1]."""
+
+
+@record
+class LeftOutSettings:
+    """Rows with settings from a source, or with an assumed one, predicted as above."""
+
+    assumed: bool
+    """True of rows that rest on a setting their source does not state."""
+    of: int
+    """Sources, stacks, accelerators, chips or processes that have such rows."""
+    n: int
+    """Rows."""
+    mean: float
+    """Mean of their mean absolute errors [1]."""
+
+
+@record
+class LeaveOneOutReport:
+    """Output of `ffplan model accuracy training --leave-one-out`."""
+
+    schema_version: str
+    """Version of this format."""
+    by: str
+    """What was left out at a time: source, stack, accelerator, chip (all accelerators of one), or process (all chips of
+    one maker and family of processes)."""
+    mean: float | None
+    """Mean of their mean absolute errors [1]; null if none could be scored."""
+    rows: tuple[LeftOut, ...]
+    """A row for each of them and set of constants."""
+    kinds: tuple[LeftOutKind, ...]
+    """The same rows by accelerator, software stack, and models with or without experts."""
+    settings: tuple[LeftOutSettings, ...]
+    """The same rows, split into stated and assumed settings."""
+
+
 SCHEMAS = {
     "accuracy": (AccuracyReport, "Output of `ffplan model accuracy --format json`"),
+    "calibration": (CalibrationReport, "Output of `ffplan model calibrate --format json`"),
+    "leave-one-out": (LeaveOneOutReport, "Output of `ffplan model accuracy training --leave-one-out`"),
 }
 """Files and outputs of this module, with their titles."""

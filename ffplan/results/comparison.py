@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING
 from ffplan.base.outcomes import InputRow
 from ffplan.base.record import record
 from ffplan.results.cost import FlipRow, SwingRow, Waiting
-from ffplan.results.design import Assessment, CatalogFile, ToolInfo
-from ffplan.results.plan import PlanRow, StepPart
-from ffplan.results.result import Result
-from ffplan.results.run import Band, RunReport
+from ffplan.results.design import Assessment
+from ffplan.results.result import CatalogFile, Result, ToolInfo
+from ffplan.results.run import Band, PlanRow, RunReport, StepPart
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

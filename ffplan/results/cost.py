@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 from ffplan.base.outcomes import BomLine, InputRow, MissingFigure, MissingPrice
 from ffplan.base.record import record
-from ffplan.results.design import CatalogFile, DesignInfo, ToolInfo, UnverifiedFigure
-from ffplan.results.result import Result
+from ffplan.results.result import CatalogFile, DesignInfo, Result, ToolInfo, UnverifiedFigure
 from ffplan.results.run import Band, RunReport
 
 if TYPE_CHECKING:

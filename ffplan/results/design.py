@@ -5,73 +5,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from ffplan.base.errors import Finding
 from ffplan.base.formatting import ranged
 from ffplan.base.outcomes import CostLine, MissingFigure, MissingPrice, NodePower
 from ffplan.base.record import record
 from ffplan.results.collective import CollectiveReport
 from ffplan.results.fabric_counts import FabricReport, NetworkReport
-from ffplan.results.result import Result
+from ffplan.results.result import CatalogFile, DesignInfo, Result, ToolInfo, UnverifiedFigure
 from ffplan.results.summaries import ReliabilitySummary, StorageSummary
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 SCHEMA_VERSION = "4"
 
 COMPARED_PRECISIONS = ("tf32", "fp16")
 """Precisions whose measured GEMM rates a comparison prints."""
-
-
-@record
-class ToolInfo:
-    """The program behind the report."""
-
-    name: str
-    """Always ffplan."""
-    version: str
-    """Version of ffplan."""
-
-
-@record
-class DesignInfo:
-    """The design that was read."""
-
-    name: str
-    """Name of the design."""
-    description: str | None
-    """Purpose of the design."""
-    file: str
-    """File as the user named it."""
-    sha256: str
-    """SHA-256 of the file."""
-
-
-@record
-class CatalogFile:
-    """A catalogue file that the assessment read."""
-
-    id: str
-    """Catalogue id."""
-    kind: str
-    """Kind of part."""
-    path: str
-    """File; shipped parts start with `catalogs/`, others with the folder the user named."""
-    sha256: str
-    """SHA-256 of the file."""
-
-
-def model_as_given(files: Sequence[CatalogFile], model: str) -> str:
-    """Return a model as an option takes it: the id of a shipped one, the file of any other.
-
-    Args:
-        files: the catalogue files that were read.
-        model: its id.
-    """
-    own = (file.path for file in files if file.kind == "model" and file.id == model)
-    return next((path for path in own if not path.startswith("catalogs/")), model)
 
 
 @record
@@ -255,16 +201,6 @@ def purchase_words(site: SiteSummary, unit: str = "", share: float = 1.0) -> str
     ends = (middle if end is None else end for end in (site.purchase_p10, site.purchase_p90))
     low, high = (end / share for end in ends)
     return ranged(middle / share, low, high, unit)
-
-
-@record
-class UnverifiedFigure:
-    """A figure recalled from memory, in a file that this assessment read."""
-
-    part: str
-    """Catalogue id."""
-    path: str
-    """Field within the file."""
 
 
 @record

@@ -1,10 +1,9 @@
-"""JSON output of `diff`, field by field; `SCHEMA_VERSION` is shared with the assessment."""
+"""JSON output of `diff` and `reproduce`, field by field; `SCHEMA_VERSION` is shared with the assessment."""
 
 from __future__ import annotations
 
 from ffplan.base.record import record
-from ffplan.results.design import DesignInfo, ToolInfo
-from ffplan.results.result import Result
+from ffplan.results.result import DesignInfo, Result, ToolInfo
 
 
 @record
@@ -79,7 +78,55 @@ class DesignDifference(Result):
 UNKNOWN_CHANGES = "A saved report holds no design file: what changed in the design is not known."
 """Note of a difference whose changes are not known."""
 
+
+@record
+class Cause:
+    """Something that is no longer what it was when the report was made."""
+
+    what: str
+    """The program, the format, a design or a catalogue file."""
+    then: str | None
+    """Its version or the start of its SHA-256 in the report; null if it was not read."""
+    now: str | None
+    """The same today."""
+
+
+@record
+class Difference:
+    """A value that differs."""
+
+    path: str
+    """JSON path in the report."""
+    then: str | None
+    """Value in the report, as JSON; null if the path was not there."""
+    now: str | None
+    """Value today."""
+    change: float | None
+    """Relative change of a number; null otherwise."""
+
+
+@record
+class Reproduction(Result):
+    """A saved report, made again."""
+
+    schema_version: str
+    """Version of this format."""
+    report: str
+    """File of the report."""
+    kind: str
+    """design or comparison."""
+    values: int
+    """Values of the report that were compared."""
+    causes: tuple[Cause, ...]
+    """Everything it rests on that is no longer the same."""
+    differences: tuple[Difference, ...]
+    """Values that differ, in the order of the report."""
+    left_out: tuple[str, ...]
+    """Parts of the report that were not made again, since it does not hold the question."""
+
+
 SCHEMAS = {
     "diff": (DesignDifference, "Output of `ffplan diff --format json`"),
+    "reproduction": (Reproduction, "Output of `ffplan model reproduce --format json`"),
 }
 """Files and outputs of this module, with their titles."""

@@ -1,4 +1,4 @@
-"""JSON output of `explain`, field by field; `SCHEMA_VERSION` is shared with the assessment."""
+"""Where figures come from: their origins, and the JSON output of `explain`, field by field."""
 
 from __future__ import annotations
 
@@ -6,6 +6,46 @@ from dataclasses import field
 
 from ffplan.base.record import record
 from ffplan.results.result import Result
+
+
+@record
+class Evidence:
+    """A figure of the catalogue with its evidence."""
+
+    part: str
+    """Catalogue id of its part."""
+    path: str
+    """Path in the part."""
+    value: str
+    """The value, with its unit."""
+    grade: str
+    """Grade."""
+    status: str
+    """Status."""
+    source: str
+    """Title of the source."""
+    date: str
+    """Date of the source."""
+
+
+@record
+class Origin:
+    """Where a figure comes from."""
+
+    design: str
+    """Name of the design, where a result has several."""
+    path: str
+    """Path in JSON."""
+    value: str
+    """The value, with its unit."""
+    meaning: str
+    """What it is, as the schema has it."""
+    formula: str
+    """Equation, or how it follows from its parts; empty if it is counted or given."""
+    source: str
+    """Source of the equation."""
+    parts: tuple[str, ...]
+    """What it is made of: values with source, grade or status."""
 
 
 @record

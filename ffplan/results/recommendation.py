@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from ffplan.base.record import record
-from ffplan.results.design import ToolInfo
-from ffplan.results.result import Result
+from ffplan.results.result import Result, ToolInfo
 
 MOST_RECALLED = 0.5
 """Part of a bill that may be recalled for a design to be recommended unasked [1]."""

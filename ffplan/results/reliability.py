@@ -5,8 +5,7 @@ from __future__ import annotations
 from ffplan.base.outcomes import InputRow
 from ffplan.base.record import record
 from ffplan.results.cost import SwingRow
-from ffplan.results.design import CatalogFile, DesignInfo, ToolInfo, UnverifiedFigure
-from ffplan.results.result import Result
+from ffplan.results.result import CatalogFile, DesignInfo, Result, ToolInfo, UnverifiedFigure
 from ffplan.results.run import Band
 
 

@@ -1,4 +1,4 @@
-"""Methods of every result in Python: plain data, a table, and HTML for notebooks."""
+"""What every result has: methods in Python, and records of the program, design and files behind it."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from ffplan.base.plain import plain
+from ffplan.base.record import record
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
 VIEWS: dict[str, Callable[[Any], Any]] = {}
 """Views of a result, `frame` and `html`; filled by `ffplan.api`, which knows the reports."""
@@ -43,3 +44,62 @@ class Result:
         """Return the HTML for a notebook."""
         html: str = _view("html")(self)
         return html
+
+
+@record
+class ToolInfo:
+    """The program behind the report."""
+
+    name: str
+    """Always ffplan."""
+    version: str
+    """Version of ffplan."""
+
+
+@record
+class DesignInfo:
+    """The design that was read."""
+
+    name: str
+    """Name of the design."""
+    description: str | None
+    """Purpose of the design."""
+    file: str
+    """File as the user named it."""
+    sha256: str
+    """SHA-256 of the file."""
+
+
+@record
+class CatalogFile:
+    """A catalogue file that the assessment read."""
+
+    id: str
+    """Catalogue id."""
+    kind: str
+    """Kind of part."""
+    path: str
+    """File; shipped parts start with `catalogs/`, others with the folder the user named."""
+    sha256: str
+    """SHA-256 of the file."""
+
+
+def model_as_given(files: Sequence[CatalogFile], model: str) -> str:
+    """Return a model as an option takes it: the id of a shipped one, the file of any other.
+
+    Args:
+        files: the catalogue files that were read.
+        model: its id.
+    """
+    own = (file.path for file in files if file.kind == "model" and file.id == model)
+    return next((path for path in own if not path.startswith("catalogs/")), model)
+
+
+@record
+class UnverifiedFigure:
+    """A figure recalled from memory, in a file that this assessment read."""
+
+    part: str
+    """Catalogue id."""
+    path: str
+    """Field within the file."""

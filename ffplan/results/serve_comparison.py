@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from ffplan.base.record import record
-from ffplan.results.design import CatalogFile, UnverifiedFigure
-from ffplan.results.result import Result
+from ffplan.results.result import CatalogFile, Result, UnverifiedFigure
 from ffplan.results.serving import Latency, ServeChoice, ServeCost, ServePlan, ServeTargets
 
 

@@ -6,7 +6,7 @@ from dataclasses import KW_ONLY
 from typing import Literal
 
 from ffplan.base.record import record
-from ffplan.results.training import Constant, Fitted
+from ffplan.results.accuracy import Constant, Fitted
 
 
 @record

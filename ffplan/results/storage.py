@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from ffplan.base.record import record
-from ffplan.results.design import CatalogFile, DesignInfo, ToolInfo, UnverifiedFigure
-from ffplan.results.result import Result
+from ffplan.results.result import CatalogFile, DesignInfo, Result, ToolInfo, UnverifiedFigure
 from ffplan.results.summaries import StorageSummary
 
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from ffplan.base.record import record
-from ffplan.results.design import DesignInfo, ToolInfo
-from ffplan.results.result import Result
+from ffplan.results.result import DesignInfo, Result, ToolInfo
 
 
 @record

@@ -30,9 +30,7 @@ from ffplan.results import (
     fabric_counts,
     first_designs,
     reliability,
-    reproduction,
     serving_runs,
-    slurm_topology,
     summaries,
 )
 from ffplan.results import accuracy as accuracies
@@ -75,8 +73,6 @@ OWNERS = (
     servings,
     results,
     as_built,
-    slurm_topology,
-    reproduction,
     difference,
     first_designs,
     explanation,

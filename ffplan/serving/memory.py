@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING
 
 from ffplan.base.array_math import Number, maximum, minimum
 from ffplan.base.record import record
-from ffplan.training.model_flops import attention_weights, feed_forward_weights
-from ffplan.training.model_shape import moe_layers, shared_width
+from ffplan.training.model_flops import attention_weights, feed_forward_weights, moe_layers, shared_width
 
 if TYPE_CHECKING:
     from ffplan.catalog.models import Transformer

@@ -13,8 +13,7 @@ from ffplan.base.record import record
 from ffplan.catalog.models import Transformer
 from ffplan.serving.memory import _ModelWeights, cache_bytes, cache_share, cached_tokens, dense_bytes, expert_bytes
 from ffplan.serving.plan import Rates, _Deployment, _Machine
-from ffplan.training.model_flops import attention_widths
-from ffplan.training.model_shape import attention_out
+from ffplan.training.model_flops import attention_out, attention_widths
 
 
 @record

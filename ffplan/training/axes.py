@@ -31,6 +31,8 @@ POWERS = (2, 4, 8, 16, 32, 64, 128)
 """Pipeline stages that a search tries whatever the number of layers."""
 MICRO = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)
 """Micro-batches that a search tries."""
+FOLDED = ("zb-v", "v-half", "v-min")
+"""Schedules with two folded chunks a stage: a micro-batch passes each stage twice each way."""
 
 
 @record

@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ffplan.training.axes import AXES, RANK_ORDER
-from ffplan.training.memory import host_bytes, peak_bytes
-from ffplan.training.schedules import FOLDED
+from ffplan.training.axes import AXES, FOLDED, RANK_ORDER
+from ffplan.training.memory_margins import host_bytes, peak_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -14,7 +14,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ffplan.base.array_math import Number, ceil_div, maximum
-from ffplan.training.model_flops import _convolution_flops, _convolution_parameters
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,6 +32,37 @@ NORM, RECTIFY, ADD, BIAS = (3.0, 5.0), (2.0, 3.0), (3.0, 3.0), (2.0, 1.0)
 """Numbers that a batch norm, a rectifier, an addition and a bias move for each number out, forward and backward. A norm
 reads twice and writes once; backward it reads gradient and input twice. A rectifier's backward pass reads gradient and
 result. A bias is added in place behind cuDNN's convolution; its gradient is a sum over the gradient of the output."""
+
+
+def _convolution_parameters(layer: Convolution) -> int:
+    """Return the parameters of convolutions of one kind.
+
+    Returns:
+        Parameters of all of them [1].
+
+    Equation:
+        count x (in x out x kernel^2 + bias + 2 for a norm, for each channel out)
+
+    Source:
+        Definition.
+    """
+    small = layer.outputs * ((1 if layer.bias else 0) + (2 if layer.norm else 0))
+    return layer.count * (layer.inputs * layer.outputs * layer.kernel**2 + small)
+
+
+def _convolution_flops(layer: Convolution) -> int:
+    """Return the operations of convolutions of one kind for one image, forward.
+
+    Returns:
+        Operations of all of them [FLOP].
+
+    Equation:
+        2 x count x in x out x kernel^2 x size^2
+
+    Source:
+        Definition: a multiply-add counts two.
+    """
+    return 2 * layer.count * layer.inputs * layer.outputs * layer.kernel**2 * layer.size**2
 
 
 def image_flops(layers: Sequence[Convolution]) -> float:

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ffplan.base.array_math import Number, ceil_div, maximum
-from ffplan.training.model_flops import attention_widths
-from ffplan.training.model_shape import attention_out
+from ffplan.training.model_flops import attention_out, attention_widths
 
 if TYPE_CHECKING:
     from ffplan.catalog.models import Transformer

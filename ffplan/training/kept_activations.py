@@ -14,8 +14,7 @@ import numpy as np
 from ffplan.training.axes import RECOMPUTE
 from ffplan.training.layer import _expert_rows
 from ffplan.training.memory_traffic import DROPPED
-from ffplan.training.model_flops import attention_widths
-from ffplan.training.model_shape import attention_out, shared_width
+from ffplan.training.model_flops import attention_out, attention_widths, shared_width
 from ffplan.training.recompute import _fraction_again
 
 if TYPE_CHECKING:

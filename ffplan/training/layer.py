@@ -15,11 +15,10 @@ from typing import TYPE_CHECKING
 
 from ffplan.base.array_math import Number
 from ffplan.base.record import record
-from ffplan.training.attention_rate import _attention_rate
+from ffplan.training.accelerator_rates import _attention_rate
 from ffplan.training.gemm import _around_attention, _feed_forward, both_ways
 from ffplan.training.memory_traffic import SINGLE, _routed_bytes, _score_bytes, moved_bytes
-from ffplan.training.model_flops import attention_widths
-from ffplan.training.model_shape import attention_out, shared_width
+from ffplan.training.model_flops import attention_out, attention_widths, shared_width
 from ffplan.training.recompute import _fraction_again
 
 if TYPE_CHECKING:

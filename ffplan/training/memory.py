@@ -17,16 +17,16 @@ from ffplan.training.kept_activations import _in_flight, _layer_kept_bytes, poli
 from ffplan.training.model_flops import (
     _copied_weights,
     _layer_weights,
+    _moe_fraction,
     _narrow_weights,
     attention_widths,
     feed_forward_weights,
 )
-from ffplan.training.model_shape import _moe_fraction
-from ffplan.training.parallel_plan import _layers_before, _units_of, layers_of, stage_layers
+from ffplan.training.parallel_plan import _layers_before, _units_of, stage_layers
 from ffplan.training.recompute import _fraction_again
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from ffplan.catalog.models import Transformer
     from ffplan.training.axes import ParallelPlans
@@ -229,27 +229,6 @@ def stage_bytes(shape: Transformer, plans: ParallelPlans, stage: Number) -> _Sta
     )
 
 
-def fullest_candidates(shape: Transformer, plans: ParallelPlans) -> dict[str, Number]:
-    """Return the candidates for the fullest stage, by name.
-
-    The first keeps most micro-batches, and the second where the first has a layer less; the last has the output layer;
-    where the first layers have no experts, the stage
-    on which they end, or the next one, may outweigh both. Those behind it keep less.
-    """
-    last = np.asarray(plans.pipeline) - 1.0
-    stages: dict[str, Number] = {"first": 0.0 * last, "last": last}
-    full, _ = layers_of(shape.layers, plans)
-    first = stage_layers(shape.layers, plans, 0.0)
-    if np.any(first < full):
-        stages["second"] = np.minimum(1.0, last)
-    if shape.experts is not None and shape.experts.dense_layers:
-        # a first stage with a layer less moves the boundary up by one
-        ends = (shape.experts.dense_layers + full - first) / full
-        stages["mixed"] = np.minimum(np.floor(ends), last)
-        stages["next"] = np.minimum(np.ceil(ends), last)
-    return stages
-
-
 def plan_bytes(shape: Transformer, plan: ParallelPlans, stages: Sequence[float]) -> dict[str, Floats]:
     """Return the memory of several stages of one plan at once; the plan holds plain numbers.
 
@@ -262,46 +241,6 @@ def plan_bytes(shape: Transformer, plan: ParallelPlans, stages: Sequence[float])
     parts = stage_bytes(shape, plan, np.array(stages, dtype=float))
     sizes = {name: getattr(parts, name) for name in (*PARTS, "total", "host")}
     return {name: np.broadcast_to(size, len(stages)) for name, size in sizes.items()}
-
-
-def largest(shape: Transformer, plans: ParallelPlans, *sizes: Callable[[_StageBytes], Number]) -> tuple[Number, ...]:
-    """Return the largest of the stages that may be the fullest, by each of some sizes of theirs [byte]."""
-    most: list[Number] = [0.0] * len(sizes)
-    for stage in fullest_candidates(shape, plans).values():
-        parts = stage_bytes(shape, plans, stage)
-        most = [np.maximum(before, size(parts)) for before, size in zip(most, sizes, strict=True)]
-    return tuple(most)
-
-
-def peak_bytes(shape: Transformer, plans: ParallelPlans) -> Number:
-    """Return the memory of the fullest stage.
-
-    Returns:
-        Memory [byte].
-
-    Equation:
-        max over the first and the last stage, and those where layers with experts begin
-
-    Source:
-        [1] section 4.2.3: the first keeps most micro-batches; experts and the output layer can outweigh them.
-    """
-    return largest(shape, plans, lambda parts: parts.total)[0]
-
-
-def host_bytes(shape: Transformer, plans: ParallelPlans) -> Number:
-    """Return the host memory of a rank, on the stage that offloads most [byte].
-
-    Returns:
-        Memory [byte].
-
-    Equation:
-        max over the stages of `peak_bytes`: optimizer o N and weights 2 N, as sharded, and layers on the host x kept x
-        micro-batches in flight
-
-    Source:
-        Definition; buffers of the framework, and gradients on their way, are left out.
-    """
-    return largest(shape, plans, lambda parts: parts.host)[0]
 
 
 def kv_bytes(shape: Transformer, tokens: Number, width: Number = WEIGHT) -> Number:

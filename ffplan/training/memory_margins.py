@@ -1,16 +1,87 @@
-"""Device memory that a runtime takes beyond the tensors of a plan; takes floats and arrays."""
+"""Device memory of the fullest stage, and what a runtime takes beyond its tensors; takes floats and arrays.
+
+Sources:
+    [1] Korthikanti et al., arXiv 2205.05198, section 4 (layers of the first and last stage).
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from ffplan.base.record import record
-from ffplan.training.memory import largest
+from ffplan.training.memory import stage_bytes
+from ffplan.training.parallel_plan import layers_of, stage_layers
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from ffplan.base.array_math import Number
     from ffplan.catalog.models import Transformer
     from ffplan.training.axes import ParallelPlans
+    from ffplan.training.memory import _StageBytes
+
+
+def fullest_candidates(shape: Transformer, plans: ParallelPlans) -> dict[str, Number]:
+    """Return the candidates for the fullest stage, by name.
+
+    The first keeps most micro-batches, and the second where the first has a layer less; the last has the output layer;
+    where the first layers have no experts, the stage
+    on which they end, or the next one, may outweigh both. Those behind it keep less.
+    """
+    last = np.asarray(plans.pipeline) - 1.0
+    stages: dict[str, Number] = {"first": 0.0 * last, "last": last}
+    full, _ = layers_of(shape.layers, plans)
+    first = stage_layers(shape.layers, plans, 0.0)
+    if np.any(first < full):
+        stages["second"] = np.minimum(1.0, last)
+    if shape.experts is not None and shape.experts.dense_layers:
+        # a first stage with a layer less moves the boundary up by one
+        ends = (shape.experts.dense_layers + full - first) / full
+        stages["mixed"] = np.minimum(np.floor(ends), last)
+        stages["next"] = np.minimum(np.ceil(ends), last)
+    return stages
+
+
+def largest(shape: Transformer, plans: ParallelPlans, *sizes: Callable[[_StageBytes], Number]) -> tuple[Number, ...]:
+    """Return the largest of the stages that may be the fullest, by each of some sizes of theirs [byte]."""
+    most: list[Number] = [0.0] * len(sizes)
+    for stage in fullest_candidates(shape, plans).values():
+        parts = stage_bytes(shape, plans, stage)
+        most = [np.maximum(before, size(parts)) for before, size in zip(most, sizes, strict=True)]
+    return tuple(most)
+
+
+def peak_bytes(shape: Transformer, plans: ParallelPlans) -> Number:
+    """Return the memory of the fullest stage.
+
+    Returns:
+        Memory [byte].
+
+    Equation:
+        max over the first and the last stage, and those where layers with experts begin
+
+    Source:
+        [1] section 4.2.3: the first keeps most micro-batches; experts and the output layer can outweigh them.
+    """
+    return largest(shape, plans, lambda parts: parts.total)[0]
+
+
+def host_bytes(shape: Transformer, plans: ParallelPlans) -> Number:
+    """Return the host memory of a rank, on the stage that offloads most [byte].
+
+    Returns:
+        Memory [byte].
+
+    Equation:
+        max over the stages of `peak_bytes`: optimizer o N and weights 2 N, as sharded, and layers on the host x kept x
+        micro-batches in flight
+
+    Source:
+        Definition; buffers of the framework, and gradients on their way, are left out.
+    """
+    return largest(shape, plans, lambda parts: parts.host)[0]
 
 
 @record

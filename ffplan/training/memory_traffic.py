@@ -15,8 +15,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ffplan.training.model_flops import attention_widths
-from ffplan.training.model_shape import attention_out
+from ffplan.training.model_flops import attention_out, attention_widths
 
 if TYPE_CHECKING:
     from ffplan.base.array_math import Number

@@ -5,8 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ffplan.training.gemm import _around_attention
-from ffplan.training.model_flops import _attention_flops, feed_forward_weights, parameters, sequence_flops
-from ffplan.training.model_shape import moe_layers, shared_width
+from ffplan.training.model_flops import (
+    _attention_flops,
+    feed_forward_weights,
+    moe_layers,
+    parameters,
+    sequence_flops,
+    shared_width,
+)
 from ffplan.training.recompute import OPERATORS, _fraction_again
 
 if TYPE_CHECKING:

@@ -35,7 +35,7 @@ PARTS = {
     "kernels": _PartKind(
         "small kernels", how="kernels of a layer * time of a small kernel", evidence=("training.kernel",)
     ),
-    "recompute": _PartKind("activation recomputation", place=f"{_T}.recomputed:parts_again"),
+    "recompute": _PartKind("activation recomputation", place=f"{_T}.microbatch:parts_again"),
     "output": _PartKind(
         "output layer and loss", place=f"{_T}.layer:output_passes", evidence=("peak.", "training.matrix")
     ),
@@ -44,7 +44,7 @@ PARTS = {
     "experts": _PartKind("tokens to experts", how=_EXPOSED, evidence=("collectives.",)),
     "launches": _PartKind("waiting for the host", place=f"{_T}.overlap:launch_wait"),
     "sends": _PartKind("pipeline point-to-point", place=f"{_T}.group_collectives:send_time"),
-    "bubble": _PartKind("pipeline bubble", place=f"{_T}.schedules:bubble"),
+    "bubble": _PartKind("pipeline bubble", place=f"{_T}.step:bubble"),
     "parameters": _PartKind("parameter all-gather", how=_EXPOSED),
     "gradients": _PartKind("gradient reduction", how=_EXPOSED),
     "optimizer": _PartKind(

@@ -12,8 +12,7 @@ from ffplan.base.array_math import Bools, Floats, Ints, Number, Truth
 from ffplan.base.record import record
 from ffplan.training.axes import AXES, NUMBERS, OPTIONS, STRUCTURE, UNITS, ParallelPlans, divisors
 from ffplan.training.constraints import REASONS, ROOM, reason_codes, violations
-from ffplan.training.memory import peak_bytes
-from ffplan.training.memory_margins import _peak_and_temporary, worst_of
+from ffplan.training.memory_margins import _peak_and_temporary, peak_bytes, worst_of
 from ffplan.training.step import _least_time, step_parts, step_time
 from ffplan.training.train_run import TrainRun
 

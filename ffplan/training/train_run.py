@@ -13,7 +13,7 @@ from ffplan.training.accelerator_rates import AcceleratorRates
 from ffplan.training.axes import ParallelPlans
 from ffplan.training.group_collectives import Cluster, GroupPlacement, _place_group, overlap_cost
 from ffplan.training.memory_margins import UNKNOWN_MARGINS, MemoryMargins
-from ffplan.training.model_shape import _moe_fraction
+from ffplan.training.model_flops import _moe_fraction
 from ffplan.training.parallel_plan import _strides, layers_of
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from ffplan.training.constraints import COUNTED, REASONS, reason_codes, violatio
 from ffplan.training.data_parallel import DRIVES_REMEDY, NO_DRIVES
 from ffplan.training.exchange import sms_fault
 from ffplan.training.group_collectives import Cluster
-from ffplan.training.model_shape import shape_of
+from ffplan.training.model_flops import shape_of
 from ffplan.training.parallel_plan import parallel_plans
 from ffplan.training.train_run import TrainRun
 from ffplan.validation.measured_system import CaseParts, Path

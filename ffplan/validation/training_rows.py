@@ -8,10 +8,11 @@ import numpy as np
 
 from ffplan.base.formatting import GIB
 from ffplan.results.accuracy import AccuracyRow
-from ffplan.results.plan import SHORT_NAMES
+from ffplan.results.run import SHORT_NAMES
 from ffplan.training.accelerator_rates import UncalibratedError
 from ffplan.training.axes import AXES
-from ffplan.training.memory import peak_bytes, stage_bytes
+from ffplan.training.memory import stage_bytes
+from ffplan.training.memory_margins import peak_bytes
 from ffplan.training.mfu import achieved, step_flops
 from ffplan.training.part_kinds import PARTS
 from ffplan.training.step import step_parts, step_time

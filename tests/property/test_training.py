@@ -22,8 +22,8 @@ from ffplan.training.constraints import REASONS, WORDS, reason_codes, violations
 from ffplan.training.fsdp import _backward_wait, _forward_wait
 from ffplan.training.group_collectives import Cluster
 from ffplan.training.memory import PARTS as SIZES
-from ffplan.training.memory import peak_bytes, stage_bytes
-from ffplan.training.memory_margins import MemoryMargins, _peak_and_temporary, worst_of
+from ffplan.training.memory import stage_bytes
+from ffplan.training.memory_margins import MemoryMargins, _peak_and_temporary, peak_bytes, worst_of
 from ffplan.training.search_space import (
     PLACED,
     Refinement,

@@ -20,7 +20,7 @@ from ffplan.inputs.validate import validate
 from ffplan.studies.train.setup import TrainRequest
 from ffplan.studies.train.train import train
 from ffplan.studies.trust.measurement import _score
-from ffplan.training.memory import peak_bytes
+from ffplan.training.memory_margins import peak_bytes
 from ffplan.validation.measured_system import CaseParts
 from ffplan.validation.training_cases import SIZES, TIMES, TrainingFile
 from ffplan.validation.training_replay import TrainingReplay, prepare_replay

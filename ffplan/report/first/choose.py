@@ -6,12 +6,19 @@ from typing import TYPE_CHECKING
 
 from ffplan.base.formatting import amount, first_few, listed, number, percent, plural, ranged
 from ffplan.inputs.design_files import as_argument
-from ffplan.report.changes import _value_words, moves, relative
 from ffplan.report.document import _FirstScreen
-from ffplan.report.plans import _plan_words
-from ffplan.report.recommended import _broken_limits, _limit_name, _short_name, left_out
-from ffplan.results.design import model_as_given
+from ffplan.report.phrases import (
+    _broken_limits,
+    _limit_name,
+    _plan_words,
+    _short_name,
+    _value_words,
+    left_out,
+    moves,
+    relative,
+)
 from ffplan.results.recommendation import MOST_RECALLED
+from ffplan.results.result import model_as_given
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -11,7 +11,7 @@ from ffplan.report.document import _FirstScreen
 from ffplan.report.first.side_rows import _job_size, _side_rows, _SideRow
 from ffplan.results.comparison import SURE, cheaper_of, even_steps, largest_gap, near_flips
 from ffplan.results.cost import recalled_drivers
-from ffplan.results.design import model_as_given
+from ffplan.results.result import model_as_given
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

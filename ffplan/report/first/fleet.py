@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from ffplan.base.formatting import amount, first_few, number, percent, plural, ranged
 from ffplan.report.document import _FirstScreen
 from ffplan.report.first.serve import _limits_text, _plan_text
-from ffplan.report.recommended import left_out
+from ffplan.report.phrases import left_out
 from ffplan.results.recommendation import MOST_RECALLED
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 _RENDERERS = {
     "table": ("ffplan.report.formats.text", "render_text"),
     "json": ("ffplan.report.formats.data", "render_json"),
-    "markdown": ("ffplan.report.formats.markup", "render_markdown"),
+    "markdown": ("ffplan.report.formats.data", "render_markdown"),
     "csv": ("ffplan.report.formats.data", "render_csv"),
     "html": ("ffplan.report.page.html", "render"),
 }

@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from ffplan.report.chart import MeasuredCurve, _Chart, _Point
-from ffplan.report.page.scale_chart import _scale_chart
-from ffplan.report.page.sweep_charts import _sweep_charts
+from ffplan.report.document import MeasuredCurve, _Chart, _Point
+from ffplan.report.page.sweep_charts import _scale_chart, _sweep_charts
 from ffplan.results.comparison import Comparison
 from ffplan.results.cost import CostStudy, benchmark, bridged
 from ffplan.results.design import Assessment
@@ -19,8 +18,7 @@ if TYPE_CHECKING:
 
     from ffplan.results.collective import CollectiveReport
     from ffplan.results.cost import RentRow, SwingRow, Waiting
-    from ffplan.results.plan import StepPart
-    from ffplan.results.run import Band
+    from ffplan.results.run import Band, StepPart
 
 MOST_TERMS = 8
 """Terms of a bound that a chart shows, the tightest first."""

@@ -15,8 +15,7 @@ from ffplan.base.control_characters import visible
 from ffplan.base.formatting import number
 from ffplan.base.record import record
 from ffplan.base.version import __version__
-from ffplan.report.chart import Extras
-from ffplan.report.document import Grid, Lines, Remarks, Table, _laid_out
+from ffplan.report.document import Extras, Grid, Lines, Remarks, Table, _laid_out
 from ffplan.report.page.charts import _charts_of
 from ffplan.report.page.notes import Notes, _read_marks, _Said, _without_marks
 from ffplan.report.page.vega import _to_svg
@@ -24,8 +23,7 @@ from ffplan.report.page.vega import _to_svg
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ffplan.report.chart import _Chart
-    from ffplan.report.document import Block, Document, _FirstScreen
+    from ffplan.report.document import Block, Document, _Chart, _FirstScreen
 
 LEAST = 0.85
 """Part of its width that a chart keeps on a narrow screen; below, it scrolls [1]."""

@@ -11,7 +11,7 @@ from ffplan.report.document import shown
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from ffplan.results.origin import Origin
+    from ffplan.results.explanation import Origin
 
 Paths = tuple[str, ...]
 

@@ -9,7 +9,7 @@ from ffplan.base.control_characters import visible
 from ffplan.base.errors import UsageError, lacking
 
 if TYPE_CHECKING:
-    from ffplan.report.chart import _Chart, _Point
+    from ffplan.report.document import _Chart, _Point
 
 COLOURS = (
     *("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00"),

@@ -12,7 +12,7 @@ from ffplan.cost.power import HOURS_PER_YEAR
 from ffplan.design.site import assumed_floor, liquid_share
 from ffplan.fabric.sizing.endpoints import rails_of
 from ffplan.fabric.sizing.striping import policy_words, switches_by_policy
-from ffplan.results.design import CatalogFile, DesignInfo, UnverifiedFigure
+from ffplan.results.result import CatalogFile, DesignInfo, UnverifiedFigure
 from ffplan.studies.basis.job_layout import most_gpus, node_of
 
 if TYPE_CHECKING:

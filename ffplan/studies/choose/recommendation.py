@@ -12,7 +12,8 @@ from ffplan.base.record import record
 from ffplan.base.version import __version__
 from ffplan.cost.draws import sample
 from ffplan.results import recommendation as out
-from ffplan.results.design import SCHEMA_VERSION, ToolInfo
+from ffplan.results.design import SCHEMA_VERSION
+from ffplan.results.result import ToolInfo
 from ffplan.studies.choose.recommend import LOOSER
 from ffplan.studies.choose.recommend_target import BOUNDS, _aim_of, broken
 from ffplan.studies.cost.cost import evaluate, inputs_for, ledger_for, whole_life

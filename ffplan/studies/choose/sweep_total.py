@@ -8,7 +8,8 @@ import numpy as np
 
 from ffplan.base.version import __version__
 from ffplan.results import sweep as out
-from ffplan.results.design import SCHEMA_VERSION, ToolInfo
+from ffplan.results.design import SCHEMA_VERSION
+from ffplan.results.result import ToolInfo
 from ffplan.studies.basis.provenance import design_info
 from ffplan.studies.choose.sweep_rows import _first_of_cells, _merged, front, knee
 

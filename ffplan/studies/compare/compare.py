@@ -11,13 +11,14 @@ from ffplan.cost.value import cost_performance, relative_performance
 from ffplan.fabric.sizing.striping import policy_words
 from ffplan.figures.address import COMPARED, number_at_address
 from ffplan.results.comparison import Comparison, Ratios
-from ffplan.results.design import SCHEMA_VERSION, Assessment, DesignInfo
+from ffplan.results.design import SCHEMA_VERSION, Assessment
 from ffplan.studies.compare.verdicts import advantages, verdicts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from ffplan.results.comparison import MoneyComparison, TrainingComparison
+    from ffplan.results.result import DesignInfo
 
 
 _NETWORK = ("switches", "endpoint-links", "inter-switch-links")

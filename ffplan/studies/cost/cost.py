@@ -19,7 +19,8 @@ from ffplan.cost.run import MILLION, PETAFLOP_DAY, run_operations
 from ffplan.cost.sensitivity import flips, likely, tornado
 from ffplan.design.ownership import given
 from ffplan.results import cost as out
-from ffplan.results.design import SCHEMA_VERSION, ToolInfo
+from ffplan.results.design import SCHEMA_VERSION
+from ffplan.results.result import ToolInfo
 from ffplan.results.run import Band, RunReport
 from ffplan.studies.basis.provenance import announced, design_info, files_read, recalled_figures
 from ffplan.studies.cost.ledger import Ledger, _ledger_of, _speed_inputs, with_nic_prices

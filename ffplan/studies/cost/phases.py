@@ -10,7 +10,7 @@ from ffplan.cost.bill import part_lines
 from ffplan.cost.bom import Item
 from ffplan.cost.power import HOURS_PER_YEAR
 from ffplan.cost.rent import MONTHS
-from ffplan.reliability.exposure import EDGE_ROLES
+from ffplan.reliability.hazards import EDGE_ROLES
 from ffplan.results.cost import PhaseReport
 
 if TYPE_CHECKING:

@@ -19,6 +19,7 @@ from ffplan.fabric.sizing.plan import FabricPlan
 from ffplan.fabric.sizing.striping import switches_by_policy
 from ffplan.results import design as out
 from ffplan.results import fabric_counts as counted
+from ffplan.results.result import ToolInfo
 from ffplan.studies.basis.provenance import announced, design_assumptions, design_info, files_read, recalled_figures
 from ffplan.studies.collective.allreduce import allreduces, left_out, pair_times
 from ffplan.studies.design.sections import _cluster_tflops, _tier_switches
@@ -346,7 +347,7 @@ def study_design(
         roles[group.group.role] = roles.get(group.group.role, 0) + group.group.count
     assessment = out.Assessment(
         schema_version=out.SCHEMA_VERSION,
-        tool=out.ToolInfo("ffplan", __version__),
+        tool=ToolInfo("ffplan", __version__),
         design=design_info(design),
         catalog=files_read(catalog),
         nodes=roles,

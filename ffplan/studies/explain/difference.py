@@ -12,8 +12,9 @@ from ffplan.base.record import record
 from ffplan.base.version import __version__
 from ffplan.figures.address import NAMES, address_of, figure_at_address, label_of, number_at_address, unit_at_address
 from ffplan.inputs.document import Document
-from ffplan.results.design import SCHEMA_VERSION, DesignInfo, ToolInfo
+from ffplan.results.design import SCHEMA_VERSION
 from ffplan.results.difference import UNKNOWN_CHANGES, ChangeEffect, DesignDifference, FieldChange, FigureChange
+from ffplan.results.result import DesignInfo, ToolInfo
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

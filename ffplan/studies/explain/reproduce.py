@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ffplan.base.plain import leaves, plain
 from ffplan.base.record import record
 from ffplan.results.design import SCHEMA_VERSION
-from ffplan.results.reproduction import Cause, Difference, Reproduction
+from ffplan.results.difference import Cause, Difference, Reproduction
 from ffplan.studies.compare.compare import compare
 
 if TYPE_CHECKING:

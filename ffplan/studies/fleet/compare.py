@@ -6,7 +6,8 @@ from math import log
 from statistics import NormalDist
 from typing import TYPE_CHECKING
 
-from ffplan.results.design import SCHEMA_VERSION, UnverifiedFigure
+from ffplan.results.design import SCHEMA_VERSION
+from ffplan.results.result import UnverifiedFigure
 from ffplan.results.serve_comparison import ServeComparison, ServedSide, ServeVerdict, UnservedSide
 from ffplan.serving.hardware import engine_speed
 from ffplan.studies.basis.provenance import files_of

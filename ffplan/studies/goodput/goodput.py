@@ -10,12 +10,12 @@ from ffplan.base.version import __version__
 from ffplan.cost.inputs import Input
 from ffplan.cost.sensitivity import likely, tornado
 from ffplan.reliability.checkpoint import daly, young
-from ffplan.reliability.exposure import job_units
-from ffplan.reliability.hazards import DAY_S, sized_rate
+from ffplan.reliability.hazards import DAY_S, job_units, sized_rate
 from ffplan.reliability.job import JobCase, hazard_rates, job_outcome
 from ffplan.reliability.spare_count import enough
 from ffplan.results import reliability as out
-from ffplan.results.design import SCHEMA_VERSION, ToolInfo
+from ffplan.results.design import SCHEMA_VERSION
+from ffplan.results.result import ToolInfo
 from ffplan.studies.basis.provenance import announced, design_info, files_read, recalled_figures
 from ffplan.studies.cost.cost import band, input_rows, swing_row
 from ffplan.studies.goodput.levers import _job_money, _lever_rows

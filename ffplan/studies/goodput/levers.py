@@ -11,7 +11,7 @@ from ffplan.base.record import record
 from ffplan.catalog.reliability import PATHS
 from ffplan.cost.account import account_year
 from ffplan.cost.sensitivity import likely
-from ffplan.reliability.exposure import EDGE_ROLES
+from ffplan.reliability.hazards import EDGE_ROLES
 from ffplan.reliability.job import JobCase, job_outcome
 from ffplan.reliability.spare_count import enough
 from ffplan.results import reliability as out

@@ -9,7 +9,8 @@ from ffplan.base.version import __version__
 from ffplan.catalog.parts import Server
 from ffplan.node.host_copies import host_copies
 from ffplan.results import acceptance as out
-from ffplan.results.design import SCHEMA_VERSION, ToolInfo
+from ffplan.results.design import SCHEMA_VERSION
+from ffplan.results.result import ToolInfo
 from ffplan.studies.basis.job_layout import most_gpus, node_of, own_library, placement_of
 from ffplan.studies.basis.provenance import announced, design_info, files_read, recalled_figures
 from ffplan.studies.collective.collective import CollectiveRequest, collective_table

@@ -13,7 +13,7 @@ from ffplan.cost.inputs import Input
 from ffplan.cost.sensitivity import likely
 from ffplan.fabric.sizing.plan import zones_of
 from ffplan.node.host_copies import host_copies
-from ffplan.reliability.exposure import OF_NODES, domain_nodes, job_units
+from ffplan.reliability.hazards import OF_NODES, domain_nodes, job_units
 from ffplan.reliability.job import JobCase, JobOutcome, job_outcome
 from ffplan.reliability.storage import with_nics
 from ffplan.results.training import TrainReport

@@ -12,8 +12,7 @@ from ffplan.cost.inputs import Input
 from ffplan.design.reliability_schema import Reliability
 from ffplan.design.resolved import profiled
 from ffplan.inputs.document import Document
-from ffplan.reliability.exposure import domain_nodes
-from ffplan.reliability.hazards import CountedRate, HazardRate, counted_rate, hazard_rate, sized_rate
+from ffplan.reliability.hazards import CountedRate, HazardRate, counted_rate, domain_nodes, hazard_rate, sized_rate
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

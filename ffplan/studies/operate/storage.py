@@ -11,7 +11,8 @@ from ffplan.base.version import __version__
 from ffplan.catalog.parts import StorageServer
 from ffplan.reliability.incast import blocked_rate, incast
 from ffplan.results import storage as out
-from ffplan.results.design import SCHEMA_VERSION, ToolInfo
+from ffplan.results.design import SCHEMA_VERSION
+from ffplan.results.result import ToolInfo
 from ffplan.studies.basis.provenance import announced, design_info, files_read, recalled_figures
 from ffplan.studies.operate.goodput_basis import _file_system_words, fallback_notes, goodput_basis
 from ffplan.studies.operate.storage_jobs import (

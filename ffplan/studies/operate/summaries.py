@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 from ffplan.base.record import record
 from ffplan.design.resolved import ResolvedDesign
-from ffplan.reliability.exposure import OF_NODES, JobUnits, job_units
-from ffplan.reliability.hazards import YEAR_S, HazardRate, event_rates, sized_rate
+from ffplan.reliability.hazards import OF_NODES, YEAR_S, HazardRate, JobUnits, event_rates, job_units, sized_rate
 from ffplan.reliability.spare_count import enough
 from ffplan.results.summaries import ReliabilitySummary, StorageSummary
 from ffplan.studies.operate.goodput_basis import _spares_of

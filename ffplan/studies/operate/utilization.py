@@ -20,7 +20,8 @@ from ffplan.reliability.job_mix import JobDraw, drawn_jobs, job_count, with_runn
 from ffplan.reliability.scheduler import ClusterRules, JobTable, Shared, share_cluster
 from ffplan.reliability.simulate import mean_interval, student
 from ffplan.results import utilization as out
-from ffplan.results.design import SCHEMA_VERSION, ToolInfo
+from ffplan.results.design import SCHEMA_VERSION
+from ffplan.results.result import ToolInfo
 from ffplan.studies.basis.provenance import design_info, files_read
 
 if TYPE_CHECKING:

@@ -10,7 +10,8 @@ from ffplan.base.formatting import gib, plural
 from ffplan.base.record import record
 from ffplan.training.axes import divisors
 from ffplan.training.constraints import AXIS_REASONS, REASONS, WORDS, multiples, reason_codes, uneven, violations
-from ffplan.training.memory import PARTS, fullest_candidates, host_bytes, plan_bytes
+from ffplan.training.memory import PARTS, plan_bytes
+from ffplan.training.memory_margins import fullest_candidates, host_bytes
 
 if TYPE_CHECKING:
     from ffplan.catalog.models import Transformer

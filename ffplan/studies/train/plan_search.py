@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ffplan.base.formatting import plural
 from ffplan.base.record import record
-from ffplan.results.plan import SurePlan
+from ffplan.results.run import SurePlan
 from ffplan.studies.basis.job_layout import most_gpus
 from ffplan.studies.train.diagnosis import _relaxations
 from ffplan.studies.train.remedies import _batch_words, _batched, _near_batch, _with_batch

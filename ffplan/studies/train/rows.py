@@ -9,13 +9,13 @@ import numpy as np
 
 from ffplan.base.formatting import GIB, gib, percent
 from ffplan.base.record import record
-from ffplan.results.plan import PlanRow, StepPart
+from ffplan.results.run import PlanRow, StepPart
 from ffplan.results.training import Gain, StageMemory, TrainRow
 from ffplan.studies.train.rooflines import _plan_rooflines
 from ffplan.training.axes import AXES, NUMBERS, RECOMPUTE
 from ffplan.training.memory import PARTS as MEMORY_PARTS
-from ffplan.training.memory import fullest_candidates, plan_bytes
-from ffplan.training.memory_margins import temporary_of, worst_of
+from ffplan.training.memory import plan_bytes
+from ffplan.training.memory_margins import fullest_candidates, temporary_of, worst_of
 from ffplan.training.mfu import achieved, step_flops
 from ffplan.training.parallel_plan import layers_of, stage_layers
 from ffplan.training.part_kinds import PARTS

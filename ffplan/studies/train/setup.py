@@ -13,7 +13,8 @@ from ffplan.catalog.library import Library
 from ffplan.catalog.models import Model, Transformer
 from ffplan.catalog.parts import Accelerator, Server, memory_bytes
 from ffplan.design.training import PRESETS, PlanFields
-from ffplan.results.design import SCHEMA_VERSION, CatalogFile
+from ffplan.results.design import SCHEMA_VERSION
+from ffplan.results.result import CatalogFile
 from ffplan.results.training import Refused, Skipped, TrainReport, TrainRow
 from ffplan.studies.basis.job_layout import most_gpus
 from ffplan.studies.train.assumptions import _drives_assumption, _fsdp_assumption, _training_assumptions
@@ -38,7 +39,7 @@ from ffplan.training.constraints import WORDS, RefusedError
 from ffplan.training.data_parallel import DRIVES_REMEDY, NO_DRIVES
 from ffplan.training.exchange import sms_fault
 from ffplan.training.group_collectives import Cluster
-from ffplan.training.model_shape import shape_of
+from ffplan.training.model_flops import shape_of
 from ffplan.training.parallel_plan import parallel_plans
 from ffplan.training.train_run import TrainRun
 

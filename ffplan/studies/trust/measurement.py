@@ -13,7 +13,7 @@ from ffplan.results.measurement import MeasurePlan, PlannedGroup
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from ffplan.measuring.plan import KernelPlan
+    from ffplan.measuring.kernels import KernelPlan
 
 BANDS = (
     ("below-16-mib", "messages below 16 MiB", 0.0, 2.0**24),

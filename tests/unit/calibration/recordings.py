@@ -9,8 +9,7 @@ from ffplan.calibration.kernel_fit import _rates_of, _starting_values, _units_of
 from ffplan.calibration.kernel_times import _attention_operations, _rates_at
 from ffplan.catalog.parts import Accelerator
 from ffplan.catalog.store import Catalog
-from ffplan.measuring.kernels import AttentionCall, Gemm, _MemoryCall
-from ffplan.measuring.plan import _default_plan
+from ffplan.measuring.kernels import AttentionCall, Gemm, _default_plan, _MemoryCall
 from ffplan.measuring.recording import Recording, read_recording
 from ffplan.measuring.run import RecordingHead, run_plan
 from ffplan.training.gemm import gemm_time

@@ -19,7 +19,7 @@ from ffplan.calibration.leave_one_out import Kinds
 from ffplan.calibration.overlay import KEY, START
 from ffplan.catalog.evidence import DurationFigure
 from ffplan.catalog.stacks import StackRates
-from ffplan.results.training import CalibrationReport, Constant
+from ffplan.results.accuracy import CalibrationReport, Constant
 from ffplan.studies.train import nearest_accelerator
 from tests.support import ROOT
 

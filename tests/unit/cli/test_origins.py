@@ -17,7 +17,7 @@ from ffplan.cost.inputs import LABELS
 from ffplan.figures.figure import Figure, equation
 from ffplan.figures.origins import FIGURES, Origins
 from ffplan.report.document import Remarks, _Body, _laid_out
-from ffplan.results.origin import Evidence
+from ffplan.results.explanation import Evidence
 from ffplan.schema.described import described
 from ffplan.studies.explain.derivation import derivation_of
 from ffplan.studies.explain.told import told

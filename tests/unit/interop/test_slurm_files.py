@@ -15,7 +15,7 @@ from tests.support import ffplan
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from ffplan.results.slurm_topology import SlurmTopology, SlurmTopologyReport
+    from ffplan.results.as_built import SlurmTopology, SlurmTopologyReport
 
 TREE = """\
 # topology.conf

@@ -10,8 +10,7 @@ import pytest
 
 from ffplan.base.errors import InputError
 from ffplan.base.formatting import data_size
-from ffplan.measuring.kernels import Gemm
-from ffplan.measuring.plan import GROUPS, KernelPlan, _default_plan, _tiny_plan
+from ffplan.measuring.kernels import GROUPS, Gemm, KernelPlan, _default_plan, _tiny_plan
 from ffplan.measuring.recording import read_recording, recording_text
 from ffplan.measuring.run import (
     BATCH,

@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from ffplan.measuring import nvidia
-from ffplan.measuring.kernels import AttentionCall, Gemm, _HostCopy, _MemoryCall
-from ffplan.measuring.plan import _tiny_plan
+from ffplan.measuring.kernels import AttentionCall, Gemm, _HostCopy, _MemoryCall, _tiny_plan
 from ffplan.measuring.run import RecordingHead, run_plan
 from ffplan.measuring.torch_device import NoDeviceError, TorchDevice
 from ffplan.measuring.torch_kernels import CACHES, MOST_SETS, _prepared_calls

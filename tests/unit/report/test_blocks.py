@@ -11,8 +11,8 @@ import pytest
 from ffplan.report.compare import compare_document
 from ffplan.report.design import design_document
 from ffplan.report.document import Document, Grid, _Body, _Matrix
-from ffplan.report.formats import FORMATS, blocks, render
-from ffplan.report.formats.blocks import _has_blocks, _spark, bar
+from ffplan.report.formats import FORMATS, render, styled
+from ffplan.report.formats.styled import _has_blocks, _spark, bar
 from ffplan.report.formats.text import render_text
 from ffplan.studies.compare.compare import compare
 from tests.support import assess_file
@@ -24,7 +24,7 @@ MATRIX = _Matrix("t", ("a", "b"), (("x", ("1", "2")), ("y", ("3", "4"))), sparks
 @pytest.fixture(params=["utf-8", "ascii"])
 def letters(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     monkeypatch.setenv("COLUMNS", "80")
-    monkeypatch.setattr(blocks, "_has_blocks", lambda: request.param == "utf-8")
+    monkeypatch.setattr(styled, "_has_blocks", lambda: request.param == "utf-8")
     return str(request.param)
 
 

@@ -12,8 +12,7 @@ import pytest
 from ffplan.base.record import record
 from ffplan.report.document import Block, Document, Grid, Lines, Remarks, _Body, _Matrix
 from ffplan.report.formats import FORMATS, render
-from ffplan.report.formats.data import _csv_text, to_json
-from ffplan.report.formats.markup import escape, table
+from ffplan.report.formats.data import _csv_text, escape, table, to_json
 from ffplan.report.page.html import render_fragment
 
 

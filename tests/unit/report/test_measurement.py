@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ffplan.measuring.plan import _tiny_plan
+from ffplan.measuring.kernels import _tiny_plan
 from ffplan.report.calibrate import measured_document, plan_document
 from ffplan.report.document import Grid, Remarks
 from ffplan.results.measurement import KernelError, KernelGroupError, MeasuredConstant, MeasuredFit

@@ -14,13 +14,12 @@ import pytest
 from ffplan.api.search import sweep
 from ffplan.base.errors import UsageError
 from ffplan.interop.canvas import RackKind, rack_drawing
-from ffplan.report.chart import Extras, Meaning, _Chart, _Point
 from ffplan.report.design import design_document
-from ffplan.report.document import Document, Remarks, _Body
+from ffplan.report.document import Document, Extras, Meaning, Remarks, _Body, _Chart, _Point
 from ffplan.report.page.charts import _charts_of
 from ffplan.report.page.html import render, worded
 from ffplan.report.page.vega import _specification, _to_svg
-from ffplan.results.origin import Evidence
+from ffplan.results.explanation import Evidence
 from tests.support import assess_file, ffplan
 
 if TYPE_CHECKING:

@@ -11,11 +11,19 @@ from ffplan.report.accuracy import COLOURS, DOWN, TOP, points, scatter
 from ffplan.report.calibrate import calibrate_document, left_out_document
 from ffplan.report.document import Grid, Remarks
 from ffplan.report.fabric import audit_document, differences
-from ffplan.report.plans import _plan_words
-from ffplan.results.accuracy import AccuracyReport, AccuracyRow, Score
+from ffplan.report.phrases import _plan_words
+from ffplan.results.accuracy import (
+    AccuracyReport,
+    AccuracyRow,
+    CalibrationReport,
+    Constant,
+    Fitted,
+    LeaveOneOutReport,
+    LeftOut,
+    Score,
+)
 from ffplan.results.as_built import AuditCause, DiffReport, Miswired, Renamed, SlowLink
-from ffplan.results.plan import PlanRow
-from ffplan.results.training import CalibrationReport, Constant, Fitted, LeaveOneOutReport, LeftOut
+from ffplan.results.run import PlanRow
 
 if TYPE_CHECKING:
     from ffplan.report.document import Document

@@ -12,15 +12,15 @@ import numpy as np
 import pytest
 
 from ffplan.base.record import record
-from ffplan.results import catalog, collective, comparison, design, fabric, training
-from ffplan.results.plan import SHORT_NAMES, PlanRow
+from ffplan.results import accuracy, catalog, collective, comparison, design, fabric, result, training
 from ffplan.results.result import Result
+from ffplan.results.run import SHORT_NAMES, PlanRow
 from ffplan.validation import communication_cases, training_cases
 
 if TYPE_CHECKING:
     from types import ModuleType
 
-MODULES = (catalog, collective, comparison, design, fabric, training)
+MODULES = (accuracy, catalog, collective, comparison, design, fabric, result, training)
 
 
 @record

@@ -10,9 +10,10 @@ import pytest
 from ffplan.design.training import PlanFields
 from ffplan.training.axes import RECOMPUTE, ParallelPlans
 from ffplan.training.kept_activations import _in_flight, _layer_kept_bytes
-from ffplan.training.memory import _rank_parameters, kv_bytes, peak_bytes, stage_bytes
+from ffplan.training.memory import _rank_parameters, kv_bytes, stage_bytes
+from ffplan.training.memory_margins import peak_bytes
 from ffplan.training.model_flops import _narrow_weights
-from ffplan.training.schedules import _dualpipe_bubble, bubble
+from ffplan.training.step import _dualpipe_bubble, bubble
 from tests.support import shape_named
 
 GIB = 2.0**30

@@ -7,20 +7,22 @@ import pytest
 
 from ffplan.catalog.models import Model, Transformer
 from ffplan.catalog.store import Catalog
+from ffplan.training.conv_layers import _convolution_flops, _convolution_parameters
 from ffplan.training.model_flops import (
     _attention_flops,
-    _convolution_flops,
-    _convolution_parameters,
     _copied_weights,
     _layer_matrix_weights,
     _layer_weights,
+    _moe_fraction,
+    attention_out,
     attention_weights,
     attention_widths,
     feed_forward_weights,
+    moe_layers,
     parameters,
     sequence_flops,
+    shape_of,
 )
-from ffplan.training.model_shape import _moe_fraction, attention_out, moe_layers, shape_of
 
 
 def model(name: str) -> Model:

@@ -8,8 +8,8 @@ from ffplan.design.training import PRESETS, PlanFields
 from ffplan.training.accelerator_rates import AcceleratorRates
 from ffplan.training.kept_activations import _layer_kept_bytes
 from ffplan.training.memory import stage_bytes
+from ffplan.training.microbatch import parts_again
 from ffplan.training.parallel_plan import parallel_plans
-from ffplan.training.recomputed import parts_again
 from tests.support import model_named, shape_named
 
 RATES = AcceleratorRates(

@@ -14,10 +14,10 @@ from ffplan.training.axes import RECOMPUTE
 from ffplan.training.kept_activations import _layer_kept_bytes, policy_kept_bytes
 from ffplan.training.layer import _dense_layer
 from ffplan.training.mfu import _operations_again, step_flops
+from ffplan.training.microbatch import parts_again
 from ffplan.training.model_flops import _attention_flops, _layer_matrix_weights
 from ffplan.training.parallel_plan import parallel_plans
 from ffplan.training.recompute import _fraction_again
-from ffplan.training.recomputed import parts_again
 from tests.support import host_named, shape_named
 from tests.unit.training.test_layer import plans, speeds
 

@@ -9,8 +9,13 @@ from ffplan.catalog.parts import Accelerator
 from ffplan.catalog.stacks import AttentionRates
 from ffplan.catalog.store import Catalog
 from ffplan.collectives.switch_reduction import sharded_speedup
-from ffplan.training.accelerator_rates import UncalibratedError, accelerator_rates
-from ffplan.training.attention_rate import _attention_rate, _AttentionCurve, attention_curve
+from ffplan.training.accelerator_rates import (
+    UncalibratedError,
+    _attention_rate,
+    _AttentionCurve,
+    accelerator_rates,
+    attention_curve,
+)
 from ffplan.training.rooflines import (
     data_parallel_tokens,
     expert_parallel_tokens,

@@ -20,9 +20,9 @@ from ffplan.training.gemm import _around_attention
 from ffplan.training.group_collectives import Cluster, with_sharding_nics
 from ffplan.training.kept_activations import _layer_kept_bytes, policy_kept_bytes
 from ffplan.training.memory_traffic import _score_bytes
+from ffplan.training.microbatch import parts_again
 from ffplan.training.model_flops import _narrow_weights
 from ffplan.training.parallel_plan import parallel_plans
-from ffplan.training.recomputed import parts_again
 from ffplan.training.search_space import Refinement, evaluate_space, fastest, search_space
 from ffplan.training.step import step_parts
 from ffplan.training.train_run import TrainRun

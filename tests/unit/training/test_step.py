@@ -22,7 +22,8 @@ from ffplan.training.data_parallel import _drive_rates, _host_rates
 from ffplan.training.fsdp import _backward_wait, _forward_wait
 from ffplan.training.group_collectives import Cluster, GroupPlacement, _contention, _group_time, cut_fraction, send_time
 from ffplan.training.kept_activations import _in_flight, policy_kept_bytes
-from ffplan.training.memory import host_bytes, stage_bytes
+from ffplan.training.memory import stage_bytes
+from ffplan.training.memory_margins import host_bytes
 from ffplan.training.mfu import achieved, step_flops
 from ffplan.training.microbatch import micro_batch
 from ffplan.training.overlap import (

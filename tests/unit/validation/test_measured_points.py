@@ -13,11 +13,11 @@ from ffplan.catalog.store import Catalog
 from ffplan.design.resolve import resolve
 from ffplan.inputs.document import parse_document, read_document
 from ffplan.inputs.validate import validate
-from ffplan.report.chart import MeasuredCurve
-from ffplan.report.page.scale_chart import _scale_chart
+from ffplan.report.document import MeasuredCurve
+from ffplan.report.page.sweep_charts import _scale_chart
 from ffplan.results.collective import MeasuredPoint
 from ffplan.validation.communication_cases import CaseFile
-from ffplan.validation.measured_points import measured_files, measured_points, rows_at
+from ffplan.validation.replay import measured_files, measured_points, rows_at
 from tests.support import ROOT, assess_file, collective, ffplan, vary_design
 
 if TYPE_CHECKING:

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from ffplan.base.errors import InputError
-from ffplan.training.memory import peak_bytes, stage_bytes
+from ffplan.training.memory import stage_bytes
+from ffplan.training.memory_margins import peak_bytes
 from ffplan.validation.training_cases import MEASURES, SIZES, TIMES, Table
 from ffplan.validation.training_replay import _cell_fault
 from ffplan.validation.training_rows import _error, _kind, _replay_rows, _size, _words, modelled_measure

@@ -1,11 +1,12 @@
-"""The figures of a training report."""
+"""Figures of the reports on training and on serving."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from ffplan.figures.figure import Figure
-from ffplan.results.plan import PlanRow, StepPart, SurePlan
+from ffplan.results.run import PlanRow, StepPart, SurePlan
+from ffplan.results.serving import CacheUse, Latency, Saturation, ServeCost, ServeMemory, ServeRow, TokenBand, TokenPart
 from ffplan.results.training import Gain, Roofline, StageMemory, TrainReport, TrainRow
 from ffplan.training.part_kinds import PARTS
 
@@ -64,7 +65,7 @@ TRAINING: Table = {
     SurePlan: {
         "step_s": Figure(how="sum of the parts of a step"),
         "slower": Figure(how="its step / the fastest plan's step - 1", of=("step_s",)),
-        "memory_gib": Figure(place=f"{_T}.memory:peak_bytes"),
+        "memory_gib": Figure(place=f"{_T}.memory_margins:peak_bytes"),
     },
     TrainReport: {
         "feasible": Figure(how="plans of the search that device memory and the design allow", of=("searched",)),
@@ -90,7 +91,7 @@ TRAINING: Table = {
         "tokens_s_gpu": Figure(how="tokens, or images, of a batch / (step * accelerators of the plan)", of=_STEP),
         "tflops_gpu": _achieved,
         "mfu": Figure(label="MFU", better=1, by=_achieved),
-        "memory_gib": Figure(place=f"{_T}.memory:peak_bytes", of=("limit_gib",)),
+        "memory_gib": Figure(place=f"{_T}.memory_margins:peak_bytes", of=("limit_gib",)),
         "efficiency": Figure(how="tokens, or images, a second and accelerator over those of the first row"),
         "idle": Figure(how="accelerators asked for, less those of the plan"),
     },
@@ -104,3 +105,46 @@ TRAINING: Table = {
         "working_gib": Figure(how="this and the scores over the vocabulary", of=("logits_gib",)),
     },
 }
+
+
+_S = "ffplan.serving"
+_SEEDED = Figure(unit="s", better=-1, how="quantile of a seeded run of requests on one attention group")
+_BAND = Figure(how="the mean less or plus the engine's band, which holds 80 % of the rows left out of its fit")
+
+SERVING: Table = {
+    Latency: {
+        "mean": Figure(unit="s", better=-1, place=f"{_S}.load:closed_loop"),
+        "p50": _SEEDED,
+        "p90": _SEEDED,
+        "p99": _SEEDED,
+    },
+    TokenPart: {
+        "seconds": Figure(place=f"{_S}.step:step_time"),
+        "share": Figure(how="its seconds / the mean time of a token"),
+    },
+    TokenBand: {"low": _BAND, "high": _BAND},
+    CacheUse: {
+        "bytes_per_token": Figure(place=f"{_S}.memory:cache_bytes"),
+        "capacity_tokens": Figure(place=f"{_S}.room:memory_use"),
+    },
+    Saturation: {"concurrency": Figure(place=f"{_S}.room:requests_with_room")},
+    ServeCost: {
+        "accelerator_hour": Figure(unit="currency", how="the price that `price` names"),
+        "per_million_output": Figure(unit="currency", better=-1, place="ffplan.studies.serve.money:token_cost"),
+        "per_million_output_all": Figure(how="an hour of the accelerators / output tokens of an hour"),
+    },
+    ServeMemory: {"weights_gib": Figure(place=f"{_S}.memory:weight_memory")},
+    ServeRow: {
+        "rate_s": Figure(place=f"{_S}.load:closed_loop"),
+        "output_tokens_s": Figure(how="requests a second x tokens of an answer"),
+        "power_w": Figure(place=f"{_S}.power:accelerator_power"),
+        "output_tokens_s_mw": Figure(
+            label="output tokens a second and megawatt",
+            unit="1/s",
+            better=1,
+            place="ffplan.studies.serve.money:tokens_per_megawatt",
+        ),
+        "j_per_token": Figure(how="power / output tokens a second"),
+    },
+}
+"""Places and derivations of the figures of `ffplan serve`."""
