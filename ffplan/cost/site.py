@@ -50,6 +50,8 @@ class SitePlan:
     """Racks by content."""
     rack_w: float
     """Rated power of the fullest rack of nodes [W]."""
+    rack_nodes: int
+    """Compute nodes of the fullest rack [1]."""
     cables: int
     """Cables of all networks."""
     items: tuple[Item, ...]
@@ -160,12 +162,14 @@ def plan_site(
     hosts = sum(g.group.count for g in design.groups if g.group.role != "storage")
     limit = rack_limit(design, owned)
     racks_of: dict[str, int] = {}
-    rack_w = 0.0
+    rack_w, rack_nodes = 0.0, 0
     groups = (*design.groups, *([extra] if extra else []))
     for group, node in zip(groups, nodes, strict=True):
         per_rack = _per_rack(group, node, limit)
         racks_of[node.role] = racks_of.get(node.role, 0) + ceil_div(node.count, per_rack)
-        rack_w = max(rack_w, min(per_rack, node.count) * node.maximum_w)
+        fullest = min(per_rack, node.count)
+        rack_w = max(rack_w, fullest * node.maximum_w)
+        rack_nodes = max(rack_nodes, fullest if node.role == "compute" else 0)
     networks: list[_SidePlan] = []
     side_plans = plan_networks(design, fabric)
     planned = {network.name for network in side_plans}
@@ -188,6 +192,7 @@ def plan_site(
         racks=sum(racks_of.values()),
         racks_of=racks_of,
         rack_w=rack_w,
+        rack_nodes=rack_nodes,
         cables=links + sum(plan.links for plan in networks),
         items=every,
         spares=spares((*bought, *every), owned, design.compute.server.id, stated_spares(design)),

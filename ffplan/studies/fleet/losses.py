@@ -40,11 +40,11 @@ def _losses(fleet: _SizedFleet, concurrency: float) -> tuple[FleetLoss, ...]:
 def _domains(fleet: _SizedFleet, nodes: int, per_node: int) -> dict[str, int]:
     """Return the nodes that stand or fall together, by what they share [1]."""
     fabric, domain = fleet.built.assessment.fabric, fleet.setup.fleet.domain // per_node
-    found = {"node": 1, "rack": ceil(nodes / fleet.built.study.power.racks)}
+    found = {"node": 1, "rack": fleet.built.ledger.site.rack_nodes}
     if domain > 1:
         found["scale-up domain"] = min(domain, nodes)
     leaf = next((role for role in fabric.by_role if role.role == "leaf"), None)
-    if leaf is not None and fabric.endpoints == nodes * fabric.planes:
-        # a node with one NIC has no other way out
-        found["leaf switch"] = min(leaf.downlinks * fabric.breakout, nodes)
+    if leaf is not None and fabric.planes == 1 and fabric.endpoints == nodes:
+        # a node with one link has no other way out
+        found["leaf switch"] = min(leaf.downlinks, nodes)
     return found

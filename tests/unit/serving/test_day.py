@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ffplan import wire
 from ffplan.base.errors import InputError
 from ffplan.catalog.prices import RentBook
 from ffplan.catalog.store import Catalog
@@ -102,6 +103,23 @@ def test_hours_of_a_fleet_by_hand(tmp_path: Path) -> None:
     assert [loss["part"] for loss in design["losses"]][::3] == ["node"]
     screen = " ".join(ffplan(*asked, "--day", str(file)).out.split())
     assert "busiest at 15:00, 1.66 x the mean" in screen
+
+
+@pytest.mark.parametrize(("name", "rate", "rack"), [("gb200-gpu", "30000/s", 18), ("b200", "60000/s", 2)])
+def test_a_leaf_takes_the_nodes_that_are_wired_to_it(tmp_path: Path, name: str, rate: str, rack: int) -> None:
+    """And a rack of NVL72 all its 18 trays; of air-cooled nodes as many as its power allows."""
+    words = (
+        f"recommend --model llama3.1-8b --serve {rate} --isl 1024 --osl 256 --ttft 2s -a {name} --format json --full"
+    )
+    run = ffplan(*words.split(), "--folder", str(tmp_path))
+    (design,) = json.loads(run.out)["designs"]
+    taken = {loss["part"]: loss["nodes"] for loss in design["losses"]}
+    graph = wire(design["file"])
+    leaves = [node for node, fields in graph.nodes(data=True) if fields["role"] == "leaf"]
+    hosts = [len({graph.nodes[near].get("host") for near in graph.neighbors(leaf)} - {None}) for leaf in leaves]
+    assert len(leaves) > 1
+    assert taken["leaf switch"] == max(hosts)
+    assert taken["rack"] == rack
 
 
 def test_hours_are_read_by_column_or_by_line() -> None:
