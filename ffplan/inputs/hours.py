@@ -7,7 +7,7 @@ import re
 from io import StringIO
 from math import isfinite
 
-from ffplan.base.errors import Finding, InputError, Severity
+from ffplan.base.errors import InputError, located
 
 _DAY, _WEEK = 24, 168
 _HOUR = re.compile(r"([0-9]{1,3})(?::00){0,2}")
@@ -15,10 +15,7 @@ _HOUR = re.compile(r"([0-9]{1,3})(?::00){0,2}")
 
 
 def _fault(name: str, line: int, message: str, remedy: str) -> InputError:
-    finding = Finding(
-        rule="file-hours", severity=Severity.ERROR, message=message, remedy=remedy, file=name, line=line, column=1
-    )
-    return InputError(finding)
+    return located("file-hours", name, (line, 1), message, remedy)
 
 
 def _amount(text: str, name: str, line: int) -> float:

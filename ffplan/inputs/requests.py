@@ -8,7 +8,7 @@ from datetime import datetime
 from io import StringIO
 from typing import TYPE_CHECKING, Any
 
-from ffplan.base.errors import Finding, InputError, Severity
+from ffplan.base.errors import InputError, located
 from ffplan.base.record import record
 
 if TYPE_CHECKING:
@@ -41,10 +41,7 @@ class _RequestLine:
 
 
 def _fault(name: str, line: int, message: str, remedy: str) -> InputError:
-    finding = Finding(
-        rule="file-requests", severity=Severity.ERROR, message=message, remedy=remedy, file=name, line=line, column=1
-    )
-    return InputError(finding)
+    return located("file-requests", name, (line, 1), message, remedy)
 
 
 def read_requests(text: str, name: str) -> list[_RequestLine]:

@@ -37,11 +37,9 @@ def free_block(free: Sequence[int]) -> _FreeBlock | None:
     Source:
         Definition: a job of fixed size holds its nodes from its first hour to its last.
     """
-    hours = len(free)
-    least = np.array(free, dtype=np.int64)
-    best: tuple[int, int, int] = (0, 0, 0)
-    around = np.array(free, dtype=np.int64)
-    for length in range(1, hours + 1):
+    least = around = np.array(free, dtype=np.int64)
+    best = (0, 0, 0)
+    for length in range(1, len(free) + 1):
         start = int(np.argmax(least))
         best = max(best, (int(least[start]) * length, length, -start))
         least = np.minimum(least, np.roll(around, -length))

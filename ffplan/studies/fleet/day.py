@@ -5,9 +5,9 @@ from __future__ import annotations
 from math import ceil
 from typing import TYPE_CHECKING
 
-from ffplan.catalog.prices import TERM_YEARS
 from ffplan.cost.power import HOURS_PER_YEAR
 from ffplan.cost.rent import MONTHS
+from ffplan.results.cost import benchmark
 from ffplan.results.fleet import DayRent, FleetDay, FleetHour, FreeNodes
 from ffplan.serving.day import free_block, reserved_nodes
 from ffplan.studies.fleet.recommend import _nodes
@@ -48,25 +48,25 @@ def _day_of(fleet: _SizedFleet, hours: tuple[float, ...]) -> FleetDay | None:
 def _rents(study: CostStudy, nodes: list[int], per_node: int) -> tuple[DayRent, ...]:
     """Return what the nodes cost on rent: for a term, by the hour, and each the cheaper way; the cheapest first."""
     assert study.tco is not None, "the builder takes parts with prices"
-    rows = study.tco.rents
-    hourly = next((row for row in rows if row.term == _HOURLY and not row.index), None)
-    committed = next((row for row in rows if row.signable and row.term in TERM_YEARS), None)
-    by_hour = hourly.price if hourly is not None else float("inf")
+    hourly = next((row for row in study.tco.rents if row.term == _HOURLY and not row.index), None)
+    committed = benchmark(study.tco.rents)
+    by_hour = hourly.price if hourly is not None else 0.0
     # an hour of a term in use carries those without: what is paid for every hour, with its upfront part
-    by_term = committed.hour * study.tco.utilisation if committed is not None else float("inf")
-    most = max(nodes)
-    ways = {most: "reserved"} if committed is not None else {}
+    by_term = committed.hour * study.tco.utilisation if committed is not None else 0.0
+    most, ways = max(nodes), dict[int, str]()
+    if hourly is not None and committed is not None:
+        ways[reserved_nodes(nodes, by_term, by_hour)] = "mixed"
     if hourly is not None:
-        ways = {reserved_nodes(nodes, by_term, by_hour): "mixed", 0: "on-demand", **ways}
-    scale = per_node * HOURS_PER_YEAR / MONTHS
+        ways[0] = "on-demand"
+    if committed is not None:
+        ways[most] = "reserved"
     rents = [
         DayRent(
             way=way,
             reserved_nodes=kept,
             reserved_offer=committed.offer if committed is not None and kept else None,
             hourly_offer=hourly.offer if hourly is not None and kept < most else None,
-            month=scale
-            * ((by_term * kept if kept else 0.0) + _hourly_nodes(nodes, kept) * (by_hour if kept < most else 0.0)),
+            month=per_node * HOURS_PER_YEAR / MONTHS * (by_term * kept + by_hour * _hourly_nodes(nodes, kept)),
         )
         for kept, way in ways.items()
     ]

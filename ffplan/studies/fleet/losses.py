@@ -6,7 +6,7 @@ from math import ceil
 from typing import TYPE_CHECKING
 
 from ffplan.results.fleet import FleetLoss
-from ffplan.studies.fleet.recommend import _copies_on
+from ffplan.studies.fleet.recommend import _copies_on, _nodes
 
 if TYPE_CHECKING:
     from ffplan.studies.fleet.recommend import _SizedFleet
@@ -23,7 +23,7 @@ def _losses(fleet: _SizedFleet, concurrency: float) -> tuple[FleetLoss, ...]:
     per_node = assessment.accelerators // nodes
     rows = []
     for part, taken in sorted(_domains(fleet, nodes, per_node).items(), key=lambda item: item[1]):
-        lost = min(ceil(taken / max(gpus // per_node, 1)) * max(per_node // gpus, 1), fleet.copies)
+        lost = min(ceil(taken / _nodes(1, gpus, per_node)) * max(per_node // gpus, 1), fleet.copies)
         left = _copies_on(nodes - taken, gpus, per_node)
         rows.append(
             FleetLoss(

@@ -238,7 +238,7 @@ def _fleet(
     Args:
         best: the best fleet of the accelerator so far.
     """
-    _builder, plan = one.builder, choice.plan
+    plan = choice.plan
     request = replace(
         _request(target),
         tensor=plan.tensor,
@@ -254,15 +254,15 @@ def _fleet(
         return serve_setup(catalog, target.model, target.engine, fleet, request=request, requests=load.requests)
 
     setup = setup_on(one.probe)
-    above = 0.0
-    if best is not None and target.rate is None:
-        if (within := _within(target, one, setup)) is None:
-            return None
-        above = best.peak / within[1]  # as many copies at no higher rate serve no more than the best
+    most = _within(target, one, setup) if target.rate is None else None
+    if target.rate is None and most is None:
+        return None
+    # as many copies at no higher rate serve no more than the best
+    above = best.peak / most[1] if best is not None and most is not None else 0.0
     rate = Copy(setup, load, target.targets).largest_rate(_stretch_of(setup.speed.band, target.chance), above)
     if rate <= 0:
         return None
-    sized = _for_load(target, one, setup, rate) if target.rate is not None else _within(target, one, setup)
+    sized = most if most is not None else _for_load(target, one, setup, rate)
     if sized is None:
         return None
     built, copies, spares = sized
