@@ -82,6 +82,7 @@ PANELS = {
             "the best purchase to train or serve a model", "recommend", common=(*_RECOMMEND, *_OUTPUT)
         ),
         "sweep": _Command("a design varied along any paths", "sweep"),
+        "fleet": _Command("clusters and sites over quarters of demand", "fleet"),
     },
     "Predict": {
         "train": _Command("seconds a step, memory and what binds", "train", common=(*_TRAIN, *_OUTPUT)),

@@ -48,6 +48,8 @@ class _SchemaName(StrEnum):
     SWEEP = "sweep"
     RECOMMENDATION = "recommendation"
     FLEET_RECOMMENDATION = "fleet-recommendation"
+    FLEET = "fleet"
+    FLEET_PLAN = "fleet-plan"
     SERVE_COMPARISON = "serve-comparison"
     INIT = "init"
     EXPLANATION = "explanation"

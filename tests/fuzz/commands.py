@@ -298,6 +298,8 @@ def _argument(command: str, option: Any, chance: Random, folder: Path) -> list[s
         return [_design(chance, folder, f"{name}.yaml", small=small)]
     if name == "design":
         return [_design(chance, folder, "design.yaml", small=small)] if chance.random() < 0.8 else []
+    if command == "fleet":
+        return [_file(folder, "fleet.yaml", files.text(files.tree("fleet", chance), chance))]
     if name == "file" and command == "fabric audit" and chance.random() < 0.7:
         return ["superpod-h100-4su"]
     if name == "file":

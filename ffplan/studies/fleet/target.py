@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY
+
 from ffplan.base.record import record
 from ffplan.catalog.engines import Engine
 from ffplan.catalog.models import Model
@@ -16,29 +18,36 @@ LIMITS = ("capex", "power", "racks", "floor")
 
 
 @record
-class FleetTarget:
-    """A load with latency targets, and what the fleet may take."""
+class ServedTarget:
+    """Requests with latency targets, at any rate."""
 
     model: Model
     engine: Engine
     load: Load
     """Lengths of the requests, and what speculation and a prefix cache save."""
+    targets: ServeTargets
+    _: KW_ONLY
+    request: PlanRequest = PlanRequest()
+    """What is fixed of the plan."""
+    chance: float = 0.85
+    """Chance that the targets hold [1]."""
+
+
+@record
+class FleetTarget(ServedTarget):
+    """A load with latency targets, and what the fleet may take."""
+
     rate: float | None
     """Requests a second at the peak, of all copies [1/s]; None for as many as the limits allow."""
     peak: float
     """Requests at the peak over those on average [1]."""
-    targets: ServeTargets
     book: str
     """Price book."""
     pue: float
-    request: PlanRequest = PlanRequest()
-    """What is fixed of the plan."""
     hours: tuple[float, ...] = ()
     """Requests of each hour of a day or week, as proportions; empty where they are unknown."""
     aim: str = "capex"
     """One of `AIMS`."""
-    chance: float = 0.85
-    """Chance that the targets hold [1]."""
     available: float = 0.999
     """Fraction of the time that enough nodes are up [1]."""
     limits: tuple[tuple[str, float], ...] = ()
