@@ -28,6 +28,7 @@ VALUES: dict[str, tuple[str, ...]] = {
     "--breakout": ("1", "2", "4", "3"),
     "--chunks": ("1", "2", "4"),
     "--core-policy": ("minimal", "per-rail-whole-pods", "equal-stripe", "x"),
+    "--chance": ("0.85", "0.5", "2", "x"),
     "--checkpoints": ("asynchronous", "synchronous", "in-memory", "x"),
     "--cp": ("1", "2", "4"),
     "--cpu": ("epyc-7502", "xeon-8480c", "x"),

@@ -658,7 +658,9 @@ CASES = (
             ("slow", b"ttft: 2 s", b"ttft: 1 ms"),
             ("engine", b"    osl: 500\n", b"    engine: vlm\n"),
             ("rate", b"- 150/s", b"- 0/s"),
-            ("unpriced", b"design: l40s-8-roce", b"design: meta-24k-roce"),
+            ("currency", b"design: l40s-8-roce", b"design: fire-flyer-2"),
+            ("shortfall", b"quarters: 8", b"quarters: 8\nshortfall: EUR 3/hour"),
+            ("gone", b"design: l40s-8-roce", b"design: l40s.yaml"),
             ("field", b"    count: 6", b"    number: 6"),
             ("version", b"schema_version: 1", b"schema_version: 2"),
         )

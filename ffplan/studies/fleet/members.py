@@ -166,8 +166,15 @@ class Members:
         members = [self._member(place, cluster) for place, cluster in enumerate(self.fleet.clusters)]
         for place, member in enumerate(members):
             if member.currency != members[0].currency:
-                message = f"costs in {member.currency}, and those of the first cluster in {members[0].currency}"
-                raise self._fault(place, "design", message, "state `site: {currency: …, exchange: …}` in the design")
+                message = f"its costs are in {member.currency}, those of the first cluster in {members[0].currency}"
+                raise self._fault(place, "design", message, "give the design `site: {currency: …, exchange: …}`")
+        stated = self.fleet.shortfall
+        if stated is not None and stated.currency != members[0].currency:
+            message, remedy = (
+                f"an amount in {stated.currency}",
+                f"write it in {members[0].currency}, as the designs are",
+            )
+            raise InputError(self.document.finding("fleet-file", ("shortfall",), message, remedy))
         return members
 
     def _fault(self, place: int, field: str, message: str, remedy: str) -> InputError:
@@ -237,8 +244,7 @@ class Members:
         """Return tokens of a quarter: of the fastest plan, with the model's errors, failures, effort and idle hours."""
         key, (design, catalog) = (name, demand.name), self._design(name)
         if key not in self._jobs:
-            place = next(place for place, other in enumerate(self.fleet.demand) if other is demand)
-            model = catalog.get(Model, demand.train or "", self.document, ("demand", place, "train"))
+            model = catalog.get(Model, demand.train or "", self.document, self._path(demand, "train"))
             if model.transformer is None:
                 raise RefusedError(f"{model.id} is no transformer, and tokens need one", infeasible=False)
             tokens = float(demand.tokens[0].value)
@@ -251,6 +257,23 @@ class Members:
             rate=QUARTER_S * v["utilisation"] / seconds, plan=_ways(timed), paid=float(np.mean(v["utilisation"]))
         )
 
+    def _path(self, demand: FleetDemand, field: str) -> tuple[str | int, ...]:
+        """Return where a field of a demand stands in the file."""
+        return "demand", next(place for place, other in enumerate(self.fleet.demand) if other is demand), field
+
+    def _engine(self, catalog: Catalog, demand: FleetDemand) -> Engine:
+        """Return the engine that a demand names.
+
+        Raises:
+            InputError: if no engine has the name.
+        """
+        try:
+            return engine_of(catalog, demand.engine)
+        except ServeError as error:
+            what, _, remedy = str(error).removeprefix("--engine: ").partition("; ")
+            finding = self.document.finding("fleet-file", self._path(demand, "engine"), what, remedy)
+            raise InputError(finding) from None
+
     def _drawn(self, inputs: tuple[Input, ...]) -> dict[str, Number]:
         return sample(inputs, self.request.draws, self.request.seed)
 
@@ -260,9 +283,8 @@ class Members:
         if key in self._served:
             return self._served[key]
         design, catalog = self._design(name)
-        place = next(place for place, other in enumerate(self.fleet.demand) if other is demand)
-        model = catalog.get(Model, demand.serve or "", self.document, ("demand", place, "serve"))
-        engine = engine_of(catalog, demand.engine)
+        model = catalog.get(Model, demand.serve or "", self.document, self._path(demand, "serve"))
+        engine = self._engine(catalog, demand)
         target = ServedTarget(
             model=model,
             engine=engine,
