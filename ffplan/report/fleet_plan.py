@@ -45,11 +45,11 @@ def _orders(plan: FleetPlan) -> Grid:
 
 def _uses(plan: FleetPlan) -> Grid:
     rows = tuple(
-        (cluster.name, demand, percent(cluster.use[demand]), cluster.plan[demand], _ends(capacity))
+        (cluster.name, demand, percent(cluster.use[demand]), cluster.plan[demand], _ends(capacity), plan.units[demand])
         for cluster in plan.clusters
         for demand, capacity in cluster.capacity.items()
     )
-    return Grid("Use", rows, ("cluster", "demand", "share", "plan", "tokens a quarter, or requests/s"))
+    return Grid("Use", rows, ("cluster", "demand", "share", "plan", "capacity", "unit"))
 
 
 def _choices(cluster: PlannedCluster) -> Grid:
@@ -61,14 +61,14 @@ def _demands(plan: FleetPlan) -> Grid:
     rows = tuple(
         (
             quarter.quarter,
-            row.demand,
+            name,
             _ends(row.needed),
             _ends(row.capacity),
             percent(row.short),
             percent(row.missing),
         )
         for quarter in plan.quarters
-        for row in quarter.demand
+        for name, row in quarter.demand.items()
     )
     return Grid("Demand", rows, ("quarter", "demand", "needed", "capacity", "short", "missing"))
 

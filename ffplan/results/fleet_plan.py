@@ -24,8 +24,6 @@ class Spread:
 class QuarterDemand:
     """A demand in a quarter, and what the fleet does of it."""
 
-    demand: str
-    """Name of the demand."""
     needed: Spread
     """Tokens of the quarter, or requests a second at its peak [1, 1/s]."""
     capacity: Spread
@@ -60,8 +58,8 @@ class FleetQuarter:
     """Carbon of that energy [t CO2e]."""
     embodied_t: Spread
     """Embodied carbon of its deliveries [t CO2e]."""
-    demand: tuple[QuarterDemand, ...]
-    """Demands in their order."""
+    demand: dict[str, QuarterDemand]
+    """Each demand by name."""
 
 
 @record
@@ -200,6 +198,8 @@ class FleetPlan(Result):
     """Sites in the order of the file."""
     models: dict[str, str]
     """Model of each demand."""
+    units: dict[str, str]
+    """Unit of each demand: tokens a quarter, or requests/s."""
     shortfall_hour: dict[str, float]
     """Price of an accelerator-hour that is missing, by demand [currency per hour]; without those that have none."""
     assumptions: tuple[str, ...]

@@ -658,7 +658,6 @@ CASES = (
             ("slow", b"ttft: 2 s", b"ttft: 1 ms"),
             ("engine", b"    osl: 500\n", b"    engine: vlm\n"),
             ("rate", b"- 150/s", b"- 0/s"),
-            ("currency", b"design: l40s-8-roce", b"design: fire-flyer-2"),
             ("shortfall", b"quarters: 8", b"quarters: 8\nshortfall: EUR 3/hour"),
             ("gone", b"design: l40s-8-roce", b"design: l40s.yaml"),
             ("field", b"    count: 6", b"    number: 6"),

@@ -24,7 +24,7 @@ def _ranged(spread: Spread, unit: str = "") -> str:
 def _met(plan: FleetPlan) -> str:
     """Return the chance that every demand is met, and where it is least so."""
     text = f"{percent(plan.totals.met)} chance that every demand is met in every quarter."
-    risks = [(row.short, row.missing, row.demand, q.quarter) for q in plan.quarters for row in q.demand]
+    risks = [(row.short, row.missing, name, q.quarter) for q in plan.quarters for name, row in q.demand.items()]
     short, missing, demand, quarter = max(risks, key=lambda risk: risk[:2])
     if short <= 1 - plan.chance:
         return text
@@ -42,7 +42,7 @@ def _money(plan: FleetPlan) -> str:
 
 def demand_cell(quarter: FleetQuarter, name: str) -> str:
     """Return what a fleet does of a demand over what is needed, with the chance to be short."""
-    row = next(row for row in quarter.demand if row.demand == name)
+    row = quarter.demand[name]
     return f"{percent(row.capacity.p50 / row.needed.p50)} ({percent(row.short)})"
 
 
@@ -69,7 +69,7 @@ def _shown_quarters(plan: FleetPlan) -> list[FleetQuarter]:
     ranked = sorted(
         range(len(plan.quarters)),
         key=lambda place: (
-            -max(row.short for row in plan.quarters[place].demand),
+            -max(row.short for row in plan.quarters[place].demand.values()),
             -plan.quarters[place].purchase.mean,
             place,
         ),
@@ -80,7 +80,7 @@ def _shown_quarters(plan: FleetPlan) -> list[FleetQuarter]:
 def _names(plan: FleetPlan) -> tuple[str, ...]:
     """Return the demands of the first screen: those most likely to be short, in their order."""
     names = list(plan.models)
-    risk = {name: max(row.short for q in plan.quarters for row in q.demand if row.demand == name) for name in names}
+    risk = {name: max(quarter.demand[name].short for quarter in plan.quarters) for name in names}
     kept = sorted(names, key=lambda name: -risk[name])[:_DEMANDS]
     return tuple(name for name in names if name in kept)
 
@@ -166,4 +166,10 @@ def fleet_plan_screen(plan: FleetPlan) -> _FirstScreen:
             ("Columns", f"{plan.currency} on average; capacity over demand (chance to be short)"),
         ),
         unverified=_recalled_count(plan.unverified),
+        tiles=(
+            ("every demand met", percent(plan.totals.met), f"{percent(plan.chance)} wanted"),
+            ("cash", amount(plan.totals.cash.p50, 3), f"{plan.currency} over {plural(len(plan.quarters), 'quarter')}"),
+            ("highest peak", kilowatts(max(q.facility_peak_kw.p50 for q in plan.quarters)), "of all sites"),
+            ("carbon", f"{number(plan.totals.carbon_t.p50, 3)} t", "CO2e of the energy"),
+        ),
     )

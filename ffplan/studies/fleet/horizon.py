@@ -32,7 +32,7 @@ _NEVER = 1e9
 
 
 @record
-class Times:
+class ClusterTimes:
     """When a member is paid, works and goes, over the draws, from the first quarter [month]."""
 
     delivered: Floats
@@ -61,18 +61,28 @@ class Horizon:
         self.fleet, self.members, self.request = fleet, members, request
         self.times = [self._times(member, member.order) for member in members]
         self.needed = {demand.name: self._needed(demand) for demand in fleet.demand}
-        self.capacity = {name: self._capacity(name) for name in self.needed}
+        self.capacity = {name: np.zeros_like(needed) for name, needed in self.needed.items()}
+        for member, times in zip(members, self.times, strict=True):
+            stands = self.stands(times)
+            for name in member.work:
+                self.capacity[name] += member.rate(name) * stands
         self.prices = {name: price for name in self.needed if (price := self._price(name)) is not None}
-        self.costs = [self._cost(place, times) for place, times in enumerate(self.times)]
+        self._costs = [self._cost(member, times) for member, times in zip(members, self.times, strict=True)]
+        self._rents = {name: self.rent_of(name, self.capacity[name]).sum(axis=0) for name in self.prices}
+        self._total = total_of([*self._costs, *self._rents.values()])
+
+    def stands(self, times: ClusterTimes) -> Floats:
+        """Return the share of each quarter in which a member works, by draw [1]."""
+        return standing(times.ready, times.retired, self.fleet.quarters)
 
     def _draws(self, values: object) -> Floats:
         """Return values with one for every draw."""
         return np.broadcast_to(np.asarray(values, dtype=float), (max(self.request.draws, 1),))
 
-    def _times(self, member: Member, order: float) -> Times:
+    def _times(self, member: Member, order: float) -> ClusterTimes:
         ready = self._draws(order + member.waits)
         end = ready + member.life if member.retired is None else member.retired
-        return Times(
+        return ClusterTimes(
             delivered=self._draws(order + member.delivered), ready=ready, retired=np.maximum(self._draws(end), ready)
         )
 
@@ -85,14 +95,6 @@ class Horizon:
             entry = stated_input(f"{demand.name}.{kind}", assumed(estimate, {}, None))
             rows.append(self._draws(drawn(entry, self.request.draws, self.request.seed)))
         return np.array(rows)
-
-    def _capacity(self, demand: str) -> Floats:
-        """Return what all members do of a demand in each quarter."""
-        return total_of(self._adds(demand, place, times) for place, times in enumerate(self.times))
-
-    def _adds(self, demand: str, place: int, times: Times) -> Floats:
-        """Return what a member does of a demand in each quarter."""
-        return self.members[place].rate(demand) * standing(times.ready, times.retired, self.fleet.quarters)
 
     def _price(self, demand: str) -> tuple[float, float] | None:
         """Return the rent of a missing unit of a demand for a quarter [currency], and its price of an hour.
@@ -111,12 +113,14 @@ class Horizon:
             units.append((hourly * member.accelerators * hours / rate, hourly))
         return min(units, default=None)
 
-    def _cost(self, place: int, times: Times) -> Floats:
+    def _cost(self, member: Member, times: ClusterTimes) -> Floats:
         """Return what a member costs within the plan, write-off in place of its purchase [currency]."""
-        member, quarters = self.members[place], self.fleet.quarters
-        owned = standing(times.delivered, times.retired, quarters).sum(axis=0)
-        runs = standing(times.ready, times.retired, quarters).sum(axis=0)
-        cost: Floats = (member.capital * owned + member.running * runs) / QUARTERS_A_YEAR
+        end = QUARTER * self.fleet.quarters
+        owned, runs = (
+            np.clip(np.minimum(times.retired, end) - np.maximum(begin, 0.0), 0.0, None) / MONTHS
+            for begin in (times.delivered, times.ready)
+        )
+        cost: Floats = member.capital * owned + member.running * runs
         return cost
 
     def short(self, demand: str, capacity: Floats) -> Floats:
@@ -128,41 +132,46 @@ class Horizon:
         """Return the rent of what a capacity does not meet, by quarter and draw [currency]."""
         return self.prices[demand][0] * self.short(demand, capacity)
 
-    def without(self, demand: str, place: int) -> Floats:
-        """Return what all members but one do of a demand."""
-        rest: Floats = self.capacity[demand] - self._adds(demand, place, self.times[place])
-        return np.maximum(rest, 0.0)  # a difference of sums may fall below 0 by rounding
+    def without(self, place: int) -> dict[str, Floats]:
+        """Return what all members but one do of the demands that it serves, by quarter and draw."""
+        member, stands = self.members[place], self.stands(self.times[place])
+        # a difference of sums may fall below 0 by rounding
+        return {name: np.maximum(self.capacity[name] - member.rate(name) * stands, 0.0) for name in member.work}
 
-    def choices(self, place: int) -> tuple[out.OrderChoice, ...]:
-        """Return other dates of an order, each with what the fleet then costs."""
+    def choices(self, place: int, rest: dict[str, Floats]) -> tuple[out.OrderChoice, ...]:
+        """Return other dates of an order, each with what the fleet then costs.
+
+        Args:
+            place: place of the member.
+            rest: what all others do of its demands.
+        """
         member = self.members[place]
         if member.order < 0 or not all(name in self.prices for name in self.needed):
             return ()
-        costs_of_others = [cost for other, cost in enumerate(self.costs) if other != place]
-        unmet = [self.rent_of(name, self.capacity[name]).sum(axis=0) for name in self.needed if name not in member.work]
-        fixed = total_of([np.zeros(max(self.request.draws, 1)), *costs_of_others, *unmet])
-        rest = {name: self.without(name, place) for name in member.work}
+        fixed = self._total - self._costs[place] - total_of(self._rents[name] for name in member.work)
         shifts = [shift for shift in _SHIFTS if member.order + QUARTER * shift >= 0]
         costs = []
         for shift in (*shifts, None):
             times = self._times(member, _NEVER if shift is None else member.order + QUARTER * shift)
+            stands = self.stands(times)
             rents = [
-                self.rent_of(name, others + self._adds(name, place, times)).sum(axis=0) for name, others in rest.items()
+                self.rent_of(name, others + member.rate(name) * stands).sum(axis=0) for name, others in rest.items()
             ]
-            costs.append(total_of([fixed, self._cost(place, times), *rents]))
+            costs.append(total_of([fixed, self._cost(member, times), *rents]))
         rows = zip((*shifts, None), costs, regrets(np.array(costs)), strict=True)
         return tuple(
             out.OrderChoice(shift=shift, cost=float(cost.mean()), regret=float(regret)) for shift, cost, regret in rows
         )
 
-    def needed_from(self, place: int, chance: float) -> int | None:
+    def needed_from(self, rest: dict[str, Floats], chance: float) -> int | None:
         """Return the first quarter from which a demand is short without a member; None if none is.
 
         Args:
+            rest: what all others do of its demands.
             chance: chance wanted that it is met [1].
         """
         first = []
-        for name in self.members[place].work:
-            risk = (self.short(name, self.without(name, place)) > 0).mean(axis=1)
+        for name, capacity in rest.items():
+            risk = (self.short(name, capacity) > 0).mean(axis=1)
             first += [int(quarter) for quarter in np.flatnonzero(risk > 1 - chance)[:1]]
         return min(first, default=None)

@@ -21,6 +21,7 @@ from ffplan.cost.inputs import INFINITE, Input
 from ffplan.cost.power import HOURS_PER_YEAR
 from ffplan.cost.rent import MONTHS
 from ffplan.cost.run import HOUR, run_seconds
+from ffplan.cost.sensitivity import likely
 from ffplan.cost.yearly import YEARLY
 from ffplan.design.fleet_file import FleetCluster
 from ffplan.design.ownership_schema import Ownership
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ffplan.base.array_math import Floats
+    from ffplan.catalog.engines import Engine
     from ffplan.design.fleet_file import FleetDemand, FleetFile, FleetSite
     from ffplan.inputs.document import Document
     from ffplan.studies.cost.ledger import Ledger
@@ -102,7 +104,7 @@ class Member:
     """One cluster's year."""
     residual: Number
     """Value of the hardware at the end of its life, over its price [1]."""
-    peak_kw: Number
+    peak_kw: float
     """Facility power of one with everything at its maximum [kW]."""
     rented: bool
     accelerators: int
@@ -172,7 +174,7 @@ class Members:
         if stated is not None and stated.currency != members[0].currency:
             message, remedy = (
                 f"an amount in {stated.currency}",
-                f"write it in {members[0].currency}, as the designs are",
+                f"write it in {members[0].currency}",
             )
             raise InputError(self.document.finding("fleet-file", ("shortfall",), message, remedy))
         return members
@@ -220,7 +222,7 @@ class Members:
             building_life=MONTHS * v.get("building_life", v["life"]),
             year=account_year(ledger.account, v),
             residual=v["residual"],
-            peak_kw=ledger.account.rated_w * v["pue"] / 1e3,
+            peak_kw=ledger.account.rated_w * float(likely(ledger.inputs)["pue"]) / 1e3,
             rented=ledger.owned.rent is not None,
             accelerators=design.accelerators,
             currency=ledger.owned.currency,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ffplan.base.version import __version__
-from ffplan.cost.horizon import QUARTER, standing, value_left, within_quarter
+from ffplan.cost.horizon import QUARTER, value_left, within_quarter
 from ffplan.design.fleet_file import month_text, read_fleet
 from ffplan.inputs.design_files import find_fleet
 from ffplan.inputs.document import read_document
@@ -16,7 +16,7 @@ from ffplan.results.design import SCHEMA_VERSION
 from ffplan.results.result import ToolInfo
 from ffplan.studies.basis.provenance import files_of, recalled_figures
 from ffplan.studies.cost.cost import band
-from ffplan.studies.fleet.horizon import QUARTERS_A_YEAR, Horizon, Times, total_of
+from ffplan.studies.fleet.horizon import QUARTERS_A_YEAR, Horizon, ClusterTimes, total_of
 from ffplan.studies.fleet.members import Member, Members
 
 if TYPE_CHECKING:
@@ -35,7 +35,8 @@ def _month(horizon: Horizon, months: object) -> str:
 def _cluster_row(horizon: Horizon, place: int, chance: float) -> out.PlannedCluster:
     member, times = horizon.members[place], horizon.times[place]
     cluster, start = member.cluster, horizon.fleet.start
-    quarter = horizon.needed_from(place, chance)
+    rest = horizon.without(place)
+    quarter = horizon.needed_from(rest, chance)
     waits = np.asarray(member.waits)
     latest = None if quarter is None else QUARTER * quarter - float(np.quantile(waits, chance))
     return out.PlannedCluster(
@@ -52,14 +53,14 @@ def _cluster_row(horizon: Horizon, place: int, chance: float) -> out.PlannedClus
         rented=member.rented,
         purchase=_spread(member.price),
         year=_spread(member.capital + member.running),
-        facility_peak_kw=float(np.mean(member.peak_kw)) * cluster.count,
+        facility_peak_kw=member.peak_kw * cluster.count,
         use=dict(cluster.use),
         capacity={name: _spread(member.rate(name)) for name in member.work},
         plan={name: work.plan for name, work in member.work.items()},
         needed=None if quarter is None else month_text(start + round(QUARTER) * quarter),
         late=None if quarter is None else float((times.ready > QUARTER * quarter).mean()),
         order_by=None if latest is None or member.order < 0 else month_text(start + int(np.floor(latest))),
-        choices=horizon.choices(place),
+        choices=horizon.choices(place, rest),
     )
 
 
@@ -87,7 +88,7 @@ class _Ledger:
         self.of_site = {name: np.zeros(shape) for name in horizon.fleet.sites}
         for member, times in zip(horizon.members, horizon.times, strict=True):
             count, year = member.cluster.count, member.year
-            stands = standing(times.ready, times.retired, quarters)
+            stands = horizon.stands(times)
             arrives = within_quarter(times.delivered, quarters)
             self.purchase += arrives * member.price
             self.running += stands * member.running / QUARTERS_A_YEAR
@@ -105,7 +106,7 @@ class _Ledger:
             self.shortfall = total_of(horizon.rent_of(name, capacity) for name, capacity in horizon.capacity.items())
 
 
-def _value(member: Member, times: Times) -> Floats:
+def _value(member: Member, times: ClusterTimes) -> Floats:
     """Return what members are worth where they retire [currency]; nothing of a rent."""
     hardware = sum(member.year.purchase.get(kind, 0.0) for kind in ("hardware", "discount"))
     age = times.retired - times.ready
@@ -128,7 +129,7 @@ def _quarter_row(horizon: Horizon, ledger: _Ledger, quarter: int) -> out.FleetQu
         energy_mwh=_spread(ledger.energy[quarter]),
         carbon_t=_spread(ledger.carbon[quarter]),
         embodied_t=_spread(ledger.embodied[quarter]),
-        demand=tuple(_demand_row(horizon, name, quarter) for name in horizon.needed),
+        demand={name: _demand_row(horizon, name, quarter) for name in horizon.needed},
     )
 
 
@@ -136,7 +137,6 @@ def _demand_row(horizon: Horizon, name: str, quarter: int) -> out.QuarterDemand:
     needed, capacity = horizon.needed[name][quarter], horizon.capacity[name][quarter]
     missing = np.maximum(needed - capacity, 0.0)
     return out.QuarterDemand(
-        demand=name,
         needed=_spread(needed),
         capacity=_spread(capacity),
         short=float((missing > 0).mean()),
@@ -232,6 +232,7 @@ def plan_fleet(
         clusters=tuple(_cluster_row(horizon, place, chance) for place in order),
         sites=_site_rows(horizon, ledger),
         models={demand.name: demand.train or demand.serve or "" for demand in fleet.demand},
+        units={demand.name: "tokens a quarter" if demand.train else "requests/s" for demand in fleet.demand},
         shortfall_hour={name: hourly for name, (_, hourly) in horizon.prices.items()},
         assumptions=_ASSUMPTIONS,
         catalog=files_of(member.catalog for member in members),
