@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ffplan.catalog.prices import PriceBook
     from ffplan.catalog.store import Catalog
     from ffplan.results.fleet import FleetReport
-    from ffplan.studies.fleet.target import FleetTarget
+    from ffplan.studies.fleet.capacity import FleetTarget
 
 WHO = "ffplan recommend"
 TRAINING = ("tokens", "days", "sustained", "tco", "later", "slack", "effort")
@@ -137,7 +137,7 @@ def _recommend_fleet(parts: Catalog, model: str, asked: _ServedLoad, fixed: dict
 
 def _limits(fixed: dict[str, Any]) -> tuple[tuple[str, float], ...]:
     """Return the limits that are given; a power in kW, as the figure that it bounds."""
-    from ffplan.studies.fleet.target import LIMITS
+    from ffplan.studies.fleet.capacity import LIMITS
 
     watts = fixed["watts"]
     given = {**fixed, "power": None if watts is None else watts / 1e3}
@@ -149,7 +149,7 @@ def _target(parts: Catalog, model: str, asked: _ServedLoad, fixed: dict[str, Any
     from ffplan.cli.serve import _rate_of
     from ffplan.inputs.hours import read_hours
     from ffplan.serving.load import Requests
-    from ffplan.studies.fleet.target import AIMS, FleetTarget
+    from ffplan.studies.fleet.capacity import AIMS, FleetTarget
     from ffplan.studies.serve.loads import Load
     from ffplan.studies.serve.setup import PlanRequest
 

@@ -273,7 +273,7 @@ def _stated(context: typer.Context, options: dict[str, Any], fleet: Fleet, parts
     Raises:
         UsageError: if neither names a model.
     """
-    from ffplan.studies.serve.stated import stated_fields, stated_parts
+    from ffplan.studies.serve.answer import stated_fields, stated_parts
 
     given = _given_options(context)
     section = fleet.design.serving if fleet.design is not None else None

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ffplan.catalog.store import Catalog
-    from ffplan.studies.fleet.target import FleetTarget
+    from ffplan.studies.fleet.capacity import FleetTarget
     from ffplan.studies.serve.setup import PlanRequest
 
 _TIGHTER = (1.0, 0.6)
