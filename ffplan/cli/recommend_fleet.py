@@ -12,14 +12,14 @@ import typer
 from ffplan.base.errors import EXIT_FINDINGS, UsageError
 from ffplan.base.record import record
 from ffplan.cli.formats import ReportFormat
+from ffplan.cli.job import _model_part
 from ffplan.cli.loading import _parsed, _read_text
-from ffplan.cli.models import _model_part
 from ffplan.cli.options import _given_options
 from ffplan.cli.output import emit
 from ffplan.cli.page import _with_extras
 from ffplan.cli.progress import Progress
-from ffplan.cli.recommend_folder import written
-from ffplan.cli.served_model import SERVING, _ServedModel
+from ffplan.cli.recommend_options import written
+from ffplan.cli.serve_options import SERVING, _ServedModel
 
 if TYPE_CHECKING:
     from ffplan.catalog.prices import PriceBook
@@ -87,7 +87,7 @@ def _limit_of(within: str | None, book: PriceBook) -> dict[str, Any]:
     Raises:
         UsageError: if it is neither a power, nor money, nor racks.
     """
-    from ffplan.cli.cost_options import _money_of
+    from ffplan.cli.job import _money_of
     from ffplan.inputs.dimensions import POWER
     from ffplan.inputs.quantities import parse_quantity
 
