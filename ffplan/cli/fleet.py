@@ -7,8 +7,8 @@ from typing import Annotated
 import typer
 
 from ffplan.base.errors import EXIT_FINDINGS
-from ffplan.cli.cost_options import DrawsOption
 from ffplan.cli.formats import FormatOption, ReportFormat
+from ffplan.cli.job import DrawsOption
 from ffplan.cli.options import CatalogOption, OutputOption, SeedOption
 from ffplan.cli.output import emit
 from ffplan.cli.page import _with_extras

@@ -51,7 +51,7 @@ Month = Annotated[
 """A month, as months since the year 0 [month]."""
 
 
-class TokensEstimate(Estimate):
+class _TokensEstimate(Estimate):
     """A number of tokens [1]."""
 
     value: Tokens
@@ -59,7 +59,7 @@ class TokensEstimate(Estimate):
     high: Tokens | None = None
 
 
-class RequestsEstimate(Estimate):
+class _RequestsEstimate(Estimate):
     """A rate of requests [1/s]."""
 
     value: RequestRate
@@ -110,11 +110,11 @@ class FleetDemand(Frozen):
     """Name, each once."""
     train: ModelId | None = None
     """Model that is trained; needs `tokens`."""
-    tokens: Many[TokensEstimate] = ()
+    tokens: Many[_TokensEstimate] = ()
     """Tokens of each quarter; one value holds for all [1]."""
     serve: ModelId | None = None
     """Model that is served; needs `rate`, and `ttft` or `tpot`."""
-    rate: Many[RequestsEstimate] = ()
+    rate: Many[_RequestsEstimate] = ()
     """Requests at the peak of each quarter; one value holds for all [1/s]."""
     isl: Count = 1024
     """Tokens of a prompt [1]."""
@@ -134,7 +134,7 @@ class FleetDemand(Frozen):
     """Precision of keys and values; the engine's if omitted."""
 
     @property
-    def estimates(self) -> tuple[TokensEstimate | RequestsEstimate, ...]:
+    def estimates(self) -> tuple[_TokensEstimate | _RequestsEstimate, ...]:
         """What is demanded of each quarter."""
         return self.tokens or self.rate
 

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 from ffplan.base.formatting import amount, kilowatts, number, percent
 from ffplan.report.document import Document, Grid, Lines, _Body, recalled
 from ffplan.report.first.fleet_plan import (
-    choice_text,
-    fleet_plan_screen,
-    late_text,
-    quarter_header,
-    quarter_row,
+    _choice_text,
+    _fleet_plan_screen,
+    _late_text,
+    _quarter_header,
+    _quarter_row,
 )
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def _uses(plan: FleetPlan) -> Grid:
 
 
 def _choices(cluster: PlannedCluster) -> Grid:
-    rows = tuple((choice_text(choice), amount(choice.cost, 4), amount(choice.regret, 3)) for choice in cluster.choices)
+    rows = tuple((_choice_text(choice), amount(choice.cost, 4), amount(choice.regret, 3)) for choice in cluster.choices)
     return Grid(f"Dates of {cluster.name}", rows, ("order", "cost of the fleet", "regret"))
 
 
@@ -93,10 +93,10 @@ def _statement(plan: FleetPlan) -> Grid:
 
 def _body(plan: FleetPlan) -> _Body:
     names = tuple(plan.models)
-    late = [text for cluster in plan.clusters if (text := late_text(cluster, plan.start))]
+    late = [text for cluster in plan.clusters if (text := _late_text(cluster, plan.start))]
     hours = [f"{name}: {number(price, 3)} {plan.currency} an hour" for name, price in plan.shortfall_hour.items()]
     blocks: list[Block] = [
-        Grid("Quarters", tuple(quarter_row(q, names) for q in plan.quarters), quarter_header(names)),
+        Grid("Quarters", tuple(_quarter_row(q, names) for q in plan.quarters), _quarter_header(names)),
         _orders(plan),
         _uses(plan),
         *([Lines("Late", tuple(("", text) for text in late))] if late else []),
@@ -116,4 +116,4 @@ def _body(plan: FleetPlan) -> _Body:
 
 def fleet_plan_document(plan: FleetPlan) -> Document:
     """Return a fleet over its quarters in every form."""
-    return Document(plan, _body, rows=lambda: plan.quarters, first=fleet_plan_screen)
+    return Document(plan, _body, rows=lambda: plan.quarters, first=_fleet_plan_screen)

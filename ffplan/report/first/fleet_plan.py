@@ -40,13 +40,13 @@ def _money(plan: FleetPlan) -> str:
     )
 
 
-def demand_cell(quarter: FleetQuarter, name: str) -> str:
+def _demand_cell(quarter: FleetQuarter, name: str) -> str:
     """Return what a fleet does of a demand over what is needed, with the chance to be short."""
     row = quarter.demand[name]
     return f"{percent(row.capacity.p50 / row.needed.p50)} ({percent(row.short)})"
 
 
-def quarter_row(quarter: FleetQuarter, names: tuple[str, ...]) -> tuple[str, ...]:
+def _quarter_row(quarter: FleetQuarter, names: tuple[str, ...]) -> tuple[str, ...]:
     """Return a quarter as a row of the table."""
     return (
         quarter.quarter,
@@ -54,11 +54,11 @@ def quarter_row(quarter: FleetQuarter, names: tuple[str, ...]) -> tuple[str, ...
         number(quarter.purchase.mean / 1e6, 3),
         number(quarter.running.mean / 1e6, 3),
         kilowatts(quarter.facility_peak_kw.p50),
-        *(demand_cell(quarter, name) for name in names),
+        *(_demand_cell(quarter, name) for name in names),
     )
 
 
-def quarter_header(names: tuple[str, ...]) -> tuple[str, ...]:
+def _quarter_header(names: tuple[str, ...]) -> tuple[str, ...]:
     """Return the header of `quarter_row`."""
     short = (name if len(name) <= _SHOWN_NAME else f"{name[: _SHOWN_NAME - 1]}…" for name in names)
     return ("quarter", "GPUs", "buy mn", "run mn", "peak", *short)
@@ -85,7 +85,7 @@ def _names(plan: FleetPlan) -> tuple[str, ...]:
     return tuple(name for name in names if name in kept)
 
 
-def late_text(cluster: PlannedCluster, start: str) -> str:
+def _late_text(cluster: PlannedCluster, start: str) -> str:
     """Return how likely a cluster is late for the quarter that is short without it; empty where none is, or placed.
 
     Args:
@@ -97,7 +97,7 @@ def late_text(cluster: PlannedCluster, start: str) -> str:
     return f"{cluster.name}: {percent(cluster.late)} likely late for {cluster.needed}, short without it, {order}"
 
 
-def choice_text(choice: OrderChoice) -> str:
+def _choice_text(choice: OrderChoice) -> str:
     """Return another date of an order in words."""
     if choice.shift is None:
         return "never: rent instead"
@@ -115,7 +115,7 @@ def _saving(cluster: PlannedCluster) -> tuple[float, str]:
     saved = planned.cost - best.cost
     if best.shift is None:
         return saved, f"renting what {cluster.name} would do saves {amount(saved, 2)}"
-    return saved, f"ordering {cluster.name} {choice_text(best)} saves {amount(saved, 2)}"
+    return saved, f"ordering {cluster.name} {_choice_text(best)} saves {amount(saved, 2)}"
 
 
 def _dates(plan: FleetPlan) -> str:
@@ -144,7 +144,7 @@ def _carbon(plan: FleetPlan) -> str:
     )
 
 
-def fleet_plan_screen(plan: FleetPlan) -> _FirstScreen:
+def _fleet_plan_screen(plan: FleetPlan) -> _FirstScreen:
     """Return whether a fleet meets its demand, what it costs, and which orders to move."""
     names = _names(plan)
     late = sorted((cluster for cluster in plan.clusters if cluster.late), key=lambda cluster: -(cluster.late or 0.0))
@@ -156,10 +156,10 @@ def fleet_plan_screen(plan: FleetPlan) -> _FirstScreen:
             f"{plural(len(plan.clusters), 'order')}, {plural(len(plan.models), 'demand')}"
         ),
         verdict=(_met(plan), _money(plan)),
-        figures=tuple(quarter_row(quarter, names) for quarter in _shown_quarters(plan)),
-        header=quarter_header(names),
+        figures=tuple(_quarter_row(quarter, names) for quarter in _shown_quarters(plan)),
+        header=_quarter_header(names),
         advice=(
-            ("Late", next(filter(None, (late_text(cluster, plan.start) for cluster in late)), "")),
+            ("Late", next(filter(None, (_late_text(cluster, plan.start) for cluster in late)), "")),
             ("Order", _dates(plan) or state),
             ("Sites", _sites(plan)),
             ("Carbon", _carbon(plan)),

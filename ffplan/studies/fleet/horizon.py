@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from ffplan.design.fleet_file import FleetDemand, FleetFile
     from ffplan.studies.cost.request import CostRequest
-    from ffplan.studies.fleet.members import Member
+    from ffplan.studies.fleet.members import _Member
 
 _SHIFTS = (-2, -1, 0, 1, 2)
 """Quarters by which an order is moved [quarter]."""
@@ -32,7 +32,7 @@ _NEVER = 1e9
 
 
 @record
-class ClusterTimes:
+class _ClusterTimes:
     """When a member is paid, works and goes, over the draws, from the first quarter [month]."""
 
     delivered: Floats
@@ -40,7 +40,7 @@ class ClusterTimes:
     retired: Floats
 
 
-def total_of(arrays: Iterable[Floats]) -> Floats:
+def _total_of(arrays: Iterable[Floats]) -> Floats:
     """Return the sum of some arrays of one shape, one or more."""
     first, *rest = arrays
     total: Floats = np.array(first, dtype=float)
@@ -49,10 +49,10 @@ def total_of(arrays: Iterable[Floats]) -> Floats:
     return total
 
 
-class Horizon:
+class _Horizon:
     """A fleet over its quarters and the draws."""
 
-    def __init__(self, fleet: FleetFile, members: Sequence[Member], request: CostRequest) -> None:
+    def __init__(self, fleet: FleetFile, members: Sequence[_Member], request: CostRequest) -> None:
         """Take demand and clusters.
 
         Args:
@@ -69,9 +69,9 @@ class Horizon:
         self.prices = {name: price for name in self.needed if (price := self._price(name)) is not None}
         self._costs = [self._cost(member, times) for member, times in zip(members, self.times, strict=True)]
         self._rents = {name: self.rent_of(name, self.capacity[name]).sum(axis=0) for name in self.prices}
-        self._total = total_of([*self._costs, *self._rents.values()])
+        self._total = _total_of([*self._costs, *self._rents.values()])
 
-    def stands(self, times: ClusterTimes) -> Floats:
+    def stands(self, times: _ClusterTimes) -> Floats:
         """Return the share of each quarter in which a member works, by draw [1]."""
         return standing(times.ready, times.retired, self.fleet.quarters)
 
@@ -79,10 +79,10 @@ class Horizon:
         """Return values with one for every draw."""
         return np.broadcast_to(np.asarray(values, dtype=float), (max(self.request.draws, 1),))
 
-    def _times(self, member: Member, order: float) -> ClusterTimes:
+    def _times(self, member: _Member, order: float) -> _ClusterTimes:
         ready = self._draws(order + member.waits)
         end = ready + member.life if member.retired is None else member.retired
-        return ClusterTimes(
+        return _ClusterTimes(
             delivered=self._draws(order + member.delivered), ready=ready, retired=np.maximum(self._draws(end), ready)
         )
 
@@ -113,7 +113,7 @@ class Horizon:
             units.append((hourly * member.accelerators * hours / rate, hourly))
         return min(units, default=None)
 
-    def _cost(self, member: Member, times: ClusterTimes) -> Floats:
+    def _cost(self, member: _Member, times: _ClusterTimes) -> Floats:
         """Return what a member costs within the plan, write-off in place of its purchase [currency]."""
         end = QUARTER * self.fleet.quarters
         owned, runs = (
@@ -148,7 +148,7 @@ class Horizon:
         member = self.members[place]
         if member.order < 0 or not all(name in self.prices for name in self.needed):
             return ()
-        fixed = self._total - self._costs[place] - total_of(self._rents[name] for name in member.work)
+        fixed = self._total - self._costs[place] - _total_of(self._rents[name] for name in member.work)
         shifts = [shift for shift in _SHIFTS if member.order + QUARTER * shift >= 0]
         costs = []
         for shift in (*shifts, None):
@@ -157,7 +157,7 @@ class Horizon:
             rents = [
                 self.rent_of(name, others + member.rate(name) * stands).sum(axis=0) for name, others in rest.items()
             ]
-            costs.append(total_of([fixed, self._cost(member, times), *rents]))
+            costs.append(_total_of([fixed, self._cost(member, times), *rents]))
         rows = zip((*shifts, None), costs, regrets(np.array(costs)), strict=True)
         return tuple(
             out.OrderChoice(shift=shift, cost=float(cost.mean()), regret=float(regret)) for shift, cost, regret in rows

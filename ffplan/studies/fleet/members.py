@@ -36,9 +36,8 @@ from ffplan.results.serving import ServeTargets
 from ffplan.serving.load import Requests
 from ffplan.studies.cost.cost import inputs_for, ledger_for
 from ffplan.studies.cost.parts import hourly_rent
-from ffplan.studies.fleet.capacity import _stretch_of
+from ffplan.studies.fleet.capacity import _ServedTarget, _stretch_of
 from ffplan.studies.fleet.recommend import _copies_on, _copy_on, _plans
-from ffplan.studies.fleet.target import ServedTarget
 from ffplan.studies.operate.goodput_basis import goodput_basis
 from ffplan.studies.operate.summaries import reliability_summary
 from ffplan.studies.serve.links import ServeError
@@ -82,7 +81,7 @@ class Work:
 
 
 @record
-class Member:
+class _Member:
     """Clusters that are ordered together, over the draws."""
 
     cluster: FleetCluster
@@ -140,7 +139,7 @@ class Member:
         return 0.0 if work is None else self.cluster.count * self.cluster.use[demand] * work.rate
 
 
-class Members:
+class _Members:
     """Reads the clusters of a fleet; what equal designs share is studied once."""
 
     def __init__(
@@ -158,7 +157,7 @@ class Members:
         self._jobs: dict[tuple[str, str], TimedJob] = {}
         self._served: dict[tuple[str, str], Work] = {}
 
-    def read(self) -> list[Member]:
+    def read(self) -> list[_Member]:
         """Return the clusters in the order of the file.
 
         Raises:
@@ -192,7 +191,7 @@ class Members:
             self._designs[name] = resolve(read_document(path, label), catalog), catalog
         return self._designs[name]
 
-    def _member(self, place: int, cluster: FleetCluster) -> Member:
+    def _member(self, place: int, cluster: FleetCluster) -> _Member:
         self.tell(cluster.name)
         written, catalog = self._design(cluster.design)
         if written.spec.phases:
@@ -210,7 +209,7 @@ class Members:
             for name in cluster.use
         }
         rent = hourly_rent(ledger)
-        return Member(
+        return _Member(
             cluster=cluster,
             design=design,
             catalog=catalog,
@@ -287,7 +286,7 @@ class Members:
         design, catalog = self._design(name)
         model = catalog.get(Model, demand.serve or "", self.document, self._path(demand, "serve"))
         engine = self._engine(catalog, demand)
-        target = ServedTarget(
+        target = _ServedTarget(
             model=model,
             engine=engine,
             load=Load(requests=Requests(prompt=demand.isl, output=demand.osl, chunk=float(engine.chunk.value))),

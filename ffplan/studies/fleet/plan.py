@@ -16,8 +16,8 @@ from ffplan.results.design import SCHEMA_VERSION
 from ffplan.results.result import ToolInfo
 from ffplan.studies.basis.provenance import files_of, recalled_figures
 from ffplan.studies.cost.cost import band
-from ffplan.studies.fleet.horizon import QUARTERS_A_YEAR, Horizon, ClusterTimes, total_of
-from ffplan.studies.fleet.members import Member, Members
+from ffplan.studies.fleet.horizon import QUARTERS_A_YEAR, _ClusterTimes, _Horizon, _total_of
+from ffplan.studies.fleet.members import _Member, _Members
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,12 +27,12 @@ if TYPE_CHECKING:
     from ffplan.studies.cost.request import CostRequest
 
 
-def _month(horizon: Horizon, months: object) -> str:
+def _month(horizon: _Horizon, months: object) -> str:
     """Return the median of some months as a date."""
     return month_text(horizon.fleet.start + int(np.floor(np.median(np.asarray(months)))))
 
 
-def _cluster_row(horizon: Horizon, place: int, chance: float) -> out.PlannedCluster:
+def _cluster_row(horizon: _Horizon, place: int, chance: float) -> out.PlannedCluster:
     member, times = horizon.members[place], horizon.times[place]
     cluster, start = member.cluster, horizon.fleet.start
     rest = horizon.without(place)
@@ -74,7 +74,7 @@ def _spread(values: object) -> out.Spread:
 class _Ledger:
     """Money, power and carbon of a fleet, by quarter and draw."""
 
-    def __init__(self, horizon: Horizon) -> None:
+    def __init__(self, horizon: _Horizon) -> None:
         """Sum over the members.
 
         Args:
@@ -103,10 +103,10 @@ class _Ledger:
                 self.of_site[member.cluster.site] += peak
         self.shortfall: Floats | None = None
         if len(horizon.prices) == len(horizon.needed):
-            self.shortfall = total_of(horizon.rent_of(name, capacity) for name, capacity in horizon.capacity.items())
+            self.shortfall = _total_of(horizon.rent_of(name, capacity) for name, capacity in horizon.capacity.items())
 
 
-def _value(member: Member, times: ClusterTimes) -> Floats:
+def _value(member: _Member, times: _ClusterTimes) -> Floats:
     """Return what members are worth where they retire [currency]; nothing of a rent."""
     hardware = sum(member.year.purchase.get(kind, 0.0) for kind in ("hardware", "discount"))
     age = times.retired - times.ready
@@ -117,7 +117,7 @@ def _value(member: Member, times: ClusterTimes) -> Floats:
     return value
 
 
-def _quarter_row(horizon: Horizon, ledger: _Ledger, quarter: int) -> out.FleetQuarter:
+def _quarter_row(horizon: _Horizon, ledger: _Ledger, quarter: int) -> out.FleetQuarter:
     return out.FleetQuarter(
         quarter=month_text(horizon.fleet.start + round(QUARTER) * quarter),
         accelerators=float(ledger.accelerators[quarter].mean()),
@@ -133,7 +133,7 @@ def _quarter_row(horizon: Horizon, ledger: _Ledger, quarter: int) -> out.FleetQu
     )
 
 
-def _demand_row(horizon: Horizon, name: str, quarter: int) -> out.QuarterDemand:
+def _demand_row(horizon: _Horizon, name: str, quarter: int) -> out.QuarterDemand:
     needed, capacity = horizon.needed[name][quarter], horizon.capacity[name][quarter]
     missing = np.maximum(needed - capacity, 0.0)
     return out.QuarterDemand(
@@ -144,7 +144,7 @@ def _demand_row(horizon: Horizon, name: str, quarter: int) -> out.QuarterDemand:
     )
 
 
-def _totals(horizon: Horizon, ledger: _Ledger) -> out.FleetTotals:
+def _totals(horizon: _Horizon, ledger: _Ledger) -> out.FleetTotals:
     def total(values: Floats) -> out.Spread:
         return _spread(values.sum(axis=0))
 
@@ -162,7 +162,7 @@ def _totals(horizon: Horizon, ledger: _Ledger) -> out.FleetTotals:
     )
 
 
-def _site_rows(horizon: Horizon, ledger: _Ledger) -> tuple[out.FleetSiteRow, ...]:
+def _site_rows(horizon: _Horizon, ledger: _Ledger) -> tuple[out.FleetSiteRow, ...]:
     rows = []
     for name, site in horizon.fleet.sites.items():
         peaks = np.quantile(ledger.of_site[name], 0.9, axis=1)
@@ -211,8 +211,8 @@ def plan_fleet(
     """
     document = read_document(*find_fleet(file))
     fleet = read_fleet(document)
-    members = Members(fleet, document, catalog, request, tell).read()
-    horizon = Horizon(fleet, members, request)
+    members = _Members(fleet, document, catalog, request, tell).read()
+    horizon = _Horizon(fleet, members, request)
     ledger = _Ledger(horizon)
     unverified = dict.fromkeys(figure for member in members for figure in recalled_figures(member.catalog))
     order = sorted(range(len(members)), key=lambda place: (members[place].order, place))

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from ffplan.catalog.store import Catalog
     from ffplan.design.resolved import ResolvedDesign
-    from ffplan.studies.fleet.target import FleetTarget, ServedTarget
+    from ffplan.studies.fleet.capacity import FleetTarget, _ServedTarget
     from ffplan.studies.serve.setup import PlanRequest
 
 _TIGHTER = (1.0, 0.6)
@@ -136,14 +136,14 @@ def _builder(target: FleetTarget, catalog: Catalog, accelerator: str) -> Builder
     return Builder(wishes, catalog, f"{target.model.id}-{accelerator}")
 
 
-def _request(target: ServedTarget) -> PlanRequest:
+def _request(target: _ServedTarget) -> PlanRequest:
     """Return the request with the model's published precision where none is asked for."""
     precision = target.request.precision or default_precision(target.model)
     return replace(target.request, precision=precision)
 
 
 def _plans(
-    target: ServedTarget, catalog: Catalog, design: ResolvedDesign, *, wide: bool
+    target: _ServedTarget, catalog: Catalog, design: ResolvedDesign, *, wide: bool
 ) -> tuple[list[ServeChoice], bool]:
     """Return plans whose means meet the targets with most tokens an accelerator, and whether they are measured.
 
@@ -232,14 +232,14 @@ def _copies_on(nodes: int, gpus: int, per_node: int) -> int:
     return nodes * (per_node // gpus) if gpus <= per_node else nodes // ceil(gpus / per_node)
 
 
-def _copy_setup(target: ServedTarget, catalog: Catalog, design: ResolvedDesign, plan: ServePlan) -> ServeSetup:
+def _copy_setup(target: _ServedTarget, catalog: Catalog, design: ResolvedDesign, plan: ServePlan) -> ServeSetup:
     """Return a copy of a plan on a design."""
     ways = {name: getattr(plan, name) for name in ("tensor", "pipeline", "expert", "data", "chunk")}
     request, requests = replace(_request(target), **ways), replace(target.load.requests, chunk=plan.chunk)
     return serve_setup(catalog, target.model, target.engine, fleet_of(design), request=request, requests=requests)
 
 
-def _copy_on(target: ServedTarget, catalog: Catalog, design: ResolvedDesign, plan: ServePlan) -> Copy:
+def _copy_on(target: _ServedTarget, catalog: Catalog, design: ResolvedDesign, plan: ServePlan) -> Copy:
     """Return a copy of a plan on a design, under the load."""
     load = replace(target.load, requests=replace(target.load.requests, chunk=plan.chunk))
     return Copy(_copy_setup(target, catalog, design, plan), load, target.targets)
