@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def wire(design: str | Path | Design, *, network: str | None = "compute", merged: bool = False) -> nx.Graph[str]:
     """Return the wired fabric as a graph: a node for each switch and each NIC port, an edge for each link.
 
-    A NIC port is a node with one edge, so that no path leads through a server. Names are those of cable labels and
+    A NIC port is a node with one edge, so that no path leads through a server. Names match cable labels and
     exports. Attributes that a node does not have are left out: planes, zones and pods count from 1.
 
     Args:

@@ -156,7 +156,7 @@ def refuse_unknown(function: Callable[..., Any], keywords: type, given: Mapping[
     Args:
         function: the function.
         keywords: the keywords that it passes on.
-        given: those that it was called with.
+        given: the keywords of the call.
 
     Raises:
         UsageError: naming the nearest keyword, also of an axis by its short name, such as `tp`.

@@ -66,7 +66,7 @@ def pandas() -> Any:
 
 
 def table(columns: Mapping[str, Sequence[Any]]) -> Any:
-    """Return columns as a data frame in which each has one plain type, so that pandas, Arrow and polars agree on it.
+    """Return columns as a data frame with one plain type each, so that pandas, Arrow and polars agree.
 
     Numbers with gaps are floats with NaN; a column of several types is text.
 
@@ -92,7 +92,7 @@ def _typed(values: list[Any]) -> tuple[list[Any], None, str]:
 
 
 def _text(value: Any) -> str | None:
-    """Return what is no number as text; None of an empty list or mapping."""
+    """Return a non-numeric value as text; None for an empty list or mapping."""
     if value is None or value in ({}, []):
         return None
     return str(value).lower() if isinstance(value, bool) else str(value)
@@ -101,7 +101,7 @@ def _text(value: Any) -> str | None:
 def frame(result: Result) -> Any:
     """Return the main table of a result as a data frame; without one, a row for every path.
 
-    A row of a path has its number in `value`, and what is no number in `text`.
+    A row for a path holds a number in `value`, anything else in `text`.
 
     Raises:
         ImportError: without pandas.

@@ -56,7 +56,7 @@ def unfold(text: str, most: int | None = None) -> list[str]:
         pieces = re.split(r"\[([^\]]*)\]", part)
         runs = [_numbers(run, most) for run in pieces[1::2]]
         if most is not None and prod(map(len, runs)) + len(names) > most:
-            raise ValueError(f"`{part[:60]}` stands for more than {most:,} names")
+            raise ValueError(f"`{part[:60]}` expands to more than {most:,} names")
         rows = (zip(pieces[::2], (*chosen, ""), strict=True) for chosen in product(*runs))
         names += ["".join(text for pair in row for text in pair) for row in rows]
     return names
@@ -77,7 +77,7 @@ def _numbers(runs: str, most: int | None) -> list[str]:
         if int(last) < int(low):
             raise ValueError(f"`{run[:60]}` runs backwards")
         if most is not None and int(last) - int(low) >= most:
-            raise ValueError(f"`{run}` stands for more than {most:,} names")
+            raise ValueError(f"`{run}` expands to more than {most:,} names")
         numbers += [f"{number:0{len(low)}}" for number in range(int(low), int(last) + 1)]
     return numbers
 

@@ -1,4 +1,4 @@
-"""Fit of the training rates of a kind of accelerator to measured runs. Needs SciPy, an extra."""
+"""Fit of an accelerator's training rates to measured runs. Needs SciPy, an extra."""
 
 from __future__ import annotations
 

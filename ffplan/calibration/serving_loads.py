@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 _UNSATURATED = 0.9
 """Least share of the rate of arrival that completes where requests do not queue up [1]."""
 _SLACK = 1.1
-"""Requests under way over those with room up to which a run is not saturated: engines differ in what they reserve."""
+"""Running requests over the engine's room, up to which a run is not saturated [1]: engines reserve differently."""
 _ROUNDS = 2
 """Requests for each that is under way from which a run has a steady state [1]."""
 
@@ -86,12 +86,12 @@ def _times(stated: _StatedRun) -> dict[str, float]:
     """
     run = stated.run
     times = {"ttft_ms": run.ttft_ms, "tpot_ms": run.tpot_ms}
-    found = {name: value for name, value in times.items() if value is not None}
-    if not found:
+    measured = {name: value for name, value in times.items() if value is not None}
+    if not measured:
         raise _RunRefusedError("it has neither a time to the first token nor one of the further ones")
     if stated.output <= 1:
         raise _RunRefusedError("answers of one token have no further tokens to time")
-    return found
+    return measured
 
 
 def _served(setup: _MeasuredSetup, stated: _StatedRun, load: str, numbers: dict[str, float]) -> ServedRun:

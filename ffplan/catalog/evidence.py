@@ -64,8 +64,8 @@ class Source(Frozen):
                 "{message}",
                 {
                     "rule": "schema-missing-field",
-                    "message": "the source bears neither a date of its own nor the day on which it was read",
-                    "remedy": "state `date`, or `read` where it bears none",
+                    "message": "the source has neither a publication date nor the day on which it was read",
+                    "remedy": "state `date`, or `read` if it is undated",
                 },
             )
         return self

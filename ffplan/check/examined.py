@@ -169,7 +169,7 @@ class Examined:
         """The inputs of owning or renting the design.
 
         Raises:
-            InputError: where it is wrong.
+            InputError: if it is wrong.
         """
         from ffplan.design.ownership import resolve_ownership
 

@@ -156,10 +156,10 @@ _ROWS = (
     (
         "catalog-cycle",
         "Price books extend each other in a circle",
-        "No book of the circle has prices of its own to begin with.",
+        "No book of the circle has prices to begin with.",
         "extends: quotes-b  # in quotes-a.yaml; quotes-b.yaml has `extends: quotes-a`",
         "extends: quotes-b  # in quotes-a.yaml; quotes-b.yaml extends nothing",
-        "Remove `extends` from one of them. A book may extend the one of its own id in the next catalogue folder.",
+        "Remove `extends` from one of them. A book may extend the book with the same id in the next catalogue folder.",
     ),
     (
         "catalog-grade",

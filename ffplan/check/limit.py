@@ -42,9 +42,9 @@ class DesignLimit:
     remedy: str
     """Remedy in a finding."""
     holder: Holder | None = None
-    """Function that finds the breaches, where it takes more than the figure at the limit's address."""
-    words: str = ""
-    """Words after figure and limit in a message, where the figure's unit does not do."""
+    """Function that finds the breaches if the figure at the limit's address does not decide."""
+    printed_unit: str = ""
+    """Unit of figure and limit in a message, unless it is the figure's unit."""
 
     @property
     def figure(self) -> Figure:
@@ -62,7 +62,7 @@ class DesignLimit:
     def unit(self) -> str:
         """Unit of figure and limit in a message; powers are held in watts, and a limit of money has its currency."""
         unit = self.figure.unit
-        return self.words or {"kW": "W", "currency": ""}.get(unit, unit)
+        return self.printed_unit or {"kW": "W", "currency": ""}.get(unit, unit)
 
     def rule(self) -> Rule:
         """Return its rule."""

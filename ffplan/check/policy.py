@@ -1,6 +1,6 @@
 """The policy of a team: severities, limits and waivers in a TOML file near the designs.
 
-Its limits are held together with those of a design: the stricter counts.
+Of a limit in policy and design, the stricter counts.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ UNWAIVABLE = ("waiver-invalid", "waiver-expired", "waiver-unused", "policy-inval
 _NAMES = ("ffplan.toml", "pyproject.toml")
 """Files of a policy, the first of a folder counts; the second only with `[tool.ffplan]`."""
 DEFAULTS = ("catalog", "prices")
-"""Settings that stand in for options of every command."""
+"""Settings that replace options of every command."""
 _RUN_CURRENCY = "cost_per_million_tokens"
 """Limit whose rule knows the currency of the run, which ownership or rent decides."""
 
@@ -178,7 +178,7 @@ def read_policy(path: Path, file: str) -> Policy:
 
 
 def read_defaults(path: Path, file: str) -> PolicyFields:
-    """Return the settings of a file that stand in for options; its policy is not read.
+    """Return the settings of a file that replace options; its policy is not read.
 
     Args:
         path: its place, as for `read_policy`.

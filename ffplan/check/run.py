@@ -63,7 +63,7 @@ def examine(
 def _omitted(design: ResolvedDesign, catalog: Catalog) -> frozenset[str]:
     """Return the parts of a study that findings do not need, or that `Examined` makes on demand.
 
-    Failures stay in if they can be faulty: the design changes those of its profile, or uses parts of the user.
+    Failures are assessed if they can be faulty: the design changes its profile's rates, or uses parts of the user.
     """
     section, stated = design.reliability, design.spec.model_fields_set & {*_MONEY, "workload"}
     shipped = section is None or catalog.kind_of(section.profile) == "reliability"

@@ -14,7 +14,7 @@ TEAM_RULES: tuple[Rule, ...] = (
         why="Its figures are examples of another part.",
         example='name: "TODO: name as its maker writes it"',
         good='name: "NVIDIA Quantum QM8700"',
-        fix="Put the part's own figures, and where they are from, in place of the examples.",
+        fix="Replace the examples with the part's figures and their sources.",
         severity=Severity.WARNING,
     ),
     Rule(
@@ -65,7 +65,7 @@ TEAM_RULES: tuple[Rule, ...] = (
         title="A design is worse than the revision it is checked against",
         why="A change that costs bandwidth or money should be seen before it is merged.",
         example="ffplan check design.yaml --against main  # with oversubscription 2:1 in place of 1:1",
-        good="ffplan check design.yaml --against main  # nothing is worse",
+        good="ffplan check design.yaml --against main  # no figure is worse",
         fix="`ffplan diff main.. design.yaml` says which change did it; `regressions` of the policy sets what is "
         "allowed.",
     ),
@@ -74,5 +74,5 @@ TEAM_RULES: tuple[Rule, ...] = (
 
 
 def every_rule() -> list[Rule]:
-    """Return the rules of reading, of assessed designs, and of policies, by id."""
+    """Return all rules by id: for reading, assessed designs and policies."""
     return sorted((*INPUT_RULES, *RULES, *TEAM_RULES), key=lambda rule: rule.id)

@@ -1,7 +1,7 @@
 """Findings that a team accepts: by its policy, or by a comment beside the value.
 
-A comment `# ffplan: waive RULE until 2027-03-31: reason` accepts the findings of a rule on its line, or on the next
-line where it stands alone, and on everything below that field. The reason is compulsory, the day is not.
+A comment `# ffplan: waive RULE until 2027-03-31: reason` accepts the findings of a rule on its line, or alone on a
+line, on the next, and on everything below that field. The reason is compulsory, the day is not.
 """
 
 from __future__ import annotations
@@ -209,7 +209,7 @@ class _Waived:
 
 
 def weighed(findings: tuple[Finding, ...], policy: Policy) -> tuple[Finding, ...]:
-    """Return the findings of a file with the severities of its policy, less those of rules that are off."""
+    """Return the findings of a file with its policy's severities, without rules that are off."""
     pairs = [(finding, policy.severity(finding)) for finding in findings]
     return tuple(replace(finding, severity=severity) for finding, severity in pairs if severity is not None)
 

@@ -21,7 +21,7 @@ class RentTerm:
     """Terms of a rent."""
 
     years: float | None
-    """Years in which every hour is paid [year]; None for paying hours in use."""
+    """Years of paying for every hour [year]; None if only hours in use are paid."""
     upfront: float = 0.0
     """Share of the term's rent paid upfront [1]."""
 

@@ -54,8 +54,8 @@ class PolicyFields(Frozen):
     """A team's settings and policy for its designs."""
 
     catalog: Many[Text] = ()
-    """Folders of your own parts, from the folder of this file; every command searches them, after those of
-    `--catalog`."""
+    """Folders of your own parts, relative to this file's folder; every command searches them, after the folders
+    of `--catalog`."""
     prices: PriceBookId | None = None
     """Catalogue id of the price book of commands that take `--prices`, which replaces it."""
     fail_on: Literal["info", "warning", "error", "never"] | None = None

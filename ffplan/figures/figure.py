@@ -15,14 +15,14 @@ from ffplan.base.record import record
 class Figure:
     """What is known of a record's field besides its meaning, which its docstring has.
 
-    Names in `of` are fields of the record, or of a record around it; a range's field means its likely value.
+    Names in `of` are fields of the record or of an enclosing record; a field with a range means its likely value.
     """
 
     _: KW_ONLY
     label: str = ""
     """Name in tables and sentences; `{key}` is the name that a mapping has it under."""
     unit: str = ""
-    """Unit; `currency` is that of the record around it, and empty a pure number."""
+    """Unit; `currency` is the enclosing record's currency, and empty a pure number."""
     better: int = 0
     """1 if more is better, -1 if less is, 0 if neither is meant."""
     threshold: str = ""

@@ -78,8 +78,8 @@ def _places(
 
     Args:
         path: path of the value.
-        field: field of the innermost record that it stands in.
-        above: records around it, the innermost first, with the path of each.
+        field: its field in the innermost record.
+        above: enclosing records with their paths, innermost first.
     """
     if is_dataclass(value):
         for inner in fields(value):

@@ -128,7 +128,7 @@ def parse_tokens(value: Any) -> float:
     match = _TOKENS.fullmatch(_written(value))
     scale = _TOKEN_SCALES.get(match[2].lower()) if match else None
     if match is None or scale is None:
-        raise _fault("unit", f"{describe(value)} is no number of tokens", "write 300B or 2T")
+        raise _fault("unit", f"{describe(value)} is not a number of tokens", "write 300B or 2T")
     count = float(match[1].replace(",", "")) * scale
     if not 1 <= count <= MOST_TOKENS:
         raise _fault("range", f"{describe(value)} is out of range", "write a number above 0, such as 2T")

@@ -1,4 +1,4 @@
-"""Kernels for separate timing: their shapes, operations and bytes, and the plans of those that are timed."""
+"""Kernels for separate timing: their shapes, operations and bytes, and plans for timing them."""
 
 from __future__ import annotations
 

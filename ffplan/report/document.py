@@ -227,7 +227,7 @@ class _FirstScreen:
     verdict: tuple[str, ...]
     """The answer, and how sure it is."""
     figures: tuple[tuple[str, ...], ...]
-    """The figures that decide: a label, the figure, and what stands beside it."""
+    """The figures that decide: label, figure and remark."""
     header: tuple[str, ...] = ()
     """Names of the columns."""
     advice: tuple[tuple[str, str], ...] = ()
@@ -235,8 +235,7 @@ class _FirstScreen:
     unverified: str = ""
     """Figures that nobody has verified."""
     tiles: tuple[tuple[str, str, str], ...] = ()
-    """Figures that a page shows large: a label, the figure, and what stands beside it; the first of a table without a
-    header if empty."""
+    """Figures that a page shows large: label, figure and remark; if empty, the first of a table without a header."""
 
 
 @record

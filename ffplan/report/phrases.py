@@ -39,7 +39,7 @@ def moves(row: FigureChange) -> bool:
 
 
 def step_time(seconds: float) -> str:
-    """Return the time of a step with as many places as tell plans apart."""
+    """Return the time of a step with enough decimals to distinguish plans."""
     return f"{seconds:,.3f}" if seconds < 100 else f"{seconds:,.1f}"
 
 
@@ -88,7 +88,7 @@ def _broken_limits(design: RecommendedDesign, r: RecommendReport) -> str:
 
 
 def left_out(r: RecommendReport | FleetReport, in_words: Callable[[list[str]], str] = listed) -> list[str]:
-    """Return why accelerators were not sized, those of one reason together."""
+    """Return the reasons why accelerators were not sized, each with its accelerators."""
     reasons: dict[str, list[str]] = {}
     for refusal in r.left_out:
         reasons.setdefault(refusal.reason, []).append(refusal.accelerator)

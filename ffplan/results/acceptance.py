@@ -127,7 +127,7 @@ class AcceptanceReport(Result):
     headline: tuple[str, ...]
     """The answer in words."""
     tolerance: float
-    """Part by which a measured rate may lie below the expected [1]."""
+    """Share by which a measured rate may fall below the expected [1]."""
     sheet: tuple[CheckRow, ...]
     """What should be measured."""
     judged: tuple[JudgedRow, ...]

@@ -36,9 +36,9 @@ class AccuracyRow:
     status: str
     """Status: how far the source was followed."""
     kind: str
-    """predicted; fitted, where a figure of the catalogue was fitted on the row or is the row; assumed, where it rests
-    on a setting that the source does not state; estimated, where the efficiencies of another accelerator stand in;
-    arithmetic, where the source computed it."""
+    """predicted; fitted, if a figure of the catalogue was fitted on the row or is the row; assumed, if it rests on a
+    setting that the source does not state; estimated, if it uses the efficiencies of another accelerator;
+    arithmetic, if the source computed it."""
     scored: bool
     """False if the row counts in no summary."""
     note: str | None

@@ -180,7 +180,7 @@ class SlurmTopology:
     blocks: tuple[SlurmBlock, ...]
     """Blocks, in the order of the file."""
     block_sizes: tuple[int, ...]
-    """Nodes of a block, and of aggregates of blocks [1]."""
+    """Nodes in a block and in aggregates of blocks [1]."""
 
 
 @record

@@ -261,7 +261,7 @@ class Comparison(Result):
 
 
 EVEN = 0.005
-"""Difference of a ratio from 1 up to which two sides are even [1]."""
+"""Largest difference of a ratio from 1 that counts as even [1]."""
 FAR = 3.0
 """Factor from the likely value within which a break-even is named [1]."""
 
@@ -281,7 +281,7 @@ class Cheaper:
     less: float
     """Part of the other's cost that it saves [1]."""
     share: float | None
-    """Share of the draws in which it is the cheaper [1]; null without draws."""
+    """Share of the draws that make it the cheaper one [1]; null without draws."""
 
 
 def cheaper_of(difference: MoneyDifference) -> Cheaper | None:
@@ -327,7 +327,7 @@ _LEAST = 1e-12
 
 
 def even_steps(money: MoneyComparison, difference: MoneyDifference) -> str:
-    """Return what makes two runs differ in cost although their steps take as long: the largest of three factors."""
+    """Return the main reason why two runs with equal step times differ in cost: the largest of three factors."""
     sides = {side.label: side for side in money.sides}
     factors: dict[str, float] = {}
     for label, sign in ((difference.label, 1), (difference.against, -1)):

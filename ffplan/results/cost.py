@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 RECALLED = "R"
 """Status of a figure that is recalled and unverified."""
 _EVEN = 0.005
-"""Part of a rent by which owning may differ and cost the same: no whole per cent [1]."""
+"""Largest difference between owning and a rent that counts as equal: it rounds to 0 % [1]."""
 _LOOKED_AT = 8
 """Largest drivers of a figure among which recalled ones are named [1]."""
 
@@ -106,7 +106,7 @@ class RentRow:
     owned_hour: float
     """An accelerator-hour in use, owned [currency]."""
     owning_cheaper: float | None
-    """Share of the draws in which an owned hour in use costs less than a rented one [1]; null without draws."""
+    """Share of draws with an owned hour in use cheaper than a rented one [1]; null without draws."""
     upfront: float
     """Part of the term's rent that is paid at its start [1]."""
     index: bool
@@ -155,8 +155,8 @@ class Tco:
     currency: str
     """Currency of every amount."""
     partial: tuple[str, ...]
-    """What the costs leave out: categories outside the design's scope, and parts without a price. Nothing is set
-    against rent where there is any."""
+    """What the costs leave out: categories outside the design's scope, and parts without a price. Owning is
+    not compared with rent then."""
     facility: str
     """colocation, racks, own, power or rented."""
     years: float
@@ -380,7 +380,7 @@ class CostStudy(Result):
 
 
 def bridged(wait: Waiting, month: float) -> float:
-    """Return what has bridged the wait for the first job by a month after the order [currency]; 0 without a price."""
+    """Return the cost of bridging the wait for the first job, up to a month after the order [currency]."""
     if not wait.value or not wait.months:
         return 0.0
     return wait.value * min(month / wait.months, 1.0)
@@ -389,7 +389,7 @@ def bridged(wait: Waiting, month: float) -> float:
 def benchmark(rows: Iterable[RentRow]) -> RentRow | None:
     """Return the rent that owning is judged by: the cheapest that somebody can sign for a term at this size.
 
-    None without one; rent by the hour, spot, indices and medians of the market are listed apart.
+    None without one; hourly rent, spot, indices and market medians are listed separately.
 
     Args:
         rows: owning against every offer, the cheapest hour in use first.
@@ -398,7 +398,7 @@ def benchmark(rows: Iterable[RentRow]) -> RentRow | None:
 
 
 def owning_gap(row: RentRow) -> float:
-    """Return what an owned hour costs over a rented one, less one [1]; 0 where they cost the same."""
+    """Return the extra cost of an owned hour over a rented one [1]; 0 if they count as equal."""
     gap = row.owned_hour / row.hour - 1
     return 0.0 if abs(gap) <= _EVEN else gap
 

@@ -76,7 +76,7 @@ class Influence:
     batches by whole rounds of the pipeline, sequences by 128 tokens."""
 
     input: str
-    """Part and field of the catalogue, field of the design, or input of the account."""
+    """Part and field in the catalogue, field in the design, or input in the account."""
     value: str
     """Its value."""
     place: str

@@ -236,7 +236,7 @@ class NetworkReport:
     name: str
     """storage, front-end or out-of-band."""
     ports: dict[str, int]
-    """Ports of a node of each role, and of a switch, on it."""
+    """Its ports per node by role, and per switch."""
     fabric: FabricReport
     """Its topology and counts."""
 

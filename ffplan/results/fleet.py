@@ -75,7 +75,7 @@ class FleetLoss:
     copies: int
     """Copies on them."""
     kept: float
-    """Requests that the others serve within the targets, spares included, over those of the peak; at most 1 [1]."""
+    """Requests that the others serve within the targets, spares included, over the peak's requests; at most 1 [1]."""
     requests: float
     """Requests under way that are lost [1]."""
 
@@ -188,7 +188,7 @@ class FleetReport(Result):
     unmeasured: tuple[FleetDesign, ...]
     """Fleets on paper: without a run of the engine on the accelerator, or with prices that are mostly recalled."""
     near: tuple[FleetDesign, ...]
-    """Fleets that break a limit, the nearest first; only where none is within the limits."""
+    """Fleets that break a limit, the nearest first; only if none is within the limits."""
     left_out: tuple[UnsizedAccelerator, ...]
     """Accelerators that were not sized."""
     assumptions: tuple[str, ...]

@@ -94,8 +94,8 @@ class RecommendedDesign:
     breaks: dict[str, float]
     """The limits that it breaks, each with its figure over the limit [1]."""
     best_share: float | None
-    """Share of the draws of prices and speeds in which it is the best of these designs, each resized to its drawn
-    speed [1]; null of designs that break a limit."""
+    """Share of draws of prices and speeds that make it the best of these designs, each resized to its drawn speed
+    [1]; null for designs that break a limit."""
     in_time_share: float | None
     """Share of draws with it in time at its size [1]; null for designs that break a limit."""
     purchases: tuple[RecommendedPurchase, ...]

@@ -118,7 +118,7 @@ class LeverRow:
     """That part of what the job's accelerators cost a year [currency per year]; null if the design has no cost."""
     price: float | None
     """What its parts cost in the design's price book, with freight and installation, after discount [currency]; null
-    where they have no price. Their power, racks and labour are not in it."""
+    if they have no price. Power, racks and labour are left out."""
     price_year: float | None
     """The same a year: write-off, cost of capital and support [currency per year]; null as above."""
     net_year: float | None

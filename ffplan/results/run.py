@@ -73,7 +73,7 @@ class PlanRow:
     offload: str
     """States that host memory holds, or the node's drives."""
     offload_to: str
-    """memory or drives: the place where they wait."""
+    """memory or drives: the place that holds them."""
     offload_layers: int
     """Layers of each stage whose activations wait in host memory."""
     reducer: str
@@ -134,7 +134,7 @@ def band_words(band: Band, unit: str = "") -> str:
 def median_words(band: Band, unit: str = "") -> str:
     """Return a purchase as every sentence and table shows it: the median with P10 to P90.
 
-    A price is often known from one side alone, so that the sum of likely prices may lie outside of its own range.
+    Prices often have one known bound, so that the sum of likely prices may lie outside the range of the sum.
     """
     return ranged(band.p50, band.p10, band.p90, unit)
 
@@ -174,7 +174,7 @@ class RunReport:
     effective: float
     """Progress over time: the job's goodput, unless the design states its effective training time [1]."""
     effort: float
-    """Likely time of the run over that of its plan, failures counted apart [1]."""
+    """Likely time of the run over its plan's, without failures [1]."""
     days: Band
     """Days of the run."""
     accelerator_hours: Band

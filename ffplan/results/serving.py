@@ -106,7 +106,7 @@ class ServeRow:
     parts: tuple[TokenPart, ...]
     """Parts of a token's time, the largest first."""
     prefill_busy: float | None
-    """Prompts over those that the prefill pool can compute [1]; null where prompts share the copies that decode."""
+    """Utilisation of the prefill pool: prompts over its capacity [1]; null if prompts share the decoding copies."""
     meets: bool | None
     """True if the load meets the targets; null without any."""
     power_w: float | None
@@ -186,7 +186,7 @@ class ServeTransfer:
 
 @record
 class ServePools:
-    """Prefill and decoding on accelerators of their own."""
+    """Separate accelerators for prefill and decoding."""
 
     prefill: ServePool
     """Copies that compute prompts."""
@@ -253,7 +253,7 @@ class ServeReport(Result):
     engine: str
     """Catalogue id of the engine."""
     plan: ServePlan
-    """Plan of one copy; of one that decodes where prefill is apart."""
+    """Plan of one copy; with separate prefill, of a decoding copy."""
     pools: ServePools | None
     """Pools of a unit; null where prompts share the copies that decode."""
     copies: int
@@ -280,7 +280,7 @@ class ServeReport(Result):
     """Plans with more tokens a second of an accelerator than any that serves a user as fast; the fastest for a user
     first. Empty without a search."""
     calibrated_on: str | None
-    """Accelerator of the runs behind the engine's constants; null where those of other accelerators stand in."""
+    """Accelerator of the runs behind the engine's constants; null if the constants of other accelerators are used."""
     runs: int
     """Measured rows behind the constants [1]."""
     price: str | None

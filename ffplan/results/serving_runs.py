@@ -11,7 +11,7 @@ from ffplan.results.accuracy import Constant, Fitted
 
 @record
 class BenchmarkRun:
-    """A measured serving run; None stands for what its file leaves out."""
+    """A measured serving run; fields that its file leaves out are None."""
 
     file: str
     """The file."""
@@ -115,7 +115,7 @@ class ServingCalibration:
     accelerator: str
     """Id of the accelerator."""
     prior: str
-    """Accelerator whose constants of the release the fit starts from; `any` where it has none of its own."""
+    """Accelerator whose released constants the fit starts from; `any` if the release has none for it."""
     rows: int
     """Runs that were fitted on."""
     refused: tuple[RefusedRun, ...]

@@ -18,7 +18,7 @@ class ReliabilitySummary:
     mtbf_hours_low: float
     """With the rates of the worse of the fleets known [h]."""
     mtbf_hours_high: float
-    """With those of the better [h]."""
+    """With the better rates [h]."""
     beside: str | None
     """Catalogue id of another reliability profile, of another fleet; null if the first names none."""
     beside_mtbf_hours: float | None

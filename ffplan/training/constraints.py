@@ -42,7 +42,7 @@ ROOM = ("memory", "host-memory")
 """Reasons of too little memory."""
 WORDS = {
     "ranks": f"{' x '.join(RANK_ORDER)} is not the number of accelerators",
-    "heads": "tensor parallelism does not divide the attention heads, or those of keys and values",
+    "heads": "tensor parallelism does not divide the attention heads, or the key-value heads",
     "widths": "tensor parallelism does not divide the feed-forward network, or an expert's",
     "accelerators": "more accelerators than there are",
     "offload": "offloaded parameters need ZeRO 3",
@@ -53,7 +53,7 @@ WORDS = {
     "experts": "expert parallelism does not divide the experts",
     "expert-ranks": "expert parallelism does not fit into the ranks of tensor, context and data parallelism",
     **{name: reason.label for name, reason in AXIS_REASONS.items()},
-    "shard": "the ranks that ZeRO shares over do not divide the data-parallel ones, or those of an expert",
+    "shard": "the ranks that ZeRO shards over do not divide the data-parallel ranks, or an expert's",
     "schedule": "the schedule needs more micro-batches or layers, or an even number of stages",
     "memory": "does not fit into device memory",
     "host-memory": "what is offloaded does not fit into host memory, or onto the node's drives",

@@ -106,7 +106,7 @@ def conv_plan(model: Model, plan: PlanFields, gpus: int) -> PlanFields:
         )
     if plan.batch is None and "micro_batch" not in fields:
         raise RefusedError(
-            "no batch: give --micro-batch, the images of a rank, or --batch, those of all", infeasible=False
+            "no batch: give --micro-batch, the images per rank, or --batch, the images of all ranks", infeasible=False
         )
     batch = plan.batch or plan.micro_batch * gpus
     micro = plan.micro_batch if "micro_batch" in fields else max(1, batch // gpus)

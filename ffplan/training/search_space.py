@@ -27,7 +27,7 @@ HALF = 2.0
 SMALLER_MOMENTS = 2 * HALF
 """Bytes of a parameter that both moments of Adam save at 16 bits [byte]."""
 _FIRST = 64
-"""Structures that are timed first, those with the least bound [1]."""
+"""Number of structures with the lowest bounds, timed first [1]."""
 _ROUNDING = 1e-9
 """What a bound may lie above a time by rounding [1]."""
 FSDP = 3

@@ -51,7 +51,7 @@ def _value(value: object) -> float | tuple[float, float] | None:
         {
             "rule": "communication-cases",
             "message": f"{describe(value)} is no measured value",
-            "remedy": "write a number above 0, a range [low, high], or null where nothing was measured",
+            "remedy": "write a number above 0, a range [low, high], or null without a measurement",
         },
     )
 
@@ -146,7 +146,7 @@ class Collective(Frozen):
     values: Annotated[Many[Annotated[tuple[Value, ...], Field(strict=False)]], Field(min_length=1)]
     """Measured values: for each number of GPUs a list, a number for each size; null for none, or [low, high]."""
     fitted: bool = False
-    """True where a figure of the catalogue was fitted on these rows, or is one of them; they count apart."""
+    """True if a figure of the catalogue was fitted on these rows, or is one of them; they count separately."""
     scored: bool = True
     """False where the row is shown, but counts in no summary; say why in `note`."""
     note: Text | None = None
@@ -177,7 +177,7 @@ class Hierarchy(Frozen):
     allreduce_without_sharp_gbyte_s: Levels = ()
     """The same, reduced in the GPUs [GB/s]."""
     speedup: dict[Ways, Levels] = Field(default_factory=dict)
-    """Speed-up of a reduction at each level, by ways in which the array is sharded over the inner axis [1]."""
+    """Speed-up of a reduction at each level, by the sharding of the array over the inner axis [1]."""
     sharded_gbyte_s: dict[Ways, Levels] = Field(default_factory=dict)
     """Its bandwidth at each level, by the same ways [GB/s]."""
     scored: bool = True

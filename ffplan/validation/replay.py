@@ -63,7 +63,7 @@ def _expect_cases(document: Document, subject: str) -> None:
     kind = data.get("kind") if isinstance(data, dict) else None
     expected = f"{FOLDERS.get(subject, subject)}-cases"
     if kind != expected:
-        what = f"this file is of kind `{kind}`" if kind else "this is no file of measured cases"
+        what = f"this file is of kind `{kind}`" if kind else "this is not a file of measured cases"
         remedy = f"write `kind: {expected}`; `ffplan catalog schema {expected}` describes the format"
         raise InputError(document.finding(expected, ("kind",), what, remedy))
 

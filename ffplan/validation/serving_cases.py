@@ -38,7 +38,7 @@ MEASURED = ("ttft_ms", "tpot_ms", "itl_ms", "tokens_s", "latency_s")
 
 
 class PromptPool(Frozen):
-    """Copies that compute prompts, on accelerators of their own."""
+    """Copies that compute prompts, on separate accelerators."""
 
     copies: Count = 1
     """Copies of the model."""
@@ -82,7 +82,7 @@ class ServingRun(Frozen):
     copies: Count = 1
     """Copies of the model that decode; more than one only with `prefill`."""
     prefill: PromptPool | None = None
-    """Copies that compute prompts where others decode; the plan above is that of a copy that decodes."""
+    """Copies that compute prompts while others decode; the plan above is for a decoding copy."""
     speculation: Literal["mtp", "draft", "ngram"] | None = None
     """Speculative decoding; no row with it is modelled, since none gives the acceptance."""
     memory: Annotated[float, Field(gt=0, le=1)] | None = None

@@ -31,7 +31,7 @@ Cell = Annotated[float, Field(ge=0, lt=1e12)] | None
 
 
 class Table(Frozen):
-    """Measured steps of one model, or of several of one kind: a row for each plan."""
+    """Measured steps of one model, or several models of one kind: a row for each plan."""
 
     id: Identifier
     """Name of the table within its file."""
@@ -55,7 +55,7 @@ class Table(Frozen):
     fitted: bool = False
     """True where a figure of the catalogue was fitted on these rows."""
     assumed: Text | None = None
-    """Setting that the times rest on and that the source does not state; such rows are counted apart."""
+    """Setting behind the times that the source does not state; such rows are counted separately."""
     scored: bool = True
     """False where the rows are shown, but count in no summary; say why in `note`."""
     note: Text | None = None

@@ -128,10 +128,10 @@ def architectures() -> dict[str, _Architecture]:
     rows: dict[str, dict[str, Any]] = {}
     for name, stated in _table("architectures.yaml").items():
         base = rows[stated["like"]] if "like" in stated else {}
-        own = {key: value for key, value in stated.items() if key != "like"}
-        defaults = own.get("defaults", {})
-        own["defaults"] = {} if defaults is None else {**base.get("defaults", {}), **defaults}
-        rows[name] = {**base, **own}
+        overrides = {key: value for key, value in stated.items() if key != "like"}
+        defaults = overrides.get("defaults", {})
+        overrides["defaults"] = {} if defaults is None else {**base.get("defaults", {}), **defaults}
+        rows[name] = {**base, **overrides}
     return {name: _architecture(row) for name, row in rows.items()}
 
 
@@ -147,7 +147,7 @@ def _architecture(row: dict[str, Any]) -> _Architecture:
 
 @cache
 def _refusals() -> _Refusals:
-    """Return what is refused."""
+    """Return the refused architectures and files."""
     table = _table("refused.yaml")
     return _Refusals(
         types={name: reason for reason, names in table["types"].items() for name in names},

@@ -82,7 +82,7 @@ def _refuse_other(file: str, raw: bytes) -> None:
 
 
 def content(name: str) -> tuple[str, bytes]:
-    """Return the name of a file, that of a folder's config in place of a folder, and its content.
+    """Return the name and content of a file; for a folder, of the config in it.
 
     Raises:
         InputError: if it cannot be read.
@@ -141,7 +141,7 @@ def _parse_config(file: str, raw: bytes) -> _ConfigFile:
     for path, place in _places(text):
         if path in places:
             line, column = places[path]
-            remedy = f"keep one; the first stands at line {line}, column {column}"
+            remedy = f"keep one; the first is at line {line}, column {column}"
             raise located("config-format", file, place, f"the field `{shown(path[-1])}` is written twice", remedy)
         places[path] = place
     return _ConfigFile(file, sha256(raw).hexdigest(), data, places)

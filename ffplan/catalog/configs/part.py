@@ -106,7 +106,7 @@ def _no_dimensions(file: str) -> InputError:
 def read_import(file: str, name: str | None = None) -> Import:
     """Read a model and a training plan from a file.
 
-    A model stands in a `config.json`, in the folder that holds one, in a catalogue file, or in the arguments of a
+    A model comes from a `config.json`, from a folder with one, from a catalogue file, or from the arguments of a
     training program, with its plan.
 
     Args:
@@ -145,8 +145,8 @@ def _of_launch(launch: Launch, dimensions: dict[str, Any], name: str | None) -> 
     try:
         entry = read_part(document)
     except InputError as error:
-        found = (replace(finding, line=1, column=1, remedy="correct it in the file") for finding in error.findings)
-        raise InputError(*found) from None
+        findings = (replace(finding, line=1, column=1, remedy="correct it in the file") for finding in error.findings)
+        raise InputError(*findings) from None
     return _ImportedModel(text, replace(entry, document=replace(document, sha256=launch.sha256)), launch.of_model)
 
 

@@ -62,7 +62,7 @@ def _fabric_full(examined: Examined) -> Iterator[Breach]:
     if fabric.spare_ports == 0 and not set_aside:
         yield Breach(
             path=("fabric",),
-            message="every leaf port is taken: nothing is left for growth, management or repair",
+            message="every leaf port is taken: no port is free for growth, management or repair",
             remedy="keep some ports free, or accept it knowingly",
             key=True,
         )

@@ -188,7 +188,7 @@ LIMITS: tuple[DesignLimit, ...] = (
     DesignLimit(
         field="blast_radius",
         holder=_blast_radius,
-        words="% of the accelerators",
+        printed_unit="% of the accelerators",
         what="what the loss of one switch cuts off",
         remedy="join each node to several leaf switches (planes, rails), or use smaller ones",
         title="The loss of one switch cuts off more accelerators than `limits.blast_radius`",
@@ -203,7 +203,7 @@ LIMITS: tuple[DesignLimit, ...] = (
         what="the purchase",
         remedy="spend less, or raise the limit",
         title="The purchase costs more than `limits.capex`",
-        why="The design declares the most that it may cost to buy: the whole bill of `ffplan cost`, with storage, side "
+        why="The design declares the highest purchase price: the whole bill of `ffplan cost`, with storage, side "
         "networks, spares, racks and building, in the median of its draws.",
         example="limits: {capex: 11000 paper-unit}  # fire-flyer-2 costs 11,989",
         good="limits: {capex: 13000 paper-unit}",
@@ -216,7 +216,7 @@ LIMITS: tuple[DesignLimit, ...] = (
         what="the purchase for each accelerator",
         remedy="spend less, or raise the limit",
         title="An accelerator costs more than `limits.cost_per_accelerator`",
-        why="The design declares the most that an accelerator may cost, servers and network included.",
+        why="The design declares the highest price of an accelerator, servers and network included.",
         example="limits: {cost_per_accelerator: 1 paper-unit}  # fire-flyer-2 costs 1.1989",
         good="limits: {cost_per_accelerator: 2 paper-unit}",
         fix="Change the design, or the limit.",
@@ -266,7 +266,7 @@ LIMITS: tuple[DesignLimit, ...] = (
     DesignLimit(
         field="goodput",
         holder=_goodput,
-        words="of its time",
+        printed_unit="of its time",
         what="the likely goodput of the workload",
         remedy="lower the limit, or change what loses time; `ffplan operate goodput` names what would help",
         title="The workload keeps less of its time than `limits.goodput`",
@@ -289,7 +289,7 @@ LIMITS: tuple[DesignLimit, ...] = (
     ),
     DesignLimit(
         field="oversubscription",
-        words="to 1",
+        printed_unit="to 1",
         what="the oversubscription of a leaf switch",
         remedy="lower `fabric.oversubscription`, or raise the limit",
         title="A leaf switch is oversubscribed beyond `limits.oversubscription`",
@@ -301,7 +301,7 @@ LIMITS: tuple[DesignLimit, ...] = (
     DesignLimit(
         field="power_per_rack",
         holder=_power_per_rack,
-        words="W",
+        printed_unit="W",
         what="the power of a rack at the nodes' maximum",
         remedy="put fewer nodes in a rack",
         title="A rack draws more than `limits.power_per_rack`",
@@ -313,7 +313,7 @@ LIMITS: tuple[DesignLimit, ...] = (
     DesignLimit(
         field="price_age",
         holder=_price_age,
-        words="year",
+        printed_unit="year",
         what="the age of the prices",
         remedy="overlay a price book of newer quotes with `--catalog`",
         title="A price is older than `limits.price_age`, or of an unknown date",
@@ -345,7 +345,7 @@ LIMITS: tuple[DesignLimit, ...] = (
     ),
     DesignLimit(
         field="tokens_per_mw",
-        words="tokens/s a megawatt",
+        printed_unit="tokens/s a megawatt",
         what="the output of the load for each megawatt of the facility's peak",
         remedy="serve more requests on each copy, or lower the limit",
         title="The load yields fewer tokens a second and megawatt than `limits.tokens_per_mw`",
@@ -356,7 +356,7 @@ LIMITS: tuple[DesignLimit, ...] = (
     ),
     DesignLimit(
         field="tokens_per_second",
-        words="tokens/s",
+        printed_unit="tokens/s",
         what="the rate of the workload",
         remedy="lower the limit, or change what binds the step; `ffplan train` names it",
         title="The workload trains fewer tokens a second than `limits.tokens_per_second`",

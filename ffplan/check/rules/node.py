@@ -56,7 +56,7 @@ class _End:
     label: str
     """The part, as the subject of a sentence."""
     rate: float
-    """Rate of a port, or of a part of a split cable [GB/s]."""
+    """Rate of a port, or of one leg of a split cable [GB/s]."""
     port: float
     """Rate of the switch port that it meets [GB/s]."""
 

@@ -1,4 +1,4 @@
-"""Names of the devices of a fabric and of their printed ports: the same in every report, export and cable label."""
+"""Names of fabric devices and their printed ports: the same in every report, export and cable label."""
 
 from __future__ import annotations
 

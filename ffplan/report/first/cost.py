@@ -119,7 +119,7 @@ def _index(tco: Tco | None) -> str:
 
 
 def _drivers(study: CostStudy) -> str:
-    """Return what moves a token or an hour most, with how far."""
+    """Return the main drivers of the cost of a token or an hour, each with its swing."""
     if study.uncertainty is None or not study.uncertainty.tornado:
         return ""
     of = "a million tokens" if study.uncertainty.of.startswith("run") else "an hour"
@@ -149,7 +149,7 @@ def _next(study: CostStudy) -> str:
 
 
 def _unverified(study: CostStudy) -> str:
-    """Return the recalled part of the bill, and recalled inputs among those that move the cost."""
+    """Return the recalled share of the bill, and recalled inputs among the main drivers."""
     said = []
     share = study.bom.recalled_share if study.bom is not None else None
     if share:

@@ -63,7 +63,7 @@ class _PageBlock:
 
     @property
     def look(self) -> str:
-        """Return the classes of a table: `n3` where its third column holds numbers, `w3` where it never wraps."""
+        """Return the classes of a table: `n3` if its third column holds numbers, `w3` if that never wraps."""
         names = ["scroll"]
         columns = zip(*([cell.text for cell in row.cells] for row in self.rows), strict=True)
         for place, texts in enumerate(columns, 1):
@@ -116,7 +116,7 @@ def worded(text: str) -> Markup:
 
 
 def _printed(value: object) -> str:
-    """Return what the template prints, its hidden characters visible."""
+    """Return the text of a value with hidden characters made visible."""
     return value if isinstance(value, Markup) else visible(str(value))
 
 
@@ -266,12 +266,12 @@ def render(document: Document) -> str:
     extras = document.extras() if document.extras else Extras()
     body = document.made(document.value if extras.told is None else extras.told)
     blocks, notes = list(body.blocks), Notes(extras.origin)
-    words = [*([body.intro] if body.intro else []), *extras.verdict]
+    sentences = [*([body.intro] if body.intro else []), *extras.verdict]
     while blocks and isinstance(first := blocks[0], Remarks):
-        words += first.lines
+        sentences += first.lines
         blocks.pop(0)
     screen = document.first(document.value if extras.told is None else extras.told) if document.first else None
-    verdict, words = (words, []) if screen is None else (list(screen.verdict), words)
+    verdict, sentences = (sentences, []) if screen is None else (list(screen.verdict), sentences)
     charts = [_figure(chart, index) for index, chart in enumerate(_charts_of(document.value, extras.measured))]
     rows = tuple(row for row in screen.advice if row[1]) if screen else ()
     script = _asset("page.js")
@@ -281,7 +281,7 @@ def render(document: Document) -> str:
         "verdict": tuple(map(notes.sentence, verdict)),
         "tiles": _tiles(screen, notes) if screen else (),
         "figures": _figures(screen, notes) if screen else None,
-        "words": tuple(map(notes.sentence, words)),
+        "words": tuple(map(notes.sentence, sentences)),
         "unverified": _without_marks(screen.unverified) if screen else "",
         "advice": _block(Lines("What binds, and what to do next", rows), notes) if rows else None,
         "parts": _parts(blocks, notes),

@@ -54,7 +54,7 @@ LARGE = (
 _CONTAINER = re.compile(
     r'(<g [^>]*?) role="graphics-(?:object|symbol)" aria-roledescription="[^"]*"(?: aria-label="[^"]*")?'
 )
-"""A group with a role of its own: the picture has a name, and what it holds are its marks."""
+"""A group with a role: the picture has a name, and its content is its marks."""
 _SYMBOL = re.compile(
     r'<(?P<tag>\w+)(?P<rest>[^>]*?aria-label="(?P<words>[^"]*)"[^>]*?graphics-symbol[^>]*?)(?P<end>/?)>'
 )

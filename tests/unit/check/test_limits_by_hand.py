@@ -114,7 +114,7 @@ def test_a_least_has_the_slack_of_its_last_digits_too(actual: float, found: int)
 )
 def test_a_limit_of_power(watts: float | None, limit: float, missing: int, words: str) -> None:
     lacks: Any = tuple(SimpleNamespace(path=f"power.{at}", part="box") for at in range(missing))
-    found = held(replace(LOAD, what="the power", words=""), watts, limit, missing=_unrated(lacks))
+    found = held(replace(LOAD, what="the power", printed_unit=""), watts, limit, missing=_unrated(lacks))
     assert [item.message for item in found] == ([words] if words else [])
 
 

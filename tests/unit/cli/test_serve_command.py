@@ -161,7 +161,7 @@ def test_bad_input_says_what_would_be_right(options: str, code: int, words: str)
         ("prompt,output\n0,1\n", "no number of tokens"),
         ('{"prompt": 1, "output": 2\n', "the line is no JSON"),
         ('{"isl": 1, "osl": 2}\n[1]\n', "the line is no object"),
-        ("time,prompt,output\n2,1,1\n1,1,1\n", "before that of the line above"),
+        ("time,prompt,output\n2,1,1\n1,1,1\n", "earlier than on the line above"),
         ("time,prompt,output\nsoon,1,1\n", "no time"),
         ("prompt,output\r1,1\r\n1,x\n", "trace.csv:3:1: error: `output` is 'x'"),
         (f"prompt,output\n1,{'1' * 200_000}\n", "not valid CSV"),
