@@ -34,7 +34,7 @@ LOAD = DesignLimit(
     fix="",
     what="the load",
     remedy="less",
-    words="tons",
+    printed_unit="tons",
 )
 LEAST = replace(LOAD, field="goodput")
 """Of goodput more is better, so that its limit is a minimum."""
