@@ -48,7 +48,7 @@ def document_of(result: Result) -> Document:
         fabrics.CablingReport: fabric.cabling_document,
     }
     if type(result) not in makers:
-        raise TypeError(f"a {type(result).__name__} is no table")
+        raise TypeError(f"a {type(result).__name__} is not a table")
     document: Document = makers[type(result)](result)
     return document
 

@@ -51,7 +51,7 @@ def unfold(text: str, most: int | None = None) -> list[str]:
     names: list[str] = []
     parts = re.findall(r"(?:[^,\[\]]|\[[^\]]*\])+", text)
     if ",".join(parts) != text:
-        raise ValueError(f"`{text[:60]}` is no host list")
+        raise ValueError(f"`{text[:60]}` is not a host list")
     for part in parts:
         pieces = re.split(r"\[([^\]]*)\]", part)
         runs = [_numbers(run, most) for run in pieces[1::2]]
@@ -73,7 +73,7 @@ def _numbers(runs: str, most: int | None) -> list[str]:
         low, _, high = run.partition("-")
         last = high or low
         if not (low.isdecimal() and last.isdecimal() and len(last) <= 18):
-            raise ValueError(f"`{run[:60]}` is no run of numbers")
+            raise ValueError(f"`{run[:60]}` is not a range of numbers")
         if int(last) < int(low):
             raise ValueError(f"`{run[:60]}` runs backwards")
         if most is not None and int(last) - int(low) >= most:

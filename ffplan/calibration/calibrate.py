@@ -234,7 +234,7 @@ def _reread(text: str, name: str) -> None:
     """Read the text of an accelerator again.
 
     Raises:
-        InputError: for a text that is no accelerator.
+        InputError: for a text that is not an accelerator.
     """
     part = validate(Accelerator, Document(name, "0" * 64, compose(text, name)))
     keys = {KEY, START} & set(part.sources)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ffplan.measuring.recording import Recording
 
 MEASURED = ("matrix", "matrix_fp8", "matrix_tf32", "stream", "kernel", "memory", "attention", "pcie")
-"""What a recording can tell."""
+"""Groups of constants that a recording determines."""
 IN_STEPS = ("matrix", "matrix_fp8", "matrix_tf32", "memory")
 """Constants that the catalogue has of whole training steps, which reach less than a kernel alone."""
 ALONE = "a kernel alone; the catalogue's is what training steps reach, with clocks and waiting: --only writes it"

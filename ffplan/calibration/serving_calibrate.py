@@ -133,7 +133,7 @@ def calibrate_serving(
 
     Args:
         runs: runs of benchmark programs.
-        request: what the user adds to them.
+        request: the user's additions.
         today: day of runs whose files bear none.
         progress: callback, called with the number of fits.
 

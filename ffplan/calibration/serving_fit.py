@@ -80,7 +80,7 @@ _UNIT = Rates(
 
 @record
 class _Observation:
-    """A measured time of a token, with what each constant multiplies."""
+    """A measured time of a token, with the factor of each constant."""
 
     seconds: float
     """Time of a token [s]."""

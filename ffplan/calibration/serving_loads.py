@@ -27,7 +27,7 @@ class _RunRefusedError(ValueError):
 
 @record
 class _FittedRun:
-    """A run with its one point, and what it measures."""
+    """A run with its only point, and its measurements."""
 
     stated: _StatedRun
     served: ServedRun
@@ -98,7 +98,7 @@ def _served(setup: _MeasuredSetup, stated: _StatedRun, load: str, numbers: dict[
     """Return a run for a replay.
 
     Raises:
-        RunRefusedError: if a number is beyond what the format of measured runs allows.
+        RunRefusedError: if a number exceeds the format of measured runs.
     """
     try:
         return stated.served(setup, load, numbers)
@@ -140,7 +140,7 @@ def _queued(stated: _StatedRun, room: float) -> tuple[str, dict[str, float]]:
 
 
 def _fitted_run(setup: _MeasuredSetup, stated: _StatedRun, source: str) -> _FittedRun:
-    """Return a run with what it measures.
+    """Return a run with its measurements.
 
     Args:
         source: name of its file.
@@ -163,7 +163,7 @@ def _fitted_run(setup: _MeasuredSetup, stated: _StatedRun, source: str) -> _Fitt
             )
         if run.concurrency is not None and run.requests is not None and run.requests < _ROUNDS * under_way:
             raise _RunRefusedError(
-                f"too short: {run.requests:,.0f} requests in all at {under_way:,.0f} under way is no steady load"
+                f"too short: {run.requests:,.0f} requests in all at {under_way:,.0f} under way is not a steady load"
             )
         numbers = {"concurrency": under_way, **numbers}
     served = _served(setup, stated, load, numbers)

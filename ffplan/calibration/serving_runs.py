@@ -51,7 +51,7 @@ _VARIANT = re.compile(
 
 @record
 class ServingRequest:
-    """What the user says of the runs; None where the files say it."""
+    """The user's statements on the runs; None if the files make them."""
 
     engine: str | None = None
     accelerator: str | None = None
@@ -158,7 +158,7 @@ def _accelerator(catalog: Catalog, runs: Sequence[BenchmarkRun], name: str | Non
             close = sorted({text for ids in named.values() for text in ids})
             choices = f"one of {', '.join(close)}" if close else "such as h100-sxm-80gb"
             remedy = f"give --accelerator, {choices}"
-            raise InputError(_finding_at(runs[0], "nothing says on which accelerator it ran", remedy))
+            raise InputError(_finding_at(runs[0], "its accelerator is unknown", remedy))
     part = catalog.entry(name).part
     assert isinstance(part, Accelerator)
     for run in runs:
@@ -222,17 +222,17 @@ class _Settling:
         """Return the value that a file or an option states; keep a fault if they differ or both are silent.
 
         Args:
-            quantity: what it is.
+            quantity: its name.
             option: the option.
-            said: what the file says.
-            given: what the option says.
-            example: value that the option might have; None where a default holds.
+            said: value in the file.
+            given: value of the option.
+            example: an example for the option; None if there is a default.
         """
         if said is not None and given is not None and said != given:
             message = f"the file says {quantity} {said}, and {option} says {given}"
             self.faults.append(_finding_at(self.run, message, f"leave {option} out, or give such files on their own"))
         elif said is None and given is None and example is not None:
-            message = f"nothing says the {quantity}"
+            message = f"the {quantity} is unknown"
             self.faults.append(_finding_at(self.run, message, f"give {option}, such as {option} {example}"))
         return given if said is None else said
 
@@ -287,7 +287,7 @@ def _stated_run(catalog: Catalog, run: BenchmarkRun, request: ServingRequest) ->
     model = catalog.entry(name).part if name else None
     shape = model.transformer if isinstance(model, Model) else None
     if model is not None and shape is None:
-        settling.faults.append(_finding_at(run, f"`{name}` is no transformer", "give --model with a language model"))
+        settling.faults.append(_finding_at(run, f"`{name}` is not a transformer", "give --model with a language model"))
     precision = _precision(settling, shape.checkpoint if shape else "bf16", request.precision)
     plan = {
         field: settling.value(words, option, getattr(run, field), getattr(request, field), example)

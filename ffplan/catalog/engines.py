@@ -16,7 +16,7 @@ CachePrecision = Literal["bf16", "fp8"]
 ServedPrecision = Literal["bf16", "fp8", "fp4", "mxfp4", "int4"]
 """Precision of the weights of linear layers; `fp4` is NVFP4."""
 Feature = Literal["chunked-prefill", "prefix-cache", "mtp", "draft", "ngram", "data-attention", "pipeline"]
-"""What an engine can do: prompts in chunks beside decoding, a cache of prefixes, speculation by the model's own layer,
+"""Features of an engine: chunked prompts during decoding, a cache of prefixes, speculation by the model's own layer,
 a small model or past text, attention groups that share experts, stages."""
 ANY = "any"
 """Key of the constants for accelerators without measured runs."""
@@ -95,7 +95,7 @@ class Engine(Part):
     cache: dict[ServedPrecision, CachePrecision] = Field(default_factory=dict)
     """Precision of keys and values by precision of the weights, unless the plan states it; bf16 if omitted."""
     features: Many[Feature] = ()
-    """What it can do."""
+    """Its features."""
     memory: FractionFigure
     """Fraction of device memory that it takes."""
     reserve: DataFigure
@@ -107,7 +107,7 @@ class Engine(Part):
     sequences: CountFigure
     """Most sequences that it runs at a time."""
     power: PowerShares
-    """Power of an accelerator by what it does."""
+    """Power of an accelerator by activity."""
     band: FractionFigure
     """P10 to P90 of time over model, as a fraction up and down, for accelerators with measured runs."""
     band_kin: FractionFigure

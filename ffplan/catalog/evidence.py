@@ -80,7 +80,7 @@ class Figure(Frozen):
     """Fields shared by every figure; subclasses add `value`, `low` and `high` of one dimension."""
 
     unit: ClassVar[str] = ""
-    """Canonical unit; empty where values are plain numbers."""
+    """Canonical unit; empty if values are plain numbers."""
     value: Any
     """The number used."""
     low: Any = None

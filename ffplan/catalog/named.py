@@ -39,7 +39,7 @@ def part_of(catalog: Catalog, kind: type[P], name: str, option: str) -> P:
 
     Raises:
         UsageError: if the catalogue has no such part; the message suggests the nearest.
-        InputError: if the file of a model is another, or describes what no model of the catalogue can.
+        InputError: if the file is of another kind, or no model of the catalogue can describe it.
     """
     name = str(name)
     if kind.kind_words == "model" and names_file(name):

@@ -36,7 +36,7 @@ class Examined:
         Args:
             study: the study of the design.
             catalog: where its parts were looked up.
-            today: the day for rules about age; None where a report must not depend on it.
+            today: the day for rules about age; None if a report must not depend on it.
             held: the design with the limits of a policy, which judge its figures and never change them.
         """
         self.study, self.catalog, self.today, self.held = study, catalog, today, held

@@ -94,7 +94,7 @@ _ROWS = (
         "`3:1` is not a count, and `yes` is not a number.",
         "nodes: [{role: compute, server: dgx-a100-320gb, count: 3:1}]",
         "nodes: [{role: compute, server: dgx-a100-320gb, count: 3}]",
-        "Write what the finding asks for.",
+        "Follow the finding's remedy.",
     ),
     (
         "schema-choice",
@@ -414,7 +414,7 @@ _ROWS = (
     (
         "file-requests",
         "A file of requests is wrong",
-        "Lengths and times of arrival are what a load is made of.",
+        "A load consists of lengths and times of arrival.",
         "prompt,output\n1024,x",
         "prompt,output\n1024,128",
         "Follow the hint: CSV with a header, or JSON lines.",

@@ -1,4 +1,4 @@
-"""Rules that reading what a design is for enforces: its training job, and the model that it serves."""
+"""Rules enforced while a design's purpose is read: its training job, and the model that it serves."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ class DesignLimit:
 
     @property
     def figure(self) -> Figure:
-        """What is known of the figure that it holds."""
+        """The table's entry for the figure that it bounds."""
         from ffplan.figures.address import figure_at_address  # few designs declare limits
 
         return figure_at_address(LIMITED.get(self.field, self.field))
@@ -77,7 +77,7 @@ class DesignLimit:
         )
 
     def breaches(self, examined: Examined) -> Iterable[Breach]:
-        """Return the breaches of the limit; none where the design does not declare it."""
+        """Return the breaches of the limit; none if the design does not declare it."""
         if _declared(self, examined) is None:
             return ()
         hold = self.holder or _BY_ROOT.get(LIMITED[self.field].partition(".")[0], _plain)
@@ -109,7 +109,7 @@ def compare(
     what, remedy, path = what or limit.what, remedy or limit.remedy, ("limits", limit.field)
     if actual is None:
         reason = unknown or f"{what} is not known"
-        mend = "give the design what is missing, or drop the limit" if unknown else remedy
+        mend = "complete the design, or drop the limit" if unknown else remedy
         yield Breach(path=path, message=f"the limit cannot be checked: {reason}", remedy=mend)
         return
     most, unit = (bound.amount, bound.currency) if isinstance(bound, Money) else (bound, limit.unit)
@@ -122,7 +122,7 @@ def compare(
         yield Breach(path=path, message=message, remedy=remedy)
     elif missing:
         message = f"the limit cannot be checked: {what} is {shown}, with {missing}"
-        yield Breach(path=path, message=message, remedy="add what is missing with `--catalog`")
+        yield Breach(path=path, message=message, remedy="add the missing parts with `--catalog`")
 
 
 def _shown(value: float, unit: str) -> str:

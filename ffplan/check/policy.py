@@ -45,7 +45,7 @@ class Policy:
     """Line of each waiver, by its position."""
 
     def severity(self, finding: Finding) -> Severity | None:
-        """Return the severity of a finding; None where its rule is off."""
+        """Return the severity of a finding; None if its rule is off."""
         weight = self.fields.rules.get(finding.rule)
         return None if weight == "off" else Severity(weight) if weight else finding.severity
 
@@ -151,11 +151,12 @@ def _toml(path: Path, file: str) -> tuple[str, dict[str, Any]]:
         text = raw.decode("utf-8")
         return text, tomllib.loads(text)
     except UnicodeDecodeError:
-        raise InputError(_fault(file, 1, "this is no UTF-8 text", "save the policy as UTF-8")) from None
+        raise InputError(_fault(file, 1, "this is not UTF-8 text", "save the policy as UTF-8")) from None
     except (ValueError, RecursionError) as error:
         line = re.search(r"line (\d+)", str(error))
         last = max(len(text.splitlines()), 1) if "end of document" in str(error) else 1
-        raise InputError(_fault(file, int(line[1]) if line else last, f"this is no TOML: {error}", "mend it")) from None
+        at = int(line[1]) if line else last
+        raise InputError(_fault(file, at, f"this is not TOML: {error}", "correct it")) from None
 
 
 def read_policy(path: Path, file: str) -> Policy:
@@ -203,7 +204,7 @@ def _settings(path: Path, file: str) -> tuple[str, dict[str, Any]]:
         data = tool.get("ffplan", {}) if isinstance(tool, dict) else {}
         if not isinstance(data, dict):
             line = _line_of(text, ("ffplan",))
-            raise InputError(_fault(file, line, "`tool.ffplan` is no table", "write [tool.ffplan]"))
+            raise InputError(_fault(file, line, "`tool.ffplan` is not a table", "write [tool.ffplan]"))
     return text, data
 
 

@@ -41,8 +41,8 @@ def examine(
     Args:
         design: the design.
         catalog: where its parts were looked up.
-        brief: leave out of the assessment what no finding rests on.
-        today: the day for rules about age; None where the report must not depend on it.
+        brief: leave out parts of the assessment that no finding needs.
+        today: the day for rules about age; None if the report must not depend on it.
         held: the design with the limits of a policy; its own where omitted.
         money: draws and seed of the purchase; the usual if omitted.
 

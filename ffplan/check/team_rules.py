@@ -48,7 +48,7 @@ TEAM_RULES: tuple[Rule, ...] = (
         why="Its day was agreed on so that somebody looks again.",
         example="tiers: 2  # ffplan: waive fewer-tiers until 2020-01-01: until phase 2",
         good="tiers: 2  # ffplan: waive fewer-tiers until 2099-12-31: until phase 2",
-        fix="Mend what it covers, or agree on a new day.",
+        fix="Correct the finding, or agree on a new date.",
         severity=Severity.WARNING,
     ),
     Rule(
@@ -66,8 +66,7 @@ TEAM_RULES: tuple[Rule, ...] = (
         why="A change that costs bandwidth or money should be seen before it is merged.",
         example="ffplan check design.yaml --against main  # with oversubscription 2:1 in place of 1:1",
         good="ffplan check design.yaml --against main  # no figure is worse",
-        fix="`ffplan diff main.. design.yaml` says which change did it; `regressions` of the policy sets what is "
-        "allowed.",
+        fix="`ffplan diff main.. design.yaml` shows the responsible change; `regressions` of the policy allows some.",
     ),
 )
 """Every rule of `ffplan check` that needs a policy, a waiver or a reference."""

@@ -46,7 +46,7 @@ def prepaid_year(rent: Any, term: RentTerm, rate: Any) -> Any:
         u * rent * n * annuity(r, n)
 
     Source:
-        Definition: equal yearly payments with the present value of what is paid at once.
+        Definition: equal yearly payments with the present value of a single payment.
     """
     if term.years is None or not term.upfront:
         return 0.0

@@ -83,9 +83,9 @@ def _words(error: Any) -> tuple[str, str]:
     if error["type"] == "missing":
         return f"`{where}` is missing", f"add `{error['loc'][-1]}`"
     if error["type"] == "tuple_type":
-        return f"`{where}` is no list", f'write it in brackets: {error["loc"][-1]} = ["..."]'
+        return f"`{where}` is not a list", f'write it in brackets: {error["loc"][-1]} = ["..."]'
     if error["type"].startswith("date"):
-        return f"`{where}`: `{error['input']}` is no day", "write it as 2027-03-31"
+        return f"`{where}`: `{error['input']}` is not a date", "write it as 2027-03-31"
     return f"`{where}`: {error['msg'][:1].lower()}{error['msg'][1:]}", "see docs/ci.md for the fields of a policy"
 
 

@@ -277,7 +277,7 @@ class Limits(Frozen):
 
     replaced: ClassVar[dict[str, str]] = {
         "total_power": "write `it_power` for servers, network and storage, or `facility_peak` for the feed",
-        "facility_power": "write `facility_peak` for what the feed must carry, or `facility_training` for training",
+        "facility_power": "write `facility_peak` for the load on the feed, or `facility_training` for training",
     }
 
     capex: MoneyAmount | None = None

@@ -206,7 +206,7 @@ def label_of(name: str) -> str:
 
 
 def value_at_address(results: Mapping[str, Any], name: str) -> Any:
-    """Return the value at an address as it stands there; None where the results have none.
+    """Return the value at an address, unconverted; None if the results have none.
 
     Args:
         results: records, or their plain data, by root; the assessment's root is empty.
@@ -216,7 +216,7 @@ def value_at_address(results: Mapping[str, Any], name: str) -> Any:
 
 
 def number_at_address(results: Mapping[str, Any], name: str) -> float | None:
-    """Return the number at an address; None where the results have none.
+    """Return the number at an address; None if the results have none.
 
     Args:
         results: as for `value_at_address`.

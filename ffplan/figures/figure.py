@@ -13,7 +13,7 @@ from ffplan.base.record import record
 
 @record
 class Figure:
-    """What is known of a record's field besides its meaning, which its docstring has.
+    """Facts on a record's field besides its meaning, which its docstring has.
 
     Names in `of` are fields of the record or of an enclosing record; a field with a range means its likely value.
     """

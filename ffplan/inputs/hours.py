@@ -69,5 +69,5 @@ def read_hours(text: str, name: str) -> tuple[float, ...]:
 def _hour(text: str, name: str, line: int) -> int:
     match = _HOUR.fullmatch(text)
     if match is None or int(match[1]) >= _WEEK:
-        raise _fault(name, line, f"`{text}` is no hour", f"count hours from 0, to {_DAY - 1} or {_WEEK - 1}")
+        raise _fault(name, line, f"`{text}` is not an hour", f"count hours from 0, to {_DAY - 1} or {_WEEK - 1}")
     return int(match[1])

@@ -28,8 +28,8 @@ def _folded(name: str) -> str:
 def meant(name: str, ids: Iterable[str]) -> list[str]:
     """Return the ids that a name matches: the id itself up to case and `_`, else all ids that it abbreviates.
 
-    An abbreviation has the first word of the id, and of the rest those words that it has, in their order; a number may
-    leave out its unit: `h200` is `h200-sxm`, `a100-sxm-40` is `a100-sxm-40gb`. Ids that only begin so are then meant as
+    An abbreviation has the first word of the id, and any of the others in their order; a number may leave out its
+    unit: `h200` is `h200-sxm`, `a100-sxm-40` is `a100-sxm-40gb`. Ids that only begin so are then meant as
     well, so that `llama` is not `llama-13b` alone.
     """
     query = _folded(name)
@@ -70,12 +70,12 @@ def id_of(name: str, known: Iterable[str]) -> str:
 def unknown_part(
     name: str, known: Iterable[str], what: str, fact: Callable[[str], str] | None = None
 ) -> tuple[str, str]:
-    """Return the fault of a name that is no id, and its remedy.
+    """Return fault and remedy of a name that is not an id.
 
     Args:
         known: ids of the kind.
         what: the kind, in words.
-        fact: what tells the part of an id from others, in words; empty for nothing.
+        fact: returns words that distinguish a part from others; empty if there are none.
     """
     ids = list(known)
     several = meant(name, ids)

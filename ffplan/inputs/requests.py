@@ -113,9 +113,9 @@ def _json_rows(text: str, name: str) -> Iterator[tuple[int, dict[str, Any]]]:
         try:
             row = json.loads(content)
         except (ValueError, RecursionError):
-            raise _fault(name, line, "the line is no JSON", "write one object a line") from None
+            raise _fault(name, line, "the line is not JSON", "write one object a line") from None
         if not isinstance(row, dict):
-            raise _fault(name, line, "the line is no object", 'write {"prompt": 1024, "output": 128}')
+            raise _fault(name, line, "the line is not an object", 'write {"prompt": 1024, "output": 128}')
         yield line, {str(key).lower(): value for key, value in row.items()}
 
 

@@ -65,7 +65,7 @@ def _commit(folder: Path, revision: str) -> str:
     if "..." in revision:
         one, _, two = revision.partition("...")
         if "..." in two:
-            raise UsageError(f"ffplan: `{revision}` is no revision, and no two of them")
+            raise UsageError(f"ffplan: `{revision}` is neither a revision nor a pair of them")
         return _git(folder, "merge-base", _commit(folder, one), _commit(folder, two)).decode().strip()
     try:
         output = _git(folder, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")

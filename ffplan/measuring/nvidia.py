@@ -33,7 +33,7 @@ def answer(gpu: str, fields: tuple[str, ...]) -> list[str] | None:
 
 
 def _read(gpu: str, fields: dict[str, str]) -> dict[str, float | str]:
-    """Return readings by our names, without values that are no numbers, such as [N/A]."""
+    """Return readings by our names, without non-numeric values, such as [N/A]."""
     texts = answer(gpu, tuple(fields.values()))
     readings: dict[str, float | str] = {}
     for name, text in zip(fields, texts or (), strict=False):

@@ -73,7 +73,7 @@ class AuditFinding:
     path: str
     """Field within the file; empty for the part as a whole."""
     what: str
-    """What is wrong with it."""
+    """Its fault."""
 
 
 @record

@@ -132,7 +132,7 @@ class TrainingComparison:
     batch: int
     """Batch that was asked for."""
     capital_basis: str
-    """What capital is: the purchase, or planned parts where the purchase of a design has gaps."""
+    """Meaning of capital: the purchase, or planned parts if the purchase of a design has gaps."""
     currency: str | None
     """Currency of the capital; null if the designs have several, or none."""
     sizes: tuple[JobSize, ...]
@@ -158,7 +158,7 @@ class MoneySide:
     refused: str | None
     """Reason why it cannot."""
     waiting: Waiting | None
-    """Time to production, and what it costs; in no figure of the run. Null without prices or rent."""
+    """Time to production and its cost, which no figure of the run includes. Null without prices or rent."""
     inputs: tuple[InputRow, ...]
     """Every input of its account, with its evidence; empty without prices or rent."""
 
@@ -170,7 +170,7 @@ class MoneyDifference:
     label: str
     """Label of the design."""
     against: str
-    """Label of the design that it is set against: the baseline, or the first that runs where the baseline does not."""
+    """Label of the design that it is compared with: the baseline, or the first that runs if the baseline does not."""
     cheaper_share: float | None
     """Share of draws with it cheaper than that design [1]; null without draws."""
     difference: Band
@@ -256,7 +256,7 @@ class Comparison(Result):
     money: MoneyComparison | None
     """The run in money; null without tokens."""
     verdicts: tuple[str, ...]
-    """When a token is cheaper on which design; without a job, in what each design has the advantage: sentences for each
+    """Conditions for a cheaper token on either design; without a job, the advantages of each design: sentences for each
     design but the baseline."""
 
 

@@ -1,4 +1,4 @@
-"""The contract of `ffplan cost --format json`: what a cluster and a training run cost, and how sure that is."""
+"""The contract of `ffplan cost --format json`: the cost of a cluster and a training run, and its uncertainty."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Bom:
     hardware: float
     """Sum over servers, storage, switches and links that the design plans: the total of `ffplan design` [currency]."""
     total: float
-    """Sum of the lines [currency]; partial where `missing` lists an item."""
+    """Sum of the lines [currency]; partial if `missing` lists an item."""
     total_low: float
     """Every line at the low end of its range [currency]."""
     total_high: float
@@ -133,7 +133,7 @@ class RentRow:
 
 @record
 class Waiting:
-    """Months from the order to the first job, and what they cost."""
+    """Months from the order to the first job, and their cost."""
 
     lead_months: float
     """From order to delivery [month]."""
@@ -155,7 +155,7 @@ class Tco:
     currency: str
     """Currency of every amount."""
     partial: tuple[str, ...]
-    """What the costs leave out: categories outside the design's scope, and parts without a price. Owning is
+    """Left out of the costs: categories outside the design's scope, and parts without a price. Owning is
     not compared with rent then."""
     facility: str
     """colocation, racks, own, power or rented."""
@@ -216,13 +216,13 @@ class SitePower:
     facility_kw: float
     """IT power in training times PUE [kW]."""
     facility_peak_kw: float
-    """IT power at the rated maximum times PUE: what the feed must carry [kW]."""
+    """IT power at the rated maximum times PUE: the load on the feed [kW]."""
     pue: float
     """Power usage effectiveness [1]."""
     racks: int
     """Racks."""
     racks_of: dict[str, int]
-    """Racks by what they hold."""
+    """Racks by content."""
     fullest_rack_kw: float
     """Rated power of the fullest rack of nodes [kW]."""
     rack_limit_kw: float
@@ -340,7 +340,7 @@ class PhaseReport:
     it_rated_kw: float
     """Rated IT power of what stands after it, storage and side networks included [kW]."""
     reserve: tuple[str, ...]
-    """What it must leave free for later phases."""
+    """Space and ports to leave free for later phases."""
 
 
 @record
@@ -362,7 +362,7 @@ class CostStudy(Result):
     headline: tuple[str, ...]
     """The answer, a sentence each."""
     bom: Bom | None
-    """Bill of materials; null of a rented fleet, and where the design names no price book."""
+    """Bill of materials; null for a rented fleet, and if the design names no price book."""
     tco: Tco | None
     """Ownership or rent; null if the design has neither prices nor rent."""
     power: SitePower
@@ -412,7 +412,7 @@ def recalled_drivers(tornado: Iterable[SwingRow], inputs: Iterable[InputRow]) ->
     """Return which of the inputs that move a figure most are recalled, the largest first.
 
     Args:
-        tornado: what each input does, the largest first.
+        tornado: effect of each input, the largest first.
         inputs: the inputs with their evidence.
     """
     status = {row.label: row.status for row in inputs}

@@ -36,7 +36,7 @@ class FreeNodes:
 
 @record
 class DayRent:
-    """What the nodes of the hours cost on rent, without spares."""
+    """Rent of the nodes for the hours, without spares."""
 
     way: str
     """`reserved` for a term, `on-demand` by the hour, or `mixed`: each node the cheaper way."""
@@ -59,7 +59,7 @@ class FleetDay:
     used_share: float
     """Node-hours that copies take, over those bought [1]."""
     free: FreeNodes | None
-    """What other jobs can have; null where no node is ever free."""
+    """Capacity for other jobs; null if no node is ever free."""
     rents: tuple[DayRent, ...]
     """Ways to rent, the cheapest first; empty without an offer of the accelerator."""
 
@@ -174,7 +174,7 @@ class FleetReport(Result):
     targets: ServeTargets
     """Latency targets."""
     aim: str
-    """What is least: capex, tco, power or accelerators."""
+    """The aim, to be minimised: capex, tco, power or accelerators."""
     chance: float
     """Chance that fleets are sized for [1]."""
     available: float
@@ -192,7 +192,7 @@ class FleetReport(Result):
     left_out: tuple[UnsizedAccelerator, ...]
     """Accelerators that were not sized."""
     assumptions: tuple[str, ...]
-    """What the sizes rest on."""
+    """Assumptions behind the sizes."""
 
 
 SCHEMAS = {"fleet-recommendation": (FleetReport, "Output of `ffplan recommend --serve --format json`")}

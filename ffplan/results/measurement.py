@@ -128,7 +128,7 @@ class MeasuredFit:
     kernels: tuple[KernelError, ...]
     """Errors of every kernel."""
     remarks: tuple[str, ...]
-    """What the recording lacks, and what was left out."""
+    """Gaps of the recording, and omissions."""
     doubts: tuple[str, ...]
     """Reasons not to use the constants; any of them prevents writing unless forced."""
 

@@ -1,4 +1,4 @@
-"""What every result has: methods in Python, and records of the program, design and files behind it."""
+"""Common parts of results: methods in Python, and records of the program, design and files behind them."""
 
 from __future__ import annotations
 

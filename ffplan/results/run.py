@@ -93,7 +93,7 @@ class SurePlan:
     step_s: float
     """Time of a step [s]."""
     slower: float
-    """What the step takes longer than the fastest plan's, over that [1]."""
+    """Extra time of the step over the fastest plan's, as a share [1]."""
     memory_gib: float
     """Memory that tensors take on the fullest stage [GiB]."""
 
@@ -152,7 +152,7 @@ class RunReport:
     memory_words: str | None
     """Why its memory is at the edge; null if it fits."""
     sure: SurePlan | None
-    """The fastest plan that fits beyond doubt, where a search found one at the edge of memory; else null."""
+    """The fastest plan that fits beyond doubt, if a search found one at the edge of memory; else null."""
     gpus: int
     """Accelerators that the job holds."""
     batch: int

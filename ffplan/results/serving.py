@@ -110,7 +110,7 @@ class ServeRow:
     meets: bool | None
     """True if the load meets the targets; null without any."""
     power_w: float | None
-    """Power of the accelerators in use, and of the rest of their nodes where a design gives it [W]; null if unknown."""
+    """Power of the accelerators in use, and of the rest of their nodes if a design gives it [W]; null if unknown."""
     j_per_token: float | None
     """Energy of an output token [J]; null if unknown."""
     output_tokens_s_mw: float | None
@@ -149,7 +149,7 @@ class ServeMemory:
     """Memory of an accelerator [GiB]."""
 
     limit_gib: float
-    """What the engine takes of the device."""
+    """Share of the device that the engine takes."""
     weights_gib: float
     """Weights."""
     reserve_gib: float
@@ -255,7 +255,7 @@ class ServeReport(Result):
     plan: ServePlan
     """Plan of one copy; with separate prefill, of a decoding copy."""
     pools: ServePools | None
-    """Pools of a unit; null where prompts share the copies that decode."""
+    """Pools of a unit; null if prompts share the decoding copies."""
     copies: int
     """Copies of the model, or units of pools."""
     idle: int
@@ -288,7 +288,7 @@ class ServeReport(Result):
     currency: str | None
     """Currency of costs; null without any."""
     assumptions: tuple[str, ...]
-    """What the model leaves out or assumes."""
+    """Omissions and assumptions of the model."""
     catalog: tuple[CatalogFile, ...]
     """Files read."""
     unverified: tuple[UnverifiedFigure, ...]

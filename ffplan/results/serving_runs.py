@@ -47,7 +47,7 @@ class BenchmarkRun:
     load: Literal["closed", "open", "queued"] = "queued"
     """Requests under way at a fixed number; arriving at a rate; all sent at once."""
     concurrency: float | None = None
-    """Requests under way, where the program keeps their number [1]."""
+    """Requests under way, if the program keeps their number [1]."""
     rate: float | None = None
     """Requests that arrive [1/s]."""
     requests: float | None = None
@@ -131,7 +131,7 @@ class ServingCalibration:
     models: tuple[str, ...]
     """Models of the runs."""
     assumed: tuple[str, ...]
-    """What no file and no option says, and the replay assumes."""
+    """Settings that neither a file nor an option states and the replay assumes."""
 
 
 SCHEMAS = {

@@ -49,14 +49,14 @@ WORDS = {
     "stages": "more pipeline stages than layers",
     "chunks": "the layers do not divide into stages and chunks, embedding and output counted or not",
     "rounds": "interleaving needs micro-batches in multiples of the stages",
-    "batch": "the batch is no whole number of micro-batches for every data-parallel rank",
+    "batch": "the batch is not a whole number of micro-batches for every data-parallel rank",
     "experts": "expert parallelism does not divide the experts",
     "expert-ranks": "expert parallelism does not fit into the ranks of tensor, context and data parallelism",
     **{name: reason.label for name, reason in AXIS_REASONS.items()},
     "shard": "the ranks that ZeRO shards over do not divide the data-parallel ranks, or an expert's",
     "schedule": "the schedule needs more micro-batches or layers, or an even number of stages",
     "memory": "does not fit into device memory",
-    "host-memory": "what is offloaded does not fit into host memory, or onto the node's drives",
+    "host-memory": "offloaded data does not fit into host memory, or onto the node's drives",
 }
 """Reasons for people."""
 

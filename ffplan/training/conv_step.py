@@ -113,7 +113,7 @@ def conv_plan(model: Model, plan: PlanFields, gpus: int) -> PlanFields:
     if batch % (micro * gpus):
         near = multiples(batch, micro * gpus)
         message = (
-            f"a batch of {batch:,} is no whole number of micro-batches of {micro} for {gpus:,} data-parallel ranks"
+            f"a batch of {batch:,} is not a whole number of micro-batches of {micro} for {gpus:,} data-parallel ranks"
         )
         raise RefusedError(f"{message}; take {near}", infeasible=False, fields=("micro_batch", "batch"))
     return plan.model_copy(update={"batch": batch, "micro_batch": micro, "zero": 0, "data": gpus, "sequence": 1})

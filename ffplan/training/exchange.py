@@ -31,7 +31,7 @@ def sms_fault(run: TrainRun) -> str | None:
     if fault := copying_fault(run.system.host, sms):
         return f"`dispatch_sms`: {fault}"
     if by == "hybrid" and "experts" not in run.plans.overlap:
-        return "`dispatch_sms` of HybridEP says what a hidden exchange costs, and none is hidden"
+        return "`dispatch_sms` of HybridEP is the cost of a hidden exchange, and none is hidden"
     return None
 
 

@@ -73,7 +73,7 @@ class Cluster:
     variants: dict[tuple[str, float], Cluster] = field(default_factory=dict)
     """Variants of the machine with one resource faster, by resource and factor."""
     known: dict[tuple[Any, ...], Any] = field(default_factory=dict)
-    """What was found before: times, by place of the groups, collective, groups and sizes; coefficients, by place,
+    """Cache: times, by place of the groups, collective, groups and sizes; coefficients, by place,
     `_STREAMS`, collective, library and group; and distinct groups, by `_DISTINCT` and all groups."""
 
     @property

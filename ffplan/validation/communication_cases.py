@@ -50,7 +50,7 @@ def _value(value: object) -> float | tuple[float, float] | None:
         "{message}",
         {
             "rule": "communication-cases",
-            "message": f"{describe(value)} is no measured value",
+            "message": f"{describe(value)} is not a measured value",
             "remedy": "write a number above 0, a range [low, high], or null without a measurement",
         },
     )

@@ -15,7 +15,7 @@ from ffplan.validation.communication_cases import System
 Column = Literal[
     "concurrency", "batch", "prompt", "output", "ttft_ms", "tpot_ms", "itl_ms", "tokens_s", "latency_s", "power_w"
 ]
-"""What a number of a point is: requests under way or in a batch, tokens, latencies, output tokens a second, seconds
+"""Kinds of numbers in a point: requests under way or in a batch, tokens, latencies, output tokens a second, seconds
 of a whole batch, power of all accelerators."""
 ServingLoad = Literal["closed", "offline", "static"]
 """Requests under way at a fixed number; all queued at once; one batch from prompt to last token."""
@@ -32,7 +32,7 @@ Open = Literal[
     "statistic",
     "speculation",
 ]
-"""What a source leaves open, and the row assumes."""
+"""Facts that a source leaves open and the row assumes."""
 MEASURED = ("ttft_ms", "tpot_ms", "itl_ms", "tokens_s", "latency_s")
 """Columns that are measured."""
 
@@ -96,7 +96,7 @@ class ServingRun(Frozen):
     statistic: Literal["mean", "median"] = "mean"
     """Statistic of the latencies."""
     open: Many[Open] = ()
-    """What the source leaves open."""
+    """Open questions of the source."""
     columns: Many[Column]
     """Meaning of the numbers of a point."""
     points: Annotated[Many[Annotated[tuple[float, ...], Field(strict=False)]], Field(min_length=1)]

@@ -82,14 +82,14 @@ def _served_run(run: ServingRun, catalog: Catalog, document: Document, path: tup
     """Return a run with parts of the catalogue.
 
     Raises:
-        InputError: if a part is unknown, or the model is no transformer.
+        InputError: if a part is unknown, or the model is not a transformer.
     """
     model = catalog.get(Model, run.model, document, (*path, "model"))
     accelerator = catalog.get(Accelerator, run.accelerator, document, (*path, "accelerator"))
     library = catalog.get(Library, accelerator.library, document, (*path, "accelerator"))
     engine = catalog.get(Engine, run.engine, document, (*path, "engine"))
     if model.transformer is None:
-        what = f"`{run.model}` is no transformer"
+        what = f"`{run.model}` is not a transformer"
         raise InputError(document.finding("serving-cases", (*path, "model"), what, "name a transformer"))
     links = _links(run, accelerator, library, CaseParts(catalog, document), path)
     return serve_run(run, model, accelerator, engine, links)
@@ -317,7 +317,7 @@ def _whole(point: ServedPoint) -> float:
 
 
 def signed_error(column: str, measured: float, model: float) -> float:
-    """Return the error of a modelled value [1], positive where the model is slower than what was measured."""
+    """Return the error of a modelled value [1], positive if the model is slower than the measurement."""
     return measured / model - 1 if column == "tokens_s" else model / measured - 1
 
 

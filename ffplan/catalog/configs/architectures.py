@@ -1,4 +1,4 @@
-"""Architectures by `model_type`, as `architectures.yaml` states them, and what no dimensions describe."""
+"""Architectures by `model_type`, from `architectures.yaml`, and models that no dimensions describe."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class _Architecture:
     """Fields and traits of one architecture; `|` stands between names of the same field."""
 
     classes: str
-    """What the name of its class under `architectures` begins with."""
+    """Start of the name of its class under `architectures`."""
     defaults: dict[str, Default] = field(default_factory=dict)
     """Values of fields that a file may leave out."""
     layers: str = "num_hidden_layers"
@@ -99,21 +99,21 @@ class _Architecture:
     left_out: dict[str, str] = field(default_factory=dict)
     """Remarks on what fields add to a model and the dimensions leave out."""
     always: tuple[str, ...] = ()
-    """Remarks on what the dimensions leave out of every such model."""
+    """Remarks on omissions of the dimensions in every such model."""
 
 
 @record
 class _Refusals:
-    """What the dimensions of a transformer cannot describe, and files that are no `config.json`."""
+    """Models that a transformer's dimensions cannot describe, and files other than `config.json`."""
 
     types: dict[str, str]
     """Reasons by `model_type`."""
     fields: dict[str, str]
     """Reasons by field."""
     layers: dict[str, str]
-    """Reasons by what a kind of layer under `layer_types` begins with."""
+    """Reasons by the start of a kind of layer under `layer_types`."""
     files: dict[str, dict[str, str]]
-    """Other JSON files by a field of theirs: what it is, and the remedy."""
+    """Other JSON files by one of their fields: kind of file, and remedy."""
     magic: dict[bytes, str]
     """Other files by their first bytes."""
 

@@ -1,4 +1,4 @@
-"""A `config.json` with the place of each of its fields, and other files told by what they hold."""
+"""A `config.json` with the place of each of its fields, and other files recognised by content."""
 
 from __future__ import annotations
 
@@ -116,17 +116,17 @@ def _parse_config(file: str, raw: bytes) -> _ConfigFile:
     """Return the fields of a JSON file.
 
     Raises:
-        InputError: if it is no JSON object.
+        InputError: if it is not a JSON object.
     """
     try:
         text = raw.decode("utf-8-sig")
     except UnicodeDecodeError:
-        message = "this is no UTF-8 text"
+        message = "this is not UTF-8 text"
         raise located("config-format", file, (1, 1), message, f"name the {CONFIG} of the model") from None
     try:
         data = json.loads(text)
     except json.JSONDecodeError as error:
-        fault = f"this is no JSON: {error.msg[:1].lower()}{error.msg[1:]}"
+        fault = f"this is not JSON: {error.msg[:1].lower()}{error.msg[1:]}"
         remedy = "download the file again, or correct the JSON here"
         raise located("config-format", file, (error.lineno, error.colno), fault, remedy) from None
     except (RecursionError, ValueError):
@@ -136,7 +136,7 @@ def _parse_config(file: str, raw: bytes) -> _ConfigFile:
         ) from None
     if not isinstance(data, dict):
         remedy = f"a {CONFIG} holds an object of fields between braces"
-        raise located("config-format", file, (1, 1), "this JSON is no object", remedy)
+        raise located("config-format", file, (1, 1), "this JSON is not an object", remedy)
     places: dict[FieldPath, tuple[int, int]] = {}
     for path, place in _places(text):
         if path in places:

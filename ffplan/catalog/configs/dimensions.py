@@ -36,7 +36,7 @@ _ROPE = ("rope_scaling", "rope_parameters")
 
 @record
 class _ConfigModel:
-    """What a `config.json` says of a model."""
+    """The model in a `config.json`."""
 
     model_type: str
     dimensions: dict[str, Any]
@@ -44,7 +44,7 @@ class _ConfigModel:
     fields: dict[str, str]
     """Field of the file behind each of them."""
     remarks: tuple[str, ...]
-    """What was assumed, and what is left out."""
+    """Assumptions and omissions."""
 
 
 def _model_type_of(fields: _ConfigFields) -> str | None:
@@ -70,7 +70,7 @@ def _model_type_of(fields: _ConfigFields) -> str | None:
 
 
 def _undescribed(fields: _ConfigFields, name: str, what: str, reason: str) -> None:
-    """Note a fault for what the dimensions cannot describe."""
+    """Note a fault for a feature that the dimensions cannot describe."""
     message = f"{what} has {reason}, which the dimensions of a transformer do not describe"
     if reason.endswith("alone"):
         fields.refuse("config-unsupported", name, f"{what} reads {reason}", "name the config of a language model")
@@ -95,7 +95,7 @@ class _Reader:
         return self.fields.whole(name, least, needed=needed)
 
     def refuse_undescribed(self) -> None:
-        """Refuse what no dimensions describe."""
+        """Refuse models that no dimensions describe."""
         for name, reason in _refusals().fields.items():
             value = self.fields.stated(name)
             if value and not (isinstance(value, list) and set(map(str, value)) <= {"1", "attention"}):

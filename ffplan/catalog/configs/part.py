@@ -26,7 +26,7 @@ _HUB = re.compile(r"[\w.-]+/[\w.-]+")
 """Owner and name of a model on the hub."""
 _KIND = re.compile(rb"(?m)^kind:[ \t]*[\"']?model\b")
 _TEXT = re.compile(rb"(?:\xef\xbb\xbf)?\s*(?:[^\s{\x80-\xff]|\Z)")
-"""Begins a text that is no JSON object."""
+"""Start of a text that is not a JSON object."""
 _MOST_NOTE = 1900
 """Most letters of a note, below the limit of a text [1]."""
 
@@ -40,12 +40,12 @@ class _ImportedModel:
     entry: Entry
     """The part; its document has the name and the hash of the file."""
     remarks: tuple[str, ...]
-    """What was assumed, and what is left out."""
+    """Assumptions and omissions."""
 
 
 @record
 class Import:
-    """What a file holds."""
+    """Content of a file."""
 
     model: _ImportedModel | None
     """None if it has no dimensions."""
@@ -114,7 +114,7 @@ def read_import(file: str, name: str | None = None) -> Import:
         name: id of the model; one made of its name if omitted.
 
     Raises:
-        InputError: if the file is another, or describes what a model of the catalogue cannot.
+        InputError: if the file is of another kind, or a model of the catalogue cannot describe it.
     """
     path, raw = content(file)
     _refuse_other(path, raw)

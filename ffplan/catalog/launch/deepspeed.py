@@ -104,7 +104,7 @@ def _batch(settings: Settings) -> dict[str, Any]:
 
 
 def _gradients(settings: Settings, zero: int, *, brain: bool, half: bool) -> dict[str, Any]:
-    """Return the precision of gradients, and what is hidden: with ZeRO they have the model's 16 bits."""
+    """Return the precision of gradients, with ZeRO the model's 16 bits, and the overlapped collectives."""
     kept = settings.word("data_types.grad_accum_dtype")
     sent = settings.word("communication_data_type")
     if not (brain or half):

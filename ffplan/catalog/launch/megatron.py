@@ -34,7 +34,7 @@ _UNDESCRIBED = {
     "encoder_num_layers": "an encoder beside the decoder",
     "heterogeneous_layers_config_path": "layers that differ in width",
 }
-"""What the dimensions of a transformer do not describe, by setting."""
+"""Features that a transformer's dimensions do not describe, by setting."""
 _GATED = ("swiglu", "fast-swiglu", "geglu", "fast-geglu", "reglu", "fast-reglu", "silu", "openai-geglu")
 _PATTERN = re.compile(r"\[[01](?:,[01])*,?\](?:\*\d{1,4})?(?:\+\[[01](?:,[01])*,?\](?:\*\d{1,4})?)*")
 _MOST_LAYERS = 10_000

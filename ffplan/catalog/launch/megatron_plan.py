@@ -52,7 +52,7 @@ _NO_FIELD = {
     "hierarchical_context_parallel_sizes": "context parallelism has one level",
     "optimizer_offload_fraction": "all of the optimizer's states are offloaded",
 }
-"""What a plan leaves out of settings that have no field in it."""
+"""Remark for settings without a field in a plan."""
 IGNORED = re.compile(
     r"_|TEST|optimizer_lr|tiktoken|fp8_amax|calculate_per|deepspeed|lr|min_lr|weight_decay|adam_|clip_grad|init_method|seed|train_|eval_|save|load|log_|tensorboard"
     r"|wandb|data(?!_parallel)|split|vocab|merge_file|tokenizer|num_workers|exit_|master|node|nproc|nnodes|rdzv|rank"
@@ -168,7 +168,7 @@ def _precision(settings: Settings) -> dict[str, Any]:
 
 
 def _sharding(settings: Settings) -> dict[str, Any]:
-    """Return the ZeRO stage and what is offloaded."""
+    """Return the ZeRO stage and the offload."""
     name = settings.word("optimizer", "optim_name", "optimizer_name")
     if name not in _OPTIMIZERS:
         settings.remark(f"the optimizer `{name[:40]}` has no field in a plan: the states of Adam are assumed")

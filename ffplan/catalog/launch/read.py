@@ -1,4 +1,4 @@
-"""What a file of another training program says: whose it is, its model, and its plan."""
+"""Content of another training program's file: program, model and plan."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ _LEAST = 2
 
 @record
 class LaunchSize:
-    """What a command knows of a job whose plan another program's file holds."""
+    """Size of a job, as the command knows it, for a plan in another program's file."""
 
     gpus: int | None = None
     """Accelerators that were asked for."""
@@ -86,7 +86,7 @@ class Launch:
     lines: dict[str, int]
     """Line of each of them that the file states."""
     of_model: tuple[str, ...]
-    """What was assumed of the model, and what is left out."""
+    """Assumptions and omissions of the model."""
     of_plan: tuple[str, ...]
     """The same of the plan."""
 
@@ -171,7 +171,7 @@ def _torchtitan(text: str, raw: bytes, file: str) -> tuple[Launch, Settings]:
         place = re.search(r"\(at line (\d+), column (\d+)\)", fault)
         at = (int(place[1]), int(place[2])) if place else (1, 1)
         fault = fault.split(" (at ")[0]
-        message = f"this is no TOML: {fault[:1].lower()}{fault[1:200]}"
+        message = f"this is not TOML: {fault[:1].lower()}{fault[1:200]}"
         raise located("config-format", file, at, message, "correct it there") from None
     settings = torchtitan._torchtitan_settings(data, file, _toml_lines(text))
     if not torchtitan._is_job(settings):
@@ -250,7 +250,7 @@ def _megatron(settings: Settings, raw: bytes, notes: Iterable[str] = ()) -> tupl
 
 
 def _sized(launch: Launch, settings: Settings, job: LaunchSize) -> Launch:
-    """Return a plan with the batch that its program makes of the accelerators, and what is still to be given."""
+    """Return a plan with its program's batch for the accelerators, and options that are still missing."""
     plan, remarks = launch.plan, list(launch.of_plan)
     sizes = {**plan, **job.fields}
     rest = sizes.get("tensor", 1) * sizes.get("pipeline", 1) * sizes.get("context", 1)

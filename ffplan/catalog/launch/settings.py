@@ -1,4 +1,4 @@
-"""Settings of a training program by name, with their lines, also from YAML; what is wrong or missing is collected."""
+"""Settings of a training program by name, with their lines, also from YAML; wrong and missing ones are collected."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Setting:
     """One setting as written."""
 
     value: object
-    """What it is set to; True for an argument without a value."""
+    """Its value; True for an argument without one."""
     line: int
     unknown: str = ""
     """Why its value is not known, such as of a variable that the file does not set."""
@@ -271,5 +271,5 @@ def _known(setting: Setting, settings: dict[str, Setting]) -> Setting:
     again = setting.again
     if again is not None and _resolved(again[0], settings) == value:
         again = None
-    unknown = "it refers to what this file does not say" if isinstance(value, str) and "${" in value else ""
+    unknown = "it refers to a setting that this file lacks" if isinstance(value, str) and "${" in value else ""
     return Setting(value, setting.line, unknown, again)

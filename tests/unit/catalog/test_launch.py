@@ -145,7 +145,7 @@ def test_a_missing_vocabulary_and_nothing_at_all() -> None:
     refused(MODEL + "--tokenizer-type HuggingFaceTokenizer", "`HuggingFaceTokenizer` does not tell its size")
     assert dimensions(MODEL + "--tokenizer-type Llama2Tokenizer")["vocabulary"] == 32000
     assert read_launch(b"echo --help\n", "run.sh") is None
-    refused("x.py model.name=a", "nothing of NeMo that ffplan reads")
+    refused("x.py model.name=a", "no settings of NeMo that ffplan reads")
     refused('[job]\nname = "x"\n', "nothing of torchtitan")
 
 

@@ -147,7 +147,7 @@ def test_hours_are_read_by_column_or_by_line() -> None:
         ("1,2\n", "2 values", 1),
         ("hour,load\n0,1\n", "no column `requests`", 1),
         ("hour,requests\n0,1\n0,2\n", "hour 0 is stated twice", 3),
-        ("hour,requests\n168,1\n", "`168` is no hour", 2),
+        ("hour,requests\n168,1\n", "`168` is not an hour", 2),
         ("hour,requests\n1\n", "1 values", 2),
     ],
 )

@@ -129,7 +129,7 @@ def test_a_run_may_hold_copies_of_keys_and_values() -> None:
     [
         ("[8, 64, 2, 2, 2, 2, 2.5]", "[8, 64, 2, 2, 2, 1, 2.5]", "is not 8 accelerators"),
         ("[8, 64, 2, 2, 2, 2, 2.5]", "[8, 64, 64, 2, 2, 2, 2.5]", "no whole number of micro-batches"),
-        ("[8, 64, 2, 2, 2, 2, 2.5]", "[8, 64, 2, 2, null, 2, 2.5]", "`data` is no whole number"),
+        ("[8, 64, 2, 2, 2, 2, 2.5]", "[8, 64, 2, 2, null, 2, 2.5]", "`data` is not a whole number"),
         ("[8, 64, 2, 2, 2, 2, 2.5]", "[56, 64, 2, 7, 4, 2, 2.5]", "7 does not divide 24 heads"),
         ("[32, 512, 16, 1, 32, 1, 3.5]", "[32, 512, 16, 1, 1, 32, 3.5]", "32 pipeline stages for 24 layers"),
         ("seconds]", "hours]", "`hours` is not a choice"),
@@ -137,7 +137,7 @@ def test_a_run_may_hold_copies_of_keys_and_values() -> None:
         ("gpus, batch", "sequence, batch", "the column `gpus` is missing"),
         ("gpus, batch", "gpus, gpus", "`batch` is missing"),
         ("pipeline, seconds", "seconds, seconds", "a column stands there twice"),
-        ("model: megatron-1.7b", "model: vgg16", "is no transformer"),
+        ("model: megatron-1.7b", "model: vgg16", "is not a transformer"),
         ("    model: megatron-1.7b\n", "", "neither `model` nor `shape`"),
         ("server: dgx-a100-320gb", "server: dgx-1-v100", "`v100-sxm2-32gb` has no peak for bf16"),
         ("kind: training-cases", "kind: communication-cases", "of kind `communication-cases`"),
