@@ -31,8 +31,8 @@ def wire(design: str | Path | Design, *, network: str | None = "compute", merged
             algorithms need it; without, a multigraph with ports and cables.
 
     Raises:
-        InputError: where the fabric cannot hold the design, something does not fit its rack, or no cable reaches.
-        UsageError: where the design has no such network.
+        InputError: if the fabric cannot hold the design, something does not fit its rack, or no cable reaches.
+        UsageError: if the design has no such network.
     """
     from ffplan.studies.fabric.cabling import cable_tables
     from ffplan.studies.fabric.wired import wire_design

@@ -110,7 +110,7 @@ def calibrate(
 
     Raises:
         InputError: if a file is wrong.
-        FitError: if no run has the accelerator, or the rows cannot tell the constants.
+        FitError: if no run has the accelerator, or the rows do not determine the constants.
     """
     if of_collectives(query.cases):
         return Calibration(*_calibrate_collectives(catalog, query.accelerator, query.cases, query.names, progress))

@@ -65,7 +65,7 @@ class Fit:
 
 
 def _needed_constants(replays: Sequence[TrainingReplay], *, launches: bool) -> tuple[str, ...]:
-    """Return the constants that the runs can tell.
+    """Return the constants that the runs determine.
 
     Args:
         launches: also fit the launch times of the host.

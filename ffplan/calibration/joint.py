@@ -107,7 +107,7 @@ def _ratios(replay: TrainingReplay, fitted: _JointFit) -> Floats:
 
 
 def _names(replays: Sequence[TrainingReplay]) -> tuple[Key, ...]:
-    """Return the constants that the runs can tell."""
+    """Return the constants that the runs determine."""
     kinds = {replay.plans.precision for replay in replays}
     names: list[Key] = [("", "matrix")] if kinds & {"bf16", "fp16", "fp8"} else []
     names += [("", f"matrix_{kind}") for kind in ("fp8", "tf32") if kind in kinds]

@@ -204,7 +204,7 @@ def _assumed(rows: Sequence[_FittedRun], request: ServingRequest) -> tuple[str, 
 
 
 def _moved(prior: Prior, constants: _ToldConstants) -> tuple[Constant, ...]:
-    """Return the constants that runs tell, the most moved first."""
+    """Return the constants that runs determine, the most moved first."""
     rows = []
     for name, value in constants.values.items():
         mean = prior.values[name][0]

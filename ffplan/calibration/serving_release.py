@@ -1,4 +1,4 @@
-"""A serving engine's release: the prior of a fit to a user's runs, and its file with the constants that they tell."""
+"""A serving engine's release: the prior of a fit to user runs, and its file with the constants that they determine."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def _own_source(report: ServingCalibration, files: str, date: str) -> str:
 _LEVELS = 2
 """Factors between a setup and a release with runs on its accelerator: one for the release there, one for the setup."""
 TOLD = 0.1
-"""Share of a constant's prior variance that runs must take away to tell it [1]."""
+"""Share of a constant's prior variance that runs must remove to determine it [1]."""
 FAR = 3.0
 """Prior deviations from the release beyond which a constant is in doubt [1]."""
 _BOUND = 0.9995
@@ -140,7 +140,7 @@ class Prior:
 
 @record
 class _ToldConstants:
-    """Fitted constants that runs tell."""
+    """Fitted constants that runs determine."""
 
     values: dict[str, float]
     notes: dict[str, str]
@@ -166,7 +166,7 @@ def _release_prior(engine: Engine, accelerator: str) -> Prior:
 
 
 def _told_constants(rows: Sequence[_FittedRun], prior: Prior) -> _ToldConstants:
-    """Return the constants that runs tell, from the release's as the prior."""
+    """Return the constants that runs determine, with the release's as the prior."""
     fit = Fit([seen for row in rows for seen in row.observations], (), prior.values)
     told, values, notes = fit.told(), {}, {}
     for name, value in fit.constants(()).items():

@@ -75,7 +75,7 @@ def _admitted(catalog: Catalog, file: str) -> str:
 
 
 def memory_words(catalog: Catalog, name: str) -> str:
-    """Return the memory of an accelerator, which tells it from others of its name; empty for another part."""
+    """Return the memory of an accelerator, to distinguish parts with one name; empty for another part."""
     memory = getattr(catalog.entry(name).part, "memory", None)
     value = getattr(memory, "value", None)
     return f"{value / 2**30:.0f} GB" if isinstance(value, float) else ""

@@ -1,4 +1,4 @@
-"""Rules that reading a file enforces: documented here, raised where the file is read."""
+"""Rules enforced while a file is read: documented here, raised by the readers."""
 
 from __future__ import annotations
 

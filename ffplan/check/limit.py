@@ -101,8 +101,8 @@ def compare(
         limit: the limit.
         actual: the figure, in the unit of the bound; None if it is unknown.
         bound: the bound that the design declares.
-        what: the figure, where the row's words do not fit.
-        remedy: what would be right, where the row's does not fit.
+        what: the figure, if the row's words do not fit.
+        remedy: the remedy, if the row's does not fit.
         missing: parts that a partial sum lacks: the full sum is at least as much.
         unknown: why the figure is unknown.
     """

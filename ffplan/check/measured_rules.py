@@ -22,7 +22,7 @@ MEASURED_ROWS = (
     (
         "measured-recording",
         "A recording of kernels says nothing of the accelerator",
-        "Constants are fitted to the device that was measured; a CPU, or another device, tells nothing of it.",
+        "Constants are fitted to the device that was measured; times of a CPU, or another device, do not apply to it.",
         "ffplan model measure fit run.json --accelerator a100-sxm-80gb  # the device is an H100",
         "ffplan model measure fit run.json --accelerator h100-sxm-80gb",
         "Name the accelerator that was measured, or measure again.",

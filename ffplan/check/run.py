@@ -40,14 +40,14 @@ def examine(
 
     Args:
         design: the design.
-        catalog: where its parts were looked up.
+        catalog: the catalogue of its parts.
         brief: leave out parts of the assessment that no finding needs.
         today: the day for rules about age; None if the report must not depend on it.
         held: the design with the limits of a policy; its own where omitted.
         money: draws and seed of the purchase; the usual if omitted.
 
     Raises:
-        InputError: where the design cannot be assessed, with every fault found.
+        InputError: if the design cannot be assessed, with every fault found.
     """
     without = _omitted(design, catalog) if brief else frozenset()
     if "site" in without and design.accelerators and design.compute.accelerators_per_node:

@@ -52,7 +52,7 @@ constants give. Gather and scatter are made of the same sends."""
 MANY = 4
 """Nodes from which rings are counted as over many."""
 PAIR = 2
-"""Nodes that NCCL's tables tell from more."""
+"""Number of nodes with a separate row in NCCL's tables."""
 FIRST_SIZE = 64
 """Smallest message whose trees NCCL corrects [byte]."""
 

@@ -22,7 +22,7 @@ class _YearlyCost:
     capital: bool = False
     """It pays for the purchase, and is not a running cost."""
     of_hardware: str = ""
-    """Input that it is a share of the hardware by, discount taken off; empty where the account has a formula for it."""
+    """Input that it is a share of the hardware by, discount taken off; empty if the account has a formula for it."""
 
 
 YEARLY = {

@@ -37,7 +37,7 @@ _PLAIN = Figure()
 
 @record
 class _Place:
-    """Where a number stands: what holds it, the innermost first, with the path of each."""
+    """Place of a number: enclosing records, innermost first, each with its path."""
 
     field: str
     above: tuple[tuple[str, Any], ...]

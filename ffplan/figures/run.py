@@ -71,7 +71,7 @@ RUN: Table = {
             inputs=CARBON,
         ),
         "step_s": Figure(
-            how="the step of `ffplan train` with this plan; its parts are taken apart there",
+            how="the step of `ffplan train` with this plan; it explains the parts",
             of=("tokens_s", "mfu", "effective", "batch", "gpus", "error_band"),
             inputs=SPEED,
         ),

@@ -60,7 +60,7 @@ def _achieved(row: TrainRow) -> Figure:
 
 TRAINING: Table = {
     PlanRow: {
-        "gpus": Figure(how="the plan's own, idle accelerators apart"),
+        "gpus": Figure(how="the plan's own, without idle accelerators"),
     },
     SurePlan: {
         "step_s": Figure(how="sum of the parts of a step"),

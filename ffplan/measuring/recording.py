@@ -138,7 +138,7 @@ class Recording(Frozen):
     """Sustained where each kernel ran long enough, on random numbers, for the power limit to show; short kernels run at
     clocks that a training step does not keep."""
     complete: bool = True
-    """False where the run was interrupted."""
+    """False if the run was interrupted."""
     device: DeviceFacts
     """Device and software."""
     states: Many[DeviceState] = ()

@@ -230,7 +230,7 @@ def _assumptions(a: Assessment) -> Lines:
 
 
 def _levels(levels: tuple[LevelRow, ...]) -> Grid | None:
-    """Return the level table of the scaling book; nothing where nobody asked for it."""
+    """Return the level table of the scaling book; empty if nobody asked for it."""
     if not levels:
         return None
     rows = tuple(

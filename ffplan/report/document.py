@@ -261,7 +261,7 @@ class Document:
     made: Callable[[Any], _Body]
     """Makes the text for people from the result, or from a tracked copy; texts may hold anything."""
     rows: Callable[[], Sequence[Any]] | None = None
-    """Makes the main table, records of one kind; None where every leaf of the result is a row."""
+    """Makes the main table, records of one kind; None if every leaf of the result is a row."""
 
     _: KW_ONLY
     first: Callable[[Any], _FirstScreen] | None = None

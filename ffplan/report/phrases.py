@@ -65,7 +65,7 @@ def _plan_words(plan: PlanRow) -> str:
 
 
 def _sure_words(sure: SurePlan | None) -> str:
-    """Return the plan to take where the fastest may run out of memory."""
+    """Return the plan to take if the fastest may run out of memory."""
     if sure is None:
         return "No plan fits beyond doubt."
     longer = f"{step_time(sure.step_s)} s a step, {100 * sure.slower:.1f} % longer"

@@ -214,7 +214,7 @@ class VerifyReport:
     version: str
     """Version of the program."""
     passed: bool
-    """True where every check passed."""
+    """True if every check passed."""
     checks: tuple[Check, ...]
     """Every check."""
     notes: tuple[str, ...]

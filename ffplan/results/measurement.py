@@ -98,7 +98,7 @@ class KernelGroupError:
     before: float | None
     """Mean of absolute errors with the catalogue's constants [1]."""
     after: float | None
-    """Mean of absolute errors with the fitted constants [1]; null where rates are taken as measured."""
+    """Mean of absolute errors with the fitted constants [1]; null if rates are taken as measured."""
     max_error: float | None
     """Largest absolute error of the latter [1]."""
 

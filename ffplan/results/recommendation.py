@@ -161,7 +161,7 @@ class RecommendReport(Result):
     aim: str
     """The aim, to be minimised: capex, tco, token, power or accelerators."""
     sustained_pflops: float | None
-    """Rate that was asked for [PFLOP/s]; null where days and tokens were."""
+    """Rate that was asked for [PFLOP/s]; null if days and tokens were."""
     slack: float
     """How much above the best the alternatives may lie [1]."""
     draws: int

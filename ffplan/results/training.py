@@ -59,7 +59,7 @@ class Roofline:
     critical: float
     """Least tokens, or largest TP size, at which computing binds at the specified peak and link rates."""
     computing_binds: bool
-    """True where computing binds."""
+    """True if computing binds."""
 
 
 @record

@@ -88,9 +88,9 @@ class ServingRun(Frozen):
     memory: Annotated[float, Field(gt=0, le=1)] | None = None
     """Fraction of device memory that the engine took; its default if omitted."""
     prompt: Count | None = None
-    """Tokens of a prompt, where no column gives them."""
+    """Tokens of a prompt, if no column gives them."""
     output: Count | None = None
-    """Tokens of an answer, where no column gives them."""
+    """Tokens of an answer, if no column gives them."""
     shortest: Annotated[float, Field(gt=0, le=1)] = 1.0
     """Least length as a fraction of the nominal one; lengths are drawn evenly from there on."""
     statistic: Literal["mean", "median"] = "mean"
@@ -102,7 +102,7 @@ class ServingRun(Frozen):
     points: Annotated[Many[Annotated[tuple[float, ...], Field(strict=False)]], Field(min_length=1)]
     """Measured points."""
     scored: bool = True
-    """False where the rows are shown, but count in no summary; say why in `note`."""
+    """False if the rows are shown, but count in no summary; say why in `note`."""
     note: Text | None = None
     """Conditions and contradictions."""
 

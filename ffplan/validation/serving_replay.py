@@ -172,7 +172,7 @@ def serve_run(
 
 
 def _pools(run: ServingRun, prefill: Served, decode: Served) -> Pools:
-    """Return prefill and decoding apart; keys and values move at the rate of a group's collectives."""
+    """Return separate prefill and decoding; keys and values move at the rate of a group's collectives."""
     assert run.prefill is not None
     return Pools(
         prefill=prefill,

@@ -46,7 +46,7 @@ class TrainingReplay:
     table: Table
     path: Path
     columns: Mapping[str, Floats]
-    """Every column by name; not a number where a cell is null."""
+    """Every column by name; NaN if a cell is null."""
     host: Host
     shape: Transformer
     plans: ParallelPlans

@@ -210,7 +210,7 @@ class _Reader:
         return {"layers": several, "tokens": tokens} if several else None
 
     def _listed(self, kinds: list[str], layers: int) -> dict[str, Any] | None:
-        """Return the layers with a sliding window, where the file lists the kind of each."""
+        """Return the layers with a sliding window, if the file lists the kind of each."""
         for kind in dict.fromkeys(kinds):
             for start, reason in _refusals().layers.items():
                 if kind.startswith(start):

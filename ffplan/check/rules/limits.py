@@ -111,7 +111,7 @@ def _power_per_rack(limit: DesignLimit, examined: Examined) -> Iterator[Breach]:
 
 
 def _goodput(limit: DesignLimit, examined: Examined) -> Iterator[Breach]:
-    """Hold the likely goodput of the workload, and warn where its median alone breaks the limit."""
+    """Hold the likely goodput of the workload, and warn if its median alone breaks the limit."""
     recovery, bound = examined.recovery, _declared(limit, examined)
     if recovery is None:
         yield from compare(limit, None, bound, unknown=_unknown_job(examined))

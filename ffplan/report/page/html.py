@@ -261,7 +261,7 @@ def render(document: Document) -> str:
         document: the result; its `extras` hold what only a page has.
 
     Raises:
-        UsageError: without vl-convert, where the result has charts.
+        UsageError: without vl-convert, if the result has charts.
     """
     extras = document.extras() if document.extras else Extras()
     body = document.made(document.value if extras.told is None else extras.told)

@@ -138,7 +138,7 @@ def test_lengths_and_traces(tmp_path: Path) -> None:
         ("--accelerator b200 --model llama3.1-8b --engine vllm@x", 2, "no version"),
         ("--accelerator b200 --model llama3.1-8b --engine trtllm@0.9 --speculate mtp:3:0.8", 2, "has no mtp"),
         ("--accelerator b200 --model llama3.1-8b --speculate mtp:3", 2, "mtp:3:0.8"),
-        ("--accelerator b200 --model llama3.1-8b --rate x", 2, "no rate"),
+        ("--accelerator b200 --model llama3.1-8b --rate x", 2, "not a rate"),
         ("--accelerator b200 --model llama3.1-8b --rate 1 --concurrency 2", 2, "one of the two"),
         ("--accelerator b200 --model llama3.1-8b --prefix-hit 200%", 2, "no share"),
         ("--accelerator b200 --model llama3.1-8b --precision fp9", 2, "fp8"),
