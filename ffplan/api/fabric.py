@@ -26,7 +26,7 @@ def wire(design: str | Path | Design, *, network: str | None = "compute", merged
 
     Args:
         design: what `load` takes.
-        network: `compute` for the compute fabric, the name of a network beside it, or None for all networks together.
+        network: `compute` for the compute fabric, the name of a side network, or None for all networks together.
         merged: one edge for each joined pair of nodes, with `links` and the sum of their `gbyte_s` [GB/s], as flow
             algorithms need it; without, a multigraph with ports and cables.
 

@@ -119,7 +119,7 @@ def sweep(
 
     Raises:
         InputError: if the design is wrong.
-        UsageError: for a path or metric that nothing has, or too many points.
+        UsageError: for an unknown path or metric, or too many points.
     """
     import numpy as np
 

@@ -89,7 +89,7 @@ RULE = "measured-recording"
 
 
 def _refuse_recording(catalog: Catalog, recording: Recording, document: Document, part: Accelerator) -> None:
-    """Refuse a recording that says nothing of an accelerator.
+    """Refuse a recording that does not apply to an accelerator.
 
     Raises:
         InputError: with a finding for each fault.

@@ -86,7 +86,7 @@ def _markdown(checked: Checked) -> str:
 
 
 def _github(checked: Checked) -> str:
-    """Return workflow commands of GitHub Actions, which shows them beside the lines of a pull request.
+    """Return workflow commands of GitHub Actions, which shows them next to the lines of a pull request.
 
     Where there are more than GitHub shows, the last command says how many.
     """

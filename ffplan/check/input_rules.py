@@ -239,7 +239,7 @@ _ROWS = (
         "Each phase adds to the one before, and the last is the design.",
         "phases:\n  - {name: one, after: 6 months, nodes: [64]}\n  - {name: two, after: 0 months, nodes: [32]}",
         "phases:\n  - {name: one, after: 0 months, nodes: [32]}\n  - {name: two, after: 6 months, nodes: [64]}",
-        "Give the nodes that stand after each phase, in the order of their orders.",
+        "Give the total nodes after each phase, in the order of their orders.",
     ),
     (
         "currency-mixed",

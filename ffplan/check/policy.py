@@ -269,7 +269,7 @@ def named_limits(
 
     Args:
         findings: findings on the design.
-        design: the design as it stands.
+        design: the current design.
         held: the design with the limits of the policy.
         policy: the policy.
     """

@@ -20,7 +20,7 @@ TEAM_RULES: tuple[Rule, ...] = (
     Rule(
         id="policy-invalid",
         title="A policy file is wrong",
-        why="A misspelt rule or limit would silently hold nothing.",
+        why="A misspelt rule or limit would silently have no effect.",
         example='rules = {recalled-price = "off"}  # in ffplan.toml',
         good='rules = {recalled-prices = "off"}',
         fix="Use the name that the finding suggests; docs/ci.md lists the fields.",

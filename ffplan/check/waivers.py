@@ -1,4 +1,4 @@
-"""Findings that a team accepts: by its policy, or by a comment beside the value.
+"""Findings that a team accepts: by its policy, or by a comment next to the value.
 
 A comment `# ffplan: waive RULE until 2027-03-31: reason` accepts the findings of a rule on its line, or alone on a
 line, on the next, and on everything below that field. The reason is compulsory, the day is not.

@@ -103,7 +103,7 @@ def _exchange_factor(job: RankLayout) -> Number:
 
 
 def _bridged(job: RankLayout) -> Number:
-    """Return 1 if every rank sits beside its neighbour in a bridged pair, else 0.
+    """Return 1 if every rank shares a bridged pair with its neighbour, else 0.
 
     Args:
         job: ranks; a node's ranks fill pairs first.

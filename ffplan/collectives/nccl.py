@@ -77,7 +77,7 @@ class _Choice:
     possible: Truth
     """True for ranks that it can run on."""
     channel_per_byte: Number = 0.0
-    """Time of one channel of a send for a byte [s/byte]; 0 if channels limit nothing."""
+    """Time of one channel of a send for a byte [s/byte]; 0 if channels are no limit."""
     channels_least: Number = 1.0
     """Fewest channels of a send [1]."""
     channels_most: Number = 1.0

@@ -48,7 +48,7 @@ def _money_sections(spec: Design, document: Document, naming: PartNaming) -> tup
 
 
 def _plain_section(name: str, spec: Design, document: Document, naming: PartNaming) -> Any:
-    """Return a validated section that stands alone, such as `workload`; None if the design has none.
+    """Return a validated independent section, such as `workload`; None if the design has none.
 
     Args:
         name: its name.

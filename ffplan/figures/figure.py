@@ -40,7 +40,7 @@ class Figure:
     evidence: tuple[str, ...] = ()
     """Starts of the paths of that part's figures."""
     said: Callable[[Any], Iterable[str]] | None = None
-    """Remarks of the record on it, beside numbers."""
+    """Remarks of the record on it, in addition to numbers."""
     by: Callable[[Any], Figure] | None = None
     """Returns the derivation, if the record itself decides."""
 

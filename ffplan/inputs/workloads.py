@@ -44,7 +44,7 @@ class PoolPlan:
         """Return the parallelism of a copy, such as DEP32 or TP2PP4.
 
         Args:
-            joint: what stands between two ways.
+            joint: text between two ways.
         """
         shared = self.pipeline == 1 and self.expert == self.tensor * self.data > 1
         if shared and self.expert in (self.data, self.tensor):

@@ -1,4 +1,4 @@
-"""What nvidia-smi says of a GPU: driver, limits, clocks, power. A machine without the program says nothing."""
+"""Readings of nvidia-smi: driver, limits, clocks, power. Without the program they are empty."""
 
 from __future__ import annotations
 

@@ -77,7 +77,7 @@ def _cables_as_sold(f: FabricReport) -> list[tuple[str, str]]:
 
 
 def _networks(networks: tuple[NetworkReport, ...]) -> Lines:
-    """Return a line for each network beside the fabric."""
+    """Return a line for each side network."""
     rows = []
     for network in networks:
         f = network.fabric

@@ -78,7 +78,7 @@ def _short_name(design: RecommendedDesign, r: RecommendReport) -> str:
 
 
 def _limit_name(name: str, r: RecommendReport) -> str:
-    """Return the name of a limit: a sustained rate stands as days of a run, which nobody asked for."""
+    """Return the name of a limit: a sustained rate counts as days of a run, which nobody requested."""
     return "rate" if name == "days" and r.sustained_pflops is not None else name
 
 

@@ -324,21 +324,21 @@ class PhaseReport:
     ready_month: float
     """Month of its first job."""
     nodes: dict[str, int]
-    """Nodes that stand after it, by role."""
+    """Nodes installed after it, by role."""
     accelerators: int
-    """Accelerators that stand after it."""
+    """Accelerators installed after it."""
     lines: tuple[BomLine, ...]
     """Its purchase."""
     capex: float
     """Price of it, with its part of discount, freight, installation, racks and building [currency]."""
     switches: int
-    """Switches of the fabric that stand after it."""
+    """Switches of the fabric installed after it."""
     spare_ports: int
-    """Ports for endpoints that are free on the leaf switches that stand."""
+    """Free ports for endpoints on the installed leaf switches."""
     racks: int
-    """Racks that stand after it."""
+    """Racks installed after it."""
     it_rated_kw: float
-    """Rated IT power of what stands after it, storage and side networks included [kW]."""
+    """Rated IT power installed after it, storage and side networks included [kW]."""
     reserve: tuple[str, ...]
     """Space and ports to leave free for later phases."""
 
@@ -404,7 +404,7 @@ def owning_gap(row: RentRow) -> float:
 
 
 def cheaper_index(rows: Iterable[RentRow]) -> RentRow | None:
-    """Return an index of the market that stands below owning; None if none does."""
+    """Return a market index below the cost of owning; None if there is none."""
     return next((row for row in rows if row.index and row.hour < row.owned_hour), None)
 
 

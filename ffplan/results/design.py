@@ -228,7 +228,7 @@ class Assessment(Result):
     fabric: FabricReport
     """The fabric."""
     networks: tuple[NetworkReport, ...]
-    """Networks beside it, in the order of the design."""
+    """Side networks, in the order of the design."""
     communication: tuple[CollectiveReport, ...]
     """Times and bounds of collectives, by library in the order of the design."""
     site: SiteSummary | None

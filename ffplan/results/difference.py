@@ -45,7 +45,7 @@ class FigureChange:
 
 @record
 class ChangeEffect:
-    """What one change did, or several that only stand together."""
+    """Effect of one change, or of several that only work together."""
 
     changes: tuple[FieldChange, ...]
     """The changes."""

@@ -92,9 +92,9 @@ class Influence:
     at_more: str
     """Value tried above it."""
     less: float | None
-    """Relative change of the value at `at_less` [1]; null if the design then cannot stand."""
+    """Relative change of the value at `at_less` [1]; null if the design is then impossible."""
     more: float | None
-    """Relative change of the value at `at_more` [1]; null if the design then cannot stand."""
+    """Relative change of the value at `at_more` [1]; null if the design is then impossible."""
 
 
 @record

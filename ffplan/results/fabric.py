@@ -284,7 +284,7 @@ class CableKind:
     """Cables of one type in one tier of a network."""
 
     network: str
-    """compute, or the name of a network beside it."""
+    """compute, or the name of a side network."""
     type: str
     """Catalogue id."""
     tier: str
@@ -310,7 +310,7 @@ class CableRow:
     label: str
     """Label for both ends; the legs of a split cable share it."""
     network: str
-    """compute, or the name of a network beside it."""
+    """compute, or the name of a side network."""
     from_device: str
     """Device at the lower end."""
     from_port: str
@@ -336,7 +336,7 @@ class PlainCable:
     label: str
     """Label for both ends; the legs of a split cable share it."""
     network: str
-    """compute, or the name of a network beside it."""
+    """compute, or the name of a side network."""
     from_device: str
     """Device at the lower end."""
     from_port: str

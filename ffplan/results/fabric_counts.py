@@ -231,7 +231,7 @@ class FabricReport:
 
 @record
 class NetworkReport:
-    """A network beside the compute fabric."""
+    """A side network."""
 
     name: str
     """storage, front-end or out-of-band."""

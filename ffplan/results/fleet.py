@@ -109,7 +109,7 @@ class FleetDesign:
     tpot_s: Latency
     """Time of a further token at the peak."""
     requests_day: float
-    """Requests of a day: those asked for, or as many as the copies serve at the peak over its factor [1]."""
+    """Requests of a day: as requested, or the copies' peak rate over the peak factor [1]."""
     concurrency: float
     """Requests under way at the peak, on all copies [1]."""
     output_tokens_s: float

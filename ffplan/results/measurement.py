@@ -82,7 +82,7 @@ class KernelError:
     error: float | None
     """Fitted over measured, less one [1]."""
     catalogue_us: float | None
-    """Time with the catalogue's constants [us]; of a GEMM beside a separately measured kernel."""
+    """Time with the catalogue's constants [us]; for a GEMM with a separately measured kernel."""
     catalogue_error: float | None
     """Catalogue's over measured, less one [1]."""
 

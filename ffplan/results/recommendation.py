@@ -22,9 +22,9 @@ class RecommendedPurchase:
     days: float
     """Days of the run, interruptions included."""
     nodes: int
-    """Compute nodes that stand after it."""
+    """Compute nodes installed after it."""
     accelerators: int
-    """Accelerators that stand after it."""
+    """Accelerators installed after it."""
     capex: float
     """Its bill at likely prices; 0 if an earlier purchase serves already [currency]."""
     alone: float
@@ -119,7 +119,7 @@ class LimitPrice:
     looser: float
     """The limit, looser by a tenth; racks are whole."""
     name: str | None
-    """The best design under the looser limit; null if nothing meets the target even so."""
+    """The best design under the looser limit; null if no design meets the target even so."""
     aim: float | None
     """Its figure of the aim."""
     saving: float | None
@@ -161,7 +161,7 @@ class RecommendReport(Result):
     aim: str
     """The aim, to be minimised: capex, tco, token, power or accelerators."""
     sustained_pflops: float | None
-    """Rate that was asked for [PFLOP/s]; null if days and tokens were."""
+    """Requested rate [PFLOP/s]; null if days and tokens were requested."""
     slack: float
     """How much above the best the alternatives may lie [1]."""
     draws: int

@@ -59,7 +59,7 @@ class PlanRow:
     optimizer_bytes: int
     """Bytes of the optimizer's states of a parameter."""
     weights_copy: bool
-    """True if ZeRO 3 keeps a sharded copy of the weights at 16 bits beside the optimizer's own."""
+    """True if ZeRO 3 keeps a sharded copy of the weights at 16 bits in addition to the optimizer's."""
     mtp_layers: int
     """Layers that predict further tokens, on the last stage."""
     routing: str

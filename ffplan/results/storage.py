@@ -26,7 +26,7 @@ class TierRow:
     use: str
     """Its use."""
     read_gbyte_s: float
-    """Read rate that it wants for as many accelerators [GB/s]."""
+    """Recommended read rate for this number of accelerators [GB/s]."""
     write_gbyte_s: float
     """Write rate that it wants [GB/s]."""
     met: bool

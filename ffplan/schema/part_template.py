@@ -29,7 +29,7 @@ SOURCES = (
     "status: V seen in the source, VS second-hand, DG digitised, D derived, R recalled, always graded estimate."
 )
 APART = ("announced", "note")
-"""Fields of an example that say nothing of another part."""
+"""Fields of an example that do not apply to another part."""
 FITTED = ("training", "constants")
 """Fields that a fit to measured runs writes (`ffplan model calibrate`); values of another part are wrong."""
 NONE = {"announced": True, "extends": "usd-2026", "without": ["nic"], "beside": "rsc-1"}

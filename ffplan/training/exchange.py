@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def sms_fault(run: TrainRun) -> str | None:
-    """Return why the multiprocessors that a plan gives the dispatcher mean nothing, or None."""
+    """Return the reason why a plan's multiprocessors for the dispatcher have no effect, or None."""
     sms, by = run.plans.dispatch_sms, layer._dispatcher_of(run.plans, run.speeds)
     if not sms:
         return None

@@ -100,7 +100,7 @@ def replay_files(subject: str, files: Sequence[tuple[str, str]], catalog: Catalo
         titles[cases.id] = cases.name
         rows += scored
     if not rows:
-        raise UsageError(f"ffplan model accuracy {subject}: nothing in these files was measured of it")
+        raise UsageError(f"ffplan model accuracy {subject}: these files have no measurement of it")
     return accuracy_report(subject, titles, rows)
 
 

@@ -126,7 +126,7 @@ def _cells(bench: CaseParts, table: Table, path: Path) -> dict[str, Floats]:
     needed = ["gpus"] + (["batch"] if table.plan.batch is None else [])
     missing = [name for name in needed if name not in table.columns]
     measured = [name for name in MEASURES if name in table.columns]
-    what = "a column stands there twice" if len(set(table.columns)) < len(table.columns) else ""
+    what = "a column is listed twice" if len(set(table.columns)) < len(table.columns) else ""
     what = "no column was measured" if not measured else what
     what = f"the column `{missing[0]}` is missing" if missing else what
     if what:
@@ -170,7 +170,7 @@ def prepare_replay(
     Args:
         bench: the parts and the file.
         path: its place in the file.
-        estimate: use the efficiencies of the nearest accelerator if nothing was calibrated, as in `train`.
+        estimate: use the efficiencies of the nearest accelerator without a calibration, as in `train`.
 
     Raises:
         InputError: for a table that contradicts itself.

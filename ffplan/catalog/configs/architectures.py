@@ -54,7 +54,7 @@ class _WindowFields:
 
 @record
 class _Architecture:
-    """Fields and traits of one architecture; `|` stands between names of the same field."""
+    """Fields and traits of one architecture; `|` separates names of the same field."""
 
     classes: str
     """Start of the name of its class under `architectures`."""

@@ -292,7 +292,7 @@ def _model_of_config(config: _ConfigFile, inside: FieldPath) -> tuple[_ConfigMod
     if "vision_config" in config.data:
         remarks.append("the vision tower is left out")
     elif inside:
-        remarks.append(f"`{inside[0]}` alone is read; what stands around it is left out")
+        remarks.append(f"`{inside[0]}` alone is read; the rest is left out")
     if fields.assumed:
         taken = ", ".join(f"{name} {str(value).lower()}" for name, value in sorted(fields.assumed.items()))
         remarks.append(f"not stated, so by the defaults of `{kind}`: {taken}")

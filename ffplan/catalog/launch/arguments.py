@@ -200,7 +200,7 @@ _PATTERN = re.compile(r"""^\s*\(?(?P<names>["']?[\w.*+-]+["']?(?:\s*\|\s*["']?[\
 _QUOTED = re.compile(r"""(?<!\\)(?:"[^"]*"|'[^']*')""")
 _BEGINS = re.compile(r"(?:^|(?<=;))\s*(?:if|elif|else|fi|case|esac)(?![\w.-])")
 _ENDS = re.compile(r";;|(?:^|(?<=;))\s*(?:then|else)(?![\w.-])|\bcase\s+\S+\s+in\b")
-"""Where parts of a branch begin and end, which may stand on one line."""
+"""Starts and ends of the parts of a branch, which may share a line."""
 _MOST_TESTS, _MOST_FOLLOWED, _MOST_INSIDE = 200, 200_000, 50
 """Conditions that are worked out, letters of a script whose conditions are, and branches inside each other [1]."""
 

@@ -53,7 +53,7 @@ def leaves(
 
     Args:
         left_out: names of tables that are passed over.
-        path: where the table stands.
+        path: path of the table.
     """
     for key, value in table.items():
         steps = (*path, str(key))
@@ -72,7 +72,7 @@ class Settings:
         Args:
             program: whose they are.
             values: by name in the form `num_layers`.
-            prefix: what stands before names in the file.
+            prefix: prefix of names in the file.
         """
         self.program, self.file, self.values, self.prefix = program, file, values, prefix
         self.strict = False
@@ -177,7 +177,7 @@ class Settings:
         return "" if value is None else str(value).strip().lower()
 
     def unread(self, ignored: re.Pattern[str]) -> list[str]:
-        """Return the names that nothing has asked for, without those whose beginning is ignored."""
+        """Return the names that were never read, except ignored prefixes."""
         return sorted(name for name in self.values if name not in self.used and ignored.match(name) is None)
 
 
@@ -196,7 +196,7 @@ _LEFT_OUT = frozenset(
 )
 """Sections without settings of a model or a plan."""
 _OF_SECTION = frozenset(["optim", "optimizer", "sched", "scheduler", "tokenizer", "data", "dataset", "ddp"])
-"""Sections whose common names say nothing without theirs."""
+"""Sections whose common names are ambiguous without theirs."""
 _COMMON = frozenset(["name", "type", "model", "size", "path", "vocab_size", "target", "lr", "dtype"])
 RENAMED = {
     "encoder_seq_length": "seq_length",

@@ -79,7 +79,7 @@ def _recalled_figures(examined: Examined) -> Iterator[Breach]:
     severity=Severity.WARNING,
 )
 def _no_spares(examined: Examined) -> Iterator[Breach]:
-    """Find ownership without spares; designs that say nothing of ownership are not asked."""
+    """Find ownership without spares; designs without ownership pass."""
     design = examined.design
     if design.ownership is None or design.rent is not None or design.prices is None:
         return

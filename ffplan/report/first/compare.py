@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from ffplan.results.comparison import Comparison, MoneyComparison, MoneyDifference
 
 _COLUMNS = 4
-"""Designs that stand side by side in 80 columns; more stand below each other [1]."""
+"""Designs that fit side by side in 80 columns; more are listed below each other [1]."""
 _WIDTH = 80
 """Letters of a line that a table of designs by rows fits [1]."""
 _MOST_ROWS = 10
-"""Designs that stand below each other [1]."""
+"""Designs that are listed below each other [1]."""
 _PAIR = 2
 _HALF = 0.5
 """Ratio below which, or above whose inverse, a factor is printed in place of a difference [1]."""

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ffplan.results.run import RunReport
 
 _LARGE = ("to commit", "GPU-hour in use", "facility peak")
-"""Rows that a page shows large, beside the days of a run."""
+"""Rows that a page shows large, in addition to the days of a run."""
 _DRIVERS = 3
 """Inputs named as what moves the cost [1]."""
 
@@ -113,7 +113,7 @@ def _memory(run: RunReport | None) -> str:
 
 
 def _index(tco: Tco | None) -> str:
-    """State that an index of the market, which nobody can sign, stands below owning."""
+    """State that a market index, which nobody can sign, is below the cost of owning."""
     row = cheaper_index(tco.rents) if tco is not None else None
     return f"the market stands lower, {row.offer} at {row.hour:,.2f} {tco.currency}" if row and tco else ""
 

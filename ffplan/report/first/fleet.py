@@ -142,7 +142,7 @@ def _rent_text(rent: DayRent, most: int) -> str:
 
 
 def _rents_text(design: FleetDesign) -> str:
-    """Return the cheapest way to rent the same hours, beside owning."""
+    """Return the cheapest way to rent the same hours, compared with owning."""
     if design.day is None or not design.day.rents:
         return ""
     most = max(hour.nodes for hour in design.day.hours)

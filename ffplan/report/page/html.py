@@ -101,7 +101,7 @@ class _PageChart:
     id: str
     title: str
     lead: bool
-    """It stands before everything that is folded."""
+    """It comes before everything that is folded."""
     svg: Markup
     least: int
     """Width below which it scrolls [px]."""
@@ -111,7 +111,7 @@ class _PageChart:
 
 
 def worded(text: str) -> Markup:
-    """Return a text as HTML, what stands between backticks as code."""
+    """Return a text as HTML, with code between backticks."""
     return Markup(_CODE.sub(r"<code>\1</code>", str(escape(visible(text)))))
 
 
@@ -164,7 +164,7 @@ _TILES = 4
 
 
 def _tiles(screen: _FirstScreen, notes: Notes) -> tuple[_PageTile, ...]:
-    """Return the figures of a first screen that stand large above its table."""
+    """Return the figures of a first screen that are printed large above its table."""
     tiles = []
     for row in _large(screen):
         cells, paths = zip(*map(_read_marks, row), strict=True)

@@ -136,7 +136,7 @@ def test_a_run_may_hold_copies_of_keys_and_values() -> None:
         (", seconds]", "]", "no column was measured"),
         ("gpus, batch", "sequence, batch", "the column `gpus` is missing"),
         ("gpus, batch", "gpus, gpus", "`batch` is missing"),
-        ("pipeline, seconds", "seconds, seconds", "a column stands there twice"),
+        ("pipeline, seconds", "seconds, seconds", "a column is listed twice"),
         ("model: megatron-1.7b", "model: vgg16", "is not a transformer"),
         ("    model: megatron-1.7b\n", "", "neither `model` nor `shape`"),
         ("server: dgx-a100-320gb", "server: dgx-1-v100", "`v100-sxm2-32gb` has no peak for bf16"),
