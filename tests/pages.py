@@ -279,13 +279,13 @@ def accuracy_pages() -> dict[Path, str]:
             table("messages", report.bands),
             "![Model over measurement by size of the message](accuracy-communication.svg)",
             "## Training",
-            "`ffplan model accuracy training` compares step times, or rates of a step. The error is that of the time; "
-            "for a rate it is\nmeasured over model, less one. The first table is what to expect of a run that nobody "
-            "fitted: each source predicted by\nconstants that were fitted on all others "
-            "(`--leave-one-out source`, and `stack`, `accelerator`, `chip`, `process`). Where nothing else ran on an\n"
-            "accelerator, the constants of its nearest relative stand in; a stack left out is not named either. Rows "
-            "that\ntheir source computed count apart, as `arithmetic`. [Training](model/training-fit.md) says what is "
-            "fitted.",
+            "`ffplan model accuracy training` compares step times, or rates of a step. Errors are errors of the time; "
+            "for a rate that is\nmeasured over model, less one. The first table is the error to expect for a new run: "
+            "each source predicted by\nconstants fitted on all others "
+            "(`--leave-one-out source`, and `stack`, `accelerator`, `chip`, `process`). An accelerator\n"
+            "without other runs takes the constants of its nearest relative; a stack left out is not named either. "
+            "Rows\ncomputed by their source count separately, as `arithmetic`. [Training](model/training-fit.md) lists "
+            "the fitted constants.",
             *(_left_out(kind) for kind in KINDS),
             "The same rows, each source left out, by accelerator and software, for dense models and for experts:",
             _by_kind(),
@@ -297,8 +297,8 @@ def accuracy_pages() -> dict[Path, str]:
             table("source", (*sizes.sources, sizes.total)),
             "## Serving",
             "`ffplan model accuracy serving` compares latencies and rates of published runs without speculation, by "
-            "the same runs of\nrequests as `ffplan serve`. [Serving](model/serving.md) has the errors of what was left "
-            "out of the fit, and what no term explains.",
+            "the same runs of\nrequests as `ffplan serve`. [Serving](model/serving.md) has the errors of rows left "
+            "out of the fit, and effects that no term explains.",
             table("source", (*served.sources, served.total)),
             table("quantity", served.bands),
         ]

@@ -1,4 +1,4 @@
-"""What a cluster and a training run cost, as `ffplan cost` has it."""
+"""Cost of a cluster and a training run, as in `ffplan cost`."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def _timed(
         raise UsageError("costs: tokens: give a number of at least 1")
     part = part_of(parts, Model, model, "model")
     if part.transformer is None:
-        raise UsageError(f"costs: {part.id} is no transformer")
+        raise UsageError(f"costs: {part.id} is not a transformer")
     gpus, plan = job
     try:
         return timed_on(loaded.resolved, parts, part, plan, gpus, tokens, searching=searching)

@@ -93,7 +93,7 @@ class Design:
         try:
             text = yaml.safe_dump(data, sort_keys=False, allow_unicode=True)
         except yaml.YAMLError as error:
-            raise UsageError(f"vary: a value cannot stand in a design: {error}") from None
+            raise UsageError(f"vary: a value cannot be written as YAML: {error}") from None
         return Design(parse_document(text.encode(), self.document.file), self.catalogs)
 
     def __repr__(self) -> str:
@@ -125,7 +125,7 @@ def load(source: str | Path | Design, *, catalogs: str | Path | Iterable[str | P
             raise UsageError("load: a design has its catalogues already; give them with its file")
         return source
     if not isinstance(source, str | Path):
-        raise UsageError(f"load: {type(source).__name__} is no design; give a path, a name, YAML text or a design")
+        raise UsageError(f"load: cannot load {type(source).__name__}; give a path, a name, YAML text or a design")
     if isinstance(source, str) and "\n" in source:
         return Design(parse_document(source.encode(), "<text>"), folders)
     return Design(read_document(*find_design(str(source))), folders)

@@ -21,18 +21,18 @@ if TYPE_CHECKING:
 def wire(design: str | Path | Design, *, network: str | None = "compute", merged: bool = False) -> nx.Graph[str]:
     """Return the wired fabric as a graph: a node for each switch and each NIC port, an edge for each link.
 
-    A NIC port is a node with one edge, so that no path leads through a server. Names are those of cable labels and
+    A NIC port is a node with one edge, so that no path leads through a server. Names match cable labels and
     exports. Attributes that a node does not have are left out: planes, zones and pods count from 1.
 
     Args:
         design: what `load` takes.
-        network: `compute` for the compute fabric, the name of a network beside it, or None for all networks together.
+        network: `compute` for the compute fabric, the name of a side network, or None for all networks together.
         merged: one edge for each joined pair of nodes, with `links` and the sum of their `gbyte_s` [GB/s], as flow
             algorithms need it; without, a multigraph with ports and cables.
 
     Raises:
-        InputError: where the fabric cannot hold the design, something does not fit its rack, or no cable reaches.
-        UsageError: where the design has no such network.
+        InputError: if the fabric cannot hold the design, something does not fit its rack, or no cable reaches.
+        UsageError: if the design has no such network.
     """
     from ffplan.studies.fabric.cabling import cable_tables
     from ffplan.studies.fabric.wired import wire_design

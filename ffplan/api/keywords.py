@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ffplan.design.training import Axis, Overlap, Precision, Preset, Recompute, RecomputePart, Schedule, Width
 
 Aim = Literal["capex", "tco", "token", "power", "accelerators"]
-"""What a recommendation makes least."""
+"""The aim that a recommendation minimises."""
 
 
 class PlanKeywords(TypedDict, total=False):
@@ -98,7 +98,7 @@ class SizeKeywords(TypedDict, total=False):
 
 
 class ServeKeywords(TypedDict, total=False):
-    """What to serve on, how, at which loads and within which targets."""
+    """Accelerators, plan, loads and targets for serving."""
 
     accelerator: str | None
     """Catalogue id of an accelerator, in place of a design."""
@@ -139,7 +139,7 @@ class ServeKeywords(TypedDict, total=False):
     at: Literal["mean", "p50", "p90", "p99"]
     """Statistic of the targets."""
     search: bool
-    """Search what the plan leaves open."""
+    """Search the open settings of the plan."""
     prefill: str | None
     """Copies that compute prompts only, such as 4xTP8; with `decode`."""
     decode: str | None
@@ -156,7 +156,7 @@ def refuse_unknown(function: Callable[..., Any], keywords: type, given: Mapping[
     Args:
         function: the function.
         keywords: the keywords that it passes on.
-        given: those that it was called with.
+        given: the keywords of the call.
 
     Raises:
         UsageError: naming the nearest keyword, also of an axis by its short name, such as `tp`.

@@ -28,7 +28,7 @@ class ManyDesigns:
 
         Args:
             axes: varied numbers, arrays by path.
-            columns: results, arrays by path; NaN where a design cannot be built.
+            columns: results, arrays by path; NaN if a design cannot be built.
             feasible: which designs can be built.
             why: why each of the others cannot; empty texts elsewhere.
         """
@@ -126,7 +126,7 @@ def _arrays(axes: Mapping[str, Any]) -> list[Any]:
     """Return axes as arrays of one shape, in double precision.
 
     Raises:
-        UsageError: for axes that are no numbers, or do not broadcast.
+        UsageError: for axes that are not numeric, or do not broadcast.
     """
     import numpy as np
 

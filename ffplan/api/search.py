@@ -119,7 +119,7 @@ def sweep(
 
     Raises:
         InputError: if the design is wrong.
-        UsageError: for a path or metric that nothing has, or too many points.
+        UsageError: for an unknown path or metric, or too many points.
     """
     import numpy as np
 
@@ -224,7 +224,7 @@ def recommend(
     book, who = part_of(parts, PriceBook, prices, "recommend: prices"), "recommend"
     part = part_of(parts, Model, model, f"{who}: model")
     if part.transformer is None:
-        raise UsageError(f"{who}: model: `{model}` is no transformer, and its work is not counted in tokens")
+        raise UsageError(f"{who}: model: `{model}` is not a transformer, and its work is not counted in tokens")
     if not (tokens > 0 and days > 0 and best >= 1 and pue >= 1):
         raise UsageError(f"{who}: tokens and days are above 0, pue and best at least 1")
     if not 0 < limits.get("chance", 0.5) < 1:

@@ -79,7 +79,7 @@ _KEYWORDS = {field: name for name, field in _FIELDS.items()}
 
 
 def _stated(owner: Design | None, model: str, options: ServeKeywords) -> tuple[str, ServeKeywords]:
-    """Return model and options; those that are not given are the design's own, where it serves a model.
+    """Return model and options; a design that serves a model fills in missing ones.
 
     Raises:
         UsageError: if neither names a model.
@@ -92,8 +92,8 @@ def _stated(owner: Design | None, model: str, options: ServeKeywords) -> tuple[s
             raise UsageError(f"{_WHO}: name a model, or add `serving` to the design")
         return model, options
     fields = stated_fields(section, {_FIELDS.get(name, name) for name in options} | {"model"})
-    own = {_KEYWORDS.get(field, field): value for field, value in fields.items() if value is not None}
-    return model or section.model, cast("ServeKeywords", own | options)
+    stated = {_KEYWORDS.get(field, field): value for field, value in fields.items() if value is not None}
+    return model or section.model, cast("ServeKeywords", stated | options)
 
 
 def _pools(prefill: str | None, decode: str | None) -> tuple[PoolPlan, PoolPlan] | None:
@@ -112,7 +112,7 @@ def _pools(prefill: str | None, decode: str | None) -> tuple[PoolPlan, PoolPlan]
 
 
 def _plan(options: ServeKeywords) -> PlanRequest:
-    """Return what is given of a plan."""
+    """Return the plan that the options request."""
     from ffplan.studies.serve.setup import PlanRequest
 
     return PlanRequest(

@@ -62,7 +62,7 @@ def document_of(result: Result) -> Document:
         fabrics.CablingReport: fabric.cabling_document,
     }
     if type(result) not in makers:
-        raise TypeError(f"a {type(result).__name__} is no table")
+        raise TypeError(f"a {type(result).__name__} is not a table")
     document: Document = makers[type(result)](result)
     return document
 
@@ -80,7 +80,7 @@ def pandas() -> Any:
 
 
 def table(columns: Mapping[str, Sequence[Any]]) -> Any:
-    """Return columns as a data frame in which each has one plain type, so that pandas, Arrow and polars agree on it.
+    """Return columns as a data frame with one plain type each, so that pandas, Arrow and polars agree.
 
     Numbers with gaps are floats with NaN; a column of several types is text.
 
@@ -106,7 +106,7 @@ def _typed(values: list[Any]) -> tuple[list[Any], None, str]:
 
 
 def _text(value: Any) -> str | None:
-    """Return what is no number as text; None of an empty list or mapping."""
+    """Return a non-numeric value as text; None for an empty list or mapping."""
     if value is None or value in ({}, []):
         return None
     return str(value).lower() if isinstance(value, bool) else str(value)
@@ -115,7 +115,7 @@ def _text(value: Any) -> str | None:
 def frame(result: Result) -> Any:
     """Return the main table of a result as a data frame; without one, a row for every path.
 
-    A row of a path has its number in `value`, and what is no number in `text`.
+    A row for a path holds a number in `value`, anything else in `text`.
 
     Raises:
         ImportError: without pandas.

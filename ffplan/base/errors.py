@@ -143,7 +143,7 @@ def lacking(what: str, name: str, package: str) -> str:
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
-    """Return the known name closest to `name`, or None where no name is close."""
+    """Return the known name closest to `name`, or None if no name is close."""
     from difflib import get_close_matches
 
     names = sorted(set(known))

@@ -51,12 +51,12 @@ def unfold(text: str, most: int | None = None) -> list[str]:
     names: list[str] = []
     parts = re.findall(r"(?:[^,\[\]]|\[[^\]]*\])+", text)
     if ",".join(parts) != text:
-        raise ValueError(f"`{text[:60]}` is no host list")
+        raise ValueError(f"`{text[:60]}` is not a host list")
     for part in parts:
         pieces = re.split(r"\[([^\]]*)\]", part)
         runs = [_numbers(run, most) for run in pieces[1::2]]
         if most is not None and prod(map(len, runs)) + len(names) > most:
-            raise ValueError(f"`{part[:60]}` stands for more than {most:,} names")
+            raise ValueError(f"`{part[:60]}` expands to more than {most:,} names")
         rows = (zip(pieces[::2], (*chosen, ""), strict=True) for chosen in product(*runs))
         names += ["".join(text for pair in row for text in pair) for row in rows]
     return names
@@ -73,11 +73,11 @@ def _numbers(runs: str, most: int | None) -> list[str]:
         low, _, high = run.partition("-")
         last = high or low
         if not (low.isdecimal() and last.isdecimal() and len(last) <= 18):
-            raise ValueError(f"`{run[:60]}` is no run of numbers")
+            raise ValueError(f"`{run[:60]}` is not a range of numbers")
         if int(last) < int(low):
             raise ValueError(f"`{run[:60]}` runs backwards")
         if most is not None and int(last) - int(low) >= most:
-            raise ValueError(f"`{run}` stands for more than {most:,} names")
+            raise ValueError(f"`{run}` expands to more than {most:,} names")
         numbers += [f"{number:0{len(low)}}" for number in range(int(low), int(last) + 1)]
     return numbers
 

@@ -103,7 +103,7 @@ class BomLine:
     currency: str
     """Currency of its amounts."""
     scope: str
-    """`planned` by the design, `stood-in` by the ownership profile where the design leaves it open, or `building`."""
+    """`planned` by the design, `stood-in` by the ownership profile if the design leaves it open, or `building`."""
 
 
 @record
@@ -144,7 +144,7 @@ class NodePower:
     """Grade of a measured power; else the rule, such as `0.75 x rated` or `0.75 x component sum`; `component sum` of
     nodes without accelerators."""
     idle_w: float | None
-    """Power without load [W]; null where unknown."""
+    """Power without load [W]; null if unknown."""
     component_sum_w: float
     """Sum over the components [W]."""
     maximum_w: float
@@ -152,7 +152,7 @@ class NodePower:
     rated: bool
     """True if the maximum is rated, false if it is a component sum."""
     rack_w: float | None
-    """Power of a rack at the nodes' maximum, where the design gives nodes per rack [W]."""
+    """Power of a rack at the nodes' maximum, if the design gives nodes per rack [W]."""
     missing: tuple[MissingFigure, ...]
     """Powers that the component sum lacks."""
 
@@ -180,4 +180,4 @@ class InputRow:
     date: str | None
     """Date of the source."""
     status: str
-    """Status of the figure; `given` where the design states it."""
+    """Status of the figure; `given` if the design states it."""

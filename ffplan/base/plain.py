@@ -108,7 +108,7 @@ def steps(path: str) -> list[str | int]:
         path_steps.append(int(name) if path_steps and len(name) < 10 and name.isdecimal() else name)
         for place in places:
             if not (place.endswith("]") and len(place) < 10 and place[:-1].isdecimal()):
-                raise UsageError(f"`{path[:60]}` is no path; write one such as `nodes[0].count`")
+                raise UsageError(f"`{path[:60]}` is not a path; write one such as `nodes[0].count`")
             path_steps.append(int(place[:-1]))
     return path_steps
 

@@ -83,7 +83,7 @@ def keep_freed_memory() -> bool:
 
 
 AGAIN = 2.0
-"""Time after which a process that goes on is told again [s]."""
+"""Time after which a process that keeps running gets the signal again [s]."""
 
 _REPEATS = hasattr(signal, "setitimer")
 _last = signal.SIGINT
@@ -92,8 +92,8 @@ _last = signal.SIGINT
 def listen() -> None:
     """Raise `KeyboardInterrupt` at Ctrl-C and `SystemExit` at SIGTERM, every two seconds until `heard`.
 
-    Python drops what is raised while it takes an object apart, and numpy what is raised while it compares texts: the
-    process would go on. A signal that the caller's shell has set to be ignored stays ignored.
+    Python drops exceptions raised while it frees an object, and numpy exceptions raised while it compares strings: the
+    process would go on. A signal that the caller's shell ignores stays ignored.
     """
     if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
         signal.signal(signal.SIGINT, _tell)

@@ -72,7 +72,7 @@ class Calibration:
         """Reasons not to use the constants: an end of their range, or a large error."""
         ends = [f"{constant.name} is {constant.note}" for constant in self.report.constants if constant.note]
         if self.report.after > LARGE:
-            ends.append(f"the runs are missed by {self.report.after:.0%} in the mean, more than {LARGE:.0%}")
+            ends.append(f"the runs are missed by {self.report.after:.0%} on average, more than {LARGE:.0%}")
         return tuple(ends)
 
 
@@ -110,7 +110,7 @@ def calibrate(
 
     Raises:
         InputError: if a file is wrong.
-        FitError: if no run has the accelerator, or the rows cannot tell the constants.
+        FitError: if no run has the accelerator, or the rows do not determine the constants.
     """
     if of_collectives(query.cases):
         return Calibration(*_calibrate_collectives(catalog, query.accelerator, query.cases, query.names, progress))
@@ -124,13 +124,13 @@ def calibrate(
     base, units = _units(query, base)
     lacking = [name for name in NEEDED if base is None and name not in names]
     if lacking:
-        raise FitError(f"nothing is known of {', '.join(lacking)}: fit them too, or give --start")
+        raise FitError(f"no values for {', '.join(lacking)}: fit them too, or give --start")
     if set(names) & set(LAUNCHES) and base is not None and not _waits_for_host(mine):
         raise FitError("no run waits for its host to launch: these rows cannot tell what launching takes")
     fitted = fit(mine, names=names, units=units, base=base, progress=progress)
     if fitted.after > WORST:
         raise FitError(
-            f"the best constants miss these rows by {fitted.after:.0%} in the mean: look at their units and plans"
+            f"the best constants miss these rows by {fitted.after:.0%} on average: check their units and plans"
         )
     blind = _undetermined(mine, fitted.values, base, units)
     if blind:
@@ -234,7 +234,7 @@ def _reread(text: str, name: str) -> None:
     """Read the text of an accelerator again.
 
     Raises:
-        InputError: for a text that is no accelerator.
+        InputError: for a text that is not an accelerator.
     """
     part = validate(Accelerator, Document(name, "0" * 64, compose(text, name)))
     keys = {KEY, START} & set(part.sources)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 KIND = "communication-cases"
 """Kind of a file of measured collectives."""
 RATES = ("ring", "alltoall", "nvls", "pcie", "launch")
-"""Constants under `collectives` of an accelerator that measured collectives tell: rates [GB/s], and a time [s]."""
+"""Constants under `collectives` of an accelerator that measured collectives determine: rates [GB/s] and a time [s]."""
 SPAN = 4.0
 """How far a rate may move from the catalogue's, either way [1]."""
 LAUNCH = (1e-7, 2e-4)
@@ -173,7 +173,7 @@ def _fit_collectives(
 
     Args:
         runs: collectives on it.
-        names: constants to fit; all that the rows tell if None.
+        names: constants to fit; if None, all that the rows determine.
         progress: callback, called with the number of replays.
 
     Raises:

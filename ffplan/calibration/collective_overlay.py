@@ -94,7 +94,7 @@ def _calibrate_collectives(
 
     Args:
         cases: files of measured collectives.
-        names: constants to fit; all that the rows tell if None.
+        names: constants to fit; if None, all that the rows determine.
         progress: callback, called with the number of replays.
 
     Returns:
@@ -102,7 +102,7 @@ def _calibrate_collectives(
 
     Raises:
         InputError: if a file is wrong.
-        FitError: if no collective ran on it, or the rows cannot tell the constants.
+        FitError: if no collective ran on it, or the rows do not determine the constants.
     """
     part = catalog.entry(accelerator).part
     assert isinstance(part, Accelerator)

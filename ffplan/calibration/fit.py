@@ -1,4 +1,4 @@
-"""Fit of the training rates of a kind of accelerator to measured runs. Needs SciPy, an extra."""
+"""Fit of an accelerator's training rates to measured runs. Needs SciPy, an extra."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class Fit:
 
 
 def _needed_constants(replays: Sequence[TrainingReplay], *, launches: bool) -> tuple[str, ...]:
-    """Return the constants that the runs can tell.
+    """Return the constants that the runs determine.
 
     Args:
         launches: also fit the launch times of the host.

@@ -107,7 +107,7 @@ def _ratios(replay: TrainingReplay, fitted: _JointFit) -> Floats:
 
 
 def _names(replays: Sequence[TrainingReplay]) -> tuple[Key, ...]:
-    """Return the constants that the runs can tell."""
+    """Return the constants that the runs determine."""
     kinds = {replay.plans.precision for replay in replays}
     names: list[Key] = [("", "matrix")] if kinds & {"bf16", "fp16", "fp8"} else []
     names += [("", f"matrix_{kind}") for kind in ("fp8", "tf32") if kind in kinds]
@@ -155,7 +155,7 @@ def _joint_fit(replays: Sequence[TrainingReplay], kin: _JointFit | None = None) 
     Equation:
         least sum of rho(x^2), soft from 5 %, over n^WEIGHT ln(model / measured) of rows, NOISE / SPREAD ln(memory of a
         stack / common memory), NOISE / FP8_SPREAD ln(fraction at FP8 / (FP8 that at 16 bits)) and NOISE / KIN_SPREAD
-        ln(fraction / that of the kin's energy)
+        ln(fraction / fraction expected from the kin's energy)
 
     Source:
         [1].

@@ -43,7 +43,7 @@ SMALL_KERNELS = 2
 """Small kernels that the constant `kernel` of the catalogue counts with each GEMM [1]."""
 MATRIX = {"bf16": "matrix", "fp16": "matrix", "fp8": "matrix_fp8", "tf32": "matrix_tf32"}
 UNSURE = 0.25
-"""Standard error of a logarithm from which the rows do not tell a constant [1]."""
+"""Standard error of a logarithm above which a constant is undetermined [1]."""
 
 
 @record
@@ -57,7 +57,7 @@ class _KernelFit:
     rows: dict[str, int]
     """Rows that each fitted constant depends on."""
     kept: dict[str, str]
-    """Constants that the rows do not tell, with the reason; they keep a value that is not measured."""
+    """Undetermined constants, with the reason; they keep a value that is not measured."""
 
     def ends(self, name: str) -> tuple[float, float]:
         """Return two standard errors below and above a constant; a fraction is at most 1."""
@@ -188,7 +188,7 @@ def _starting_values(part: Accelerator) -> dict[str, float]:
 def _fit_kernels(recording: Recording, part: Accelerator, request: Sequence[str] = tuple(BOUNDS)) -> _KernelFit:
     """Fit constants to the recorded GEMMs and kernels that memory binds.
 
-    A constant that the rows do not tell is kept, and the others are fitted again: one on a bound of its range, or
+    An undetermined constant is kept, and the others are fitted again: one on a bound of its range, or
     whose standard error is large.
 
     Args:

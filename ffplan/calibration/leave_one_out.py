@@ -64,7 +64,7 @@ def _relatives(part: Accelerator, others: Sequence[TrainingReplay]) -> list[Trai
 
 @record
 class _Kin:
-    """Cache of fits of the runs on chips of one process."""
+    """Cache of fits to the runs on chips of one process."""
 
     fits: dict[tuple[int, ...], _JointFit]
 

@@ -42,7 +42,7 @@ class _MeasuredAttention:
 
 
 def _tables(recording: Recording, rates: AcceleratorRates) -> tuple[AttentionTable, ...]:
-    """Return tables of the recorded calls; the median where a length was measured with several numbers of heads."""
+    """Return tables of the recorded calls; the median if a length was measured with several numbers of heads."""
     measured: dict[Key, dict[int, list[float]]] = {}
     for row in recording.attention:
         rate = _attention_operations(row, rates) / (row.median_us * 1e-6) / 1e12

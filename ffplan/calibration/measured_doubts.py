@@ -1,4 +1,4 @@
-"""Recordings that say nothing of an accelerator, remarks of a fit of one, and reasons not to use it."""
+"""Recordings that cannot be fitted, remarks on a fit, and reasons not to use it."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def _doubts_of(fits: _RecordingFits, written: tuple[str, ...], kernels: list[Ker
         missed = [abs(kernel.error) for kernel in kernels if kernel.group == group and kernel.error is not None]
         fitted = group in {f"gemm {dtype}" for dtype in MATRIX} and used
         if fitted and missed and float(np.mean(missed)) > LARGE:
-            doubts.append(f"{group} is missed by {np.mean(missed):.0%} in the mean, more than {LARGE:.0%}")
+            doubts.append(f"{group} is missed by {np.mean(missed):.0%} on average, more than {LARGE:.0%}")
     device = recording.device.multiprocessors
     if device is not None and device != fits.units:
         doubts.append(f"the device has {device} multiprocessors, the catalogue {fits.units:g}")
@@ -89,7 +89,7 @@ RULE = "measured-recording"
 
 
 def _refuse_recording(catalog: Catalog, recording: Recording, document: Document, part: Accelerator) -> None:
-    """Refuse a recording that says nothing of an accelerator.
+    """Refuse a recording that does not apply to an accelerator.
 
     Raises:
         InputError: with a finding for each fault.

@@ -1,4 +1,4 @@
-"""Measured kernels beside their modelled times, with the fitted constants and with the catalogue's."""
+"""Measured kernels and their modelled times, with the fitted constants and with the catalogue's."""
 
 from __future__ import annotations
 

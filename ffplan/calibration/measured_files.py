@@ -38,7 +38,7 @@ CLOSE = 1e-3
 
 @record
 class _MeasuredFigures:
-    """What is to be written."""
+    """The texts to write."""
 
     constants: dict[str, MeasuredConstant]
     """Constants by name."""

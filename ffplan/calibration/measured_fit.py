@@ -1,4 +1,4 @@
-"""A recording of kernels in; constants beside the catalogue's, errors by size, and files of a catalogue out."""
+"""From a recording of kernels: constants with the catalogue's, errors by size, and files of a catalogue."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ffplan.measuring.recording import Recording
 
 MEASURED = ("matrix", "matrix_fp8", "matrix_tf32", "stream", "kernel", "memory", "attention", "pcie")
-"""What a recording can tell."""
+"""Groups of constants that a recording determines."""
 IN_STEPS = ("matrix", "matrix_fp8", "matrix_tf32", "memory")
 """Constants that the catalogue has of whole training steps, which reach less than a kernel alone."""
 ALONE = "a kernel alone; the catalogue's is what training steps reach, with clocks and waiting: --only writes it"
@@ -100,7 +100,7 @@ def fit_recording(
 
 
 def _constants(fits: _RecordingFits, request: MeasuredRequest) -> tuple[MeasuredConstant, ...]:
-    """Return every fitted constant beside the catalogue's value."""
+    """Return every fitted constant with the catalogue's value."""
     fit, rates = fits.kernels, fits.part.training
     constants = []
     for name in ("matrix", "matrix_fp8", "matrix_tf32", "stream", "memory", "gemm", "small"):
@@ -179,7 +179,7 @@ def _link(fits: _RecordingFits, request: MeasuredRequest) -> list[MeasuredConsta
 
 
 def _errors(fits: _RecordingFits) -> list[KernelError]:
-    """Return every kernel beside its modelled times."""
+    """Return every kernel with its modelled times."""
     fit, part = fits.kernels, fits.part
     catalogue = None
     if part.training is not None:

@@ -34,7 +34,7 @@ def _source_line(key: str, title: str, date: str) -> str:
 
 
 def _with_sources(text: str, lines: Iterable[str], older: Iterable[str]) -> str:
-    """Return the text of a part with lines added under `sources`, in place of those of older keys."""
+    """Return the text of a part with lines added under `sources`, in place of the older keys' lines."""
     keys = "|".join(map(re.escape, older))
     edited = re.sub(rf"^  (?:{keys}): .*\n", "", text, flags=re.MULTILINE)
     added = "".join(f"{line}\n" for line in lines)

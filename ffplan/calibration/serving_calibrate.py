@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 LARGE = 0.15
 """Mean error from which constants are written on request only [1]."""
 LEAST_LEFT_OUT = 3
-"""Fewest runs of which each is predicted without itself [1]."""
+"""Fewest runs for which each is predicted by a fit to the others [1]."""
 _MEASURES = {"tpot_ms": "tpot", "ttft_ms": "ttft", "tokens_s": "tokens_s"}
 
 
@@ -67,9 +67,7 @@ class ServingResult:
         """Reasons not to use the constants."""
         doubts = [f"{constant.name} is {constant.note}" for constant in self.report.constants if constant.note]
         large = [errors for errors in self.report.errors if errors.measure != "ttft" and errors.mean_after > LARGE]
-        missed = [
-            f"{row.measure} is missed by {row.mean_after:.0%} in the mean, more than {LARGE:.0%}" for row in large
-        ]
+        missed = [f"{row.measure} is missed by {row.mean_after:.0%} on average, more than {LARGE:.0%}" for row in large]
         return (*doubts, *missed)
 
 
@@ -135,7 +133,7 @@ def calibrate_serving(
 
     Args:
         runs: runs of benchmark programs.
-        request: what the user adds to them.
+        request: the user's additions.
         today: day of runs whose files bear none.
         progress: callback, called with the number of fits.
 
@@ -196,7 +194,7 @@ def _stated(catalog: Catalog, runs: Sequence[BenchmarkRun], request: ServingRequ
 
 
 def _assumed(rows: Sequence[_FittedRun], request: ServingRequest) -> tuple[str, ...]:
-    """Return what no file and no option says, and the replay assumes."""
+    """Return the settings that neither a file nor an option states and the replay assumes."""
     silent = sum(row.stated.run.shortest is None and row.served.run.load == "closed" for row in rows)
     if not silent or request.shortest is not None:
         return ()
@@ -206,7 +204,7 @@ def _assumed(rows: Sequence[_FittedRun], request: ServingRequest) -> tuple[str, 
 
 
 def _moved(prior: Prior, constants: _ToldConstants) -> tuple[Constant, ...]:
-    """Return the constants that runs tell, the most moved first."""
+    """Return the constants that runs determine, the most moved first."""
     rows = []
     for name, value in constants.values.items():
         mean = prior.values[name][0]
@@ -228,11 +226,11 @@ def _measures(
     before: list[dict[str, float]], after: list[dict[str, float]], left_out: list[dict[str, float]]
 ) -> tuple[MeasureErrors, ...]:
     """Return errors by measure."""
-    found = []
+    errors_by_measure = []
     for name, measure in _MEASURES.items():
         sizes = [np.abs([row[name] for row in errors if name in row]) for errors in (before, after, left_out)]
         if len(sizes[0]):
-            found.append(
+            errors_by_measure.append(
                 MeasureErrors(
                     measure=measure,
                     n=len(sizes[0]),
@@ -243,20 +241,20 @@ def _measures(
                     left_out=float(np.median(sizes[2])) if len(sizes[2]) else None,
                 )
             )
-    return tuple(found)
+    return tuple(errors_by_measure)
 
 
 def _sources(
     rows: list[_FittedRun], before: list[dict[str, float]], after: list[dict[str, float]]
 ) -> tuple[Fitted, ...]:
     """Return errors by file, over all measures."""
-    found = []
+    fits = []
     numbered = sorted(range(len(rows)), key=lambda position: rows[position].stated.run.file)
     for file, group in groupby(numbered, key=lambda position: rows[position].stated.run.file):
         mine = list(group)
         was = np.array([error for position in mine for error in before[position].values()])
         now = np.array([error for position in mine for error in after[position].values()])
-        found.append(
+        fits.append(
             Fitted(
                 source=file,
                 n=len(mine),
@@ -265,7 +263,7 @@ def _sources(
                 bias=float(now.mean()),
             )
         )
-    return tuple(found)
+    return tuple(fits)
 
 
 def _overlay(

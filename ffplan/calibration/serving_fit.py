@@ -80,7 +80,7 @@ _UNIT = Rates(
 
 @record
 class _Observation:
-    """A measured time of a token, with what each constant multiplies."""
+    """A measured time of a token, with the factor of each constant."""
 
     seconds: float
     """Time of a token [s]."""
@@ -94,26 +94,26 @@ class _Observation:
 
 
 def _observed(served: ServedRun, point: ServedPoint, source: str) -> list[_Observation]:
-    """Return what a point measures: the time of a token, and of the first where requests hardly wait."""
+    """Return the observations of a point: time per token, and time to first token if requests hardly wait."""
     if point.output <= 1 and served.run.load != "static":
         return []
     if served.pools is not None:
         return _apart(served, served.pools, point, source)
     group = point.load / served.run.data
-    found = []
+    observations = []
     seconds = _token_seconds(served, point)
     if seconds is not None and point.output > 1:
-        found.append(_observation(served, point, source, seconds))
+        observations.append(_observation(served, point, source, seconds))
     if "ttft_ms" in point.numbers and group <= ALONE:
         prompts = float(served.served.deployment.pipeline)  # its own passes all stages
-        found.append(_observation(served, point, source, point["ttft_ms"] / 1e3, first=True, prompts=prompts))
-    return found
+        observations.append(_observation(served, point, source, point["ttft_ms"] / 1e3, first=True, prompts=prompts))
+    return observations
 
 
 def _apart(served: ServedRun, pools: Pools, point: ServedPoint, source: str) -> list[_Observation]:
-    """Return what a point with prefill and decoding apart measures.
+    """Return the observations of a point with separate prefill and decoding.
 
-    A token's time is that of the requests that decode, which are the rate times the time of their answers. Prompts take
+    Time per token follows from the number of decoding requests: their rate times the time of an answer. Prompts take
     at most the time that the measured rate leaves them.
     """
     answer = (point.output - 1) * point["tpot_ms"] / 1e3
@@ -150,8 +150,8 @@ def _observation(
 
     Args:
         seconds: the time [s].
-        first: it is that of a first token.
-        prompts: prompts in it [1]; those that share a token's time if None.
+        first: whether it is a time to first token.
+        prompts: prompts in it [1]; if None, as many as share a token's time.
         steps: steps in it [1].
         bound: the model's time is at most that.
     """
@@ -364,7 +364,7 @@ def predicted(observations: Sequence[_Observation], constants: Sequence[Mapping[
     Args:
         constants: fractions and seconds by name, of each observation.
     """
-    rows = np.array([[_reciprocal(own)[name] for name in NAMES] for own in constants], dtype=float)
+    rows = np.array([[_reciprocal(values)[name] for name in NAMES] for values in constants], dtype=float)
     return times(_table(observations), rows.T)
 
 
@@ -385,7 +385,7 @@ def times(table: dict[str, Floats], constants: Any) -> Floats:
         constants: one row for each of `NAMES`; fractions as their reciprocals.
 
     Equation:
-        that of `ffplan.serving.step.step_time`, plus the prompts' share; of a first token its own prompt
+        `ffplan.serving.step.step_time` plus the prompts' share; for a first token, its own prompt
     """
     by_name = dict(zip(NAMES, constants, strict=True))
     width = table["width"].astype(int)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 _UNSATURATED = 0.9
 """Least share of the rate of arrival that completes where requests do not queue up [1]."""
 _SLACK = 1.1
-"""Requests under way over those with room up to which a run is not saturated: engines differ in what they reserve."""
+"""Running requests over the engine's room, up to which a run is not saturated [1]: engines reserve differently."""
 _ROUNDS = 2
 """Requests for each that is under way from which a run has a steady state [1]."""
 
@@ -27,7 +27,7 @@ class _RunRefusedError(ValueError):
 
 @record
 class _FittedRun:
-    """A run with its one point, and what it measures."""
+    """A run with its only point, and its measurements."""
 
     stated: _StatedRun
     served: ServedRun
@@ -86,19 +86,19 @@ def _times(stated: _StatedRun) -> dict[str, float]:
     """
     run = stated.run
     times = {"ttft_ms": run.ttft_ms, "tpot_ms": run.tpot_ms}
-    found = {name: value for name, value in times.items() if value is not None}
-    if not found:
+    measured = {name: value for name, value in times.items() if value is not None}
+    if not measured:
         raise _RunRefusedError("it has neither a time to the first token nor one of the further ones")
     if stated.output <= 1:
         raise _RunRefusedError("answers of one token have no further tokens to time")
-    return found
+    return measured
 
 
 def _served(setup: _MeasuredSetup, stated: _StatedRun, load: str, numbers: dict[str, float]) -> ServedRun:
     """Return a run for a replay.
 
     Raises:
-        RunRefusedError: if a number is beyond what the format of measured runs allows.
+        RunRefusedError: if a number exceeds the format of measured runs.
     """
     try:
         return stated.served(setup, load, numbers)
@@ -140,7 +140,7 @@ def _queued(stated: _StatedRun, room: float) -> tuple[str, dict[str, float]]:
 
 
 def _fitted_run(setup: _MeasuredSetup, stated: _StatedRun, source: str) -> _FittedRun:
-    """Return a run with what it measures.
+    """Return a run with its measurements.
 
     Args:
         source: name of its file.
@@ -163,7 +163,7 @@ def _fitted_run(setup: _MeasuredSetup, stated: _StatedRun, source: str) -> _Fitt
             )
         if run.concurrency is not None and run.requests is not None and run.requests < _ROUNDS * under_way:
             raise _RunRefusedError(
-                f"too short: {run.requests:,.0f} requests in all at {under_way:,.0f} under way is no steady load"
+                f"too short: {run.requests:,.0f} requests in all at {under_way:,.0f} under way is not a steady load"
             )
         numbers = {"concurrency": under_way, **numbers}
     served = _served(setup, stated, load, numbers)

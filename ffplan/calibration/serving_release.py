@@ -1,4 +1,4 @@
-"""A serving engine's release: the prior of a fit to a user's runs, and its file with the constants that they tell."""
+"""A serving engine's release: the prior of a fit to user runs, and its file with the constants that they determine."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def _rates_block(accelerator: str, figures: Mapping[str, tuple[float, str]], run
 
 
 def _with_constants(engine: Engine, accelerator: str, values: Mapping[str, float]) -> Engine:
-    """Return an engine with other constants on an accelerator; the others are those of the release.
+    """Return an engine with new constants for one accelerator; other constants stay as released.
 
     Args:
         accelerator: id of the accelerator.
@@ -68,7 +68,7 @@ def _with_constants(engine: Engine, accelerator: str, values: Mapping[str, float
 
 
 def _release_rates(engine: Engine, accelerator: str) -> EngineRates:
-    """Return the constants of an engine on an accelerator; those of any where it has none of its own."""
+    """Return an engine's constants for an accelerator, or its constants for any accelerator."""
     return engine.rates.get(accelerator) or engine.rates[ANY]
 
 
@@ -117,9 +117,9 @@ def _own_source(report: ServingCalibration, files: str, date: str) -> str:
 
 
 _LEVELS = 2
-"""Factors by which a setup may differ from a release with runs on its accelerator: the release's there, and its own."""
+"""Factors between a setup and a release with runs on its accelerator: one for the release there, one for the setup."""
 TOLD = 0.1
-"""Share of a constant's prior variance that runs must take away to tell it [1]."""
+"""Share of a constant's prior variance that runs must remove to determine it [1]."""
 FAR = 3.0
 """Prior deviations from the release beyond which a constant is in doubt [1]."""
 _BOUND = 0.9995
@@ -140,14 +140,14 @@ class Prior:
 
 @record
 class _ToldConstants:
-    """Fitted constants that runs tell."""
+    """Fitted constants that runs determine."""
 
     values: dict[str, float]
     notes: dict[str, str]
 
 
 def _release_prior(engine: Engine, accelerator: str) -> Prior:
-    """Return what a fit starts from: the release, and never constants of an earlier fit to runs of the user."""
+    """Return the prior of a fit: the release, never constants of an earlier fit to the user's runs."""
     rates = _release_rates(engine, accelerator)
     if _own_key(accelerator) in {getattr(rates, name).source for name in NAMES}:
         shipped = Catalog()
@@ -155,18 +155,18 @@ def _release_prior(engine: Engine, accelerator: str) -> Prior:
             part = shipped.entry(engine.id).part
             assert isinstance(part, Engine)
             engine, rates = part, _release_rates(part, accelerator)
-    own = accelerator in engine.rates
-    levels = _LEVELS if own else len(LEVELS)
+    measured = accelerator in engine.rates
+    levels = _LEVELS if measured else len(LEVELS)
     values = {}
     for name in NAMES:
         value = float(getattr(rates, name).value)
         deviation = PRIORS[name][1] * SPREAD * levels**0.5
         values[name] = (1 / value if name in FRACTIONS else value, deviation)
-    return Prior(engine, accelerator if own else ANY, values)
+    return Prior(engine, accelerator if measured else ANY, values)
 
 
 def _told_constants(rows: Sequence[_FittedRun], prior: Prior) -> _ToldConstants:
-    """Return the constants that runs tell, from the release's as the prior."""
+    """Return the constants that runs determine, with the release's as the prior."""
     fit = Fit([seen for row in rows for seen in row.observations], (), prior.values)
     told, values, notes = fit.told(), {}, {}
     for name, value in fit.constants(()).items():

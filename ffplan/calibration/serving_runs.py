@@ -51,7 +51,7 @@ _VARIANT = re.compile(
 
 @record
 class ServingRequest:
-    """What the user says of the runs; None where the files say it."""
+    """The user's statements on the runs; None if the files make them."""
 
     engine: str | None = None
     accelerator: str | None = None
@@ -151,14 +151,14 @@ def _accelerator(catalog: Catalog, runs: Sequence[BenchmarkRun], name: str | Non
     if name is None:
         ids = catalog.ids_of("accelerator")
         named = {run.accelerator: meant(re.split(r"[-_ ]", run.accelerator)[0], ids) for run in runs if run.accelerator}
-        single = {found[0] for found in named.values() if len(found) == 1}
+        single = {ids[0] for ids in named.values() if len(ids) == 1}
         if len(single) == 1 and all(named.get(run.accelerator or "") for run in runs):
             name = single.pop()
         else:
-            close = sorted({text for found in named.values() for text in found})
+            close = sorted({text for ids in named.values() for text in ids})
             choices = f"one of {', '.join(close)}" if close else "such as h100-sxm-80gb"
             remedy = f"give --accelerator, {choices}"
-            raise InputError(_finding_at(runs[0], "nothing says on which accelerator it ran", remedy))
+            raise InputError(_finding_at(runs[0], "its accelerator is unknown", remedy))
     part = catalog.entry(name).part
     assert isinstance(part, Accelerator)
     for run in runs:
@@ -181,7 +181,7 @@ def _engine(catalog: Catalog, runs: Sequence[BenchmarkRun], name: str | None) ->
     if name is None:
         if len(said) != 1 or None in said:
             remedy = "give --engine, such as vllm-2026; `ffplan catalog list engines` lists them"
-            raise InputError(_finding_at(runs[0], "nothing says which release of which engine it ran", remedy))
+            raise InputError(_finding_at(runs[0], "engine and release are unknown", remedy))
         name = said.pop()
     engine = engine_of(catalog, str(name))
     faults = [
@@ -218,35 +218,35 @@ class _Settling:
         self.run = run
         self.faults: list[Finding] = []
 
-    def value(self, words: str, option: str, said: Any, given: Any, example: str | None = None) -> Any:
-        """Return what a file or an option says, and keep a fault where they differ or neither says.
+    def value(self, quantity: str, option: str, said: Any, given: Any, example: str | None = None) -> Any:
+        """Return the value that a file or an option states; keep a fault if they differ or both are silent.
 
         Args:
-            words: what it is.
+            quantity: its name.
             option: the option.
-            said: what the file says.
-            given: what the option says.
-            example: value that the option might have; None where a default holds.
+            said: value in the file.
+            given: value of the option.
+            example: an example for the option; None if there is a default.
         """
         if said is not None and given is not None and said != given:
-            message = f"the file says {words} {said}, and {option} says {given}"
+            message = f"the file says {quantity} {said}, and {option} says {given}"
             self.faults.append(_finding_at(self.run, message, f"leave {option} out, or give such files on their own"))
         elif said is None and given is None and example is not None:
-            message = f"nothing says the {words}"
+            message = f"the {quantity} is unknown"
             self.faults.append(_finding_at(self.run, message, f"give {option}, such as {option} {example}"))
         return given if said is None else said
 
-    def length(self, words: str, option: str, said: float | None, given: int | None) -> float:
+    def length(self, quantity: str, option: str, said: float | None, given: int | None) -> float:
         """Return tokens on average, of a file or an option."""
         if said is not None and given is not None and abs(given / said - 1) <= _ALIKE:
             given = None
-        return float(self.value(f"{words} (tokens)", option, said, given, "1024") or 0.0)
+        return float(self.value(f"{quantity} (tokens)", option, said, given, "1024") or 0.0)
 
-    def share(self, words: str, option: str, said: float | None, given: float | None) -> float:
+    def share(self, quantity: str, option: str, said: float | None, given: float | None) -> float:
         """Return a share of a file or an option; 1 if neither says."""
         if said is not None and given is not None and abs(given - said) <= _ALIKE:
             given = None
-        return float(self.value(words, option, said, given) or 1.0)
+        return float(self.value(quantity, option, said, given) or 1.0)
 
 
 def _model(settling: _Settling, catalog: Catalog, given: str | None) -> str | None:
@@ -257,23 +257,23 @@ def _model(settling: _Settling, catalog: Catalog, given: str | None) -> str | No
         message, remedy = f"the catalogue has no model by the name `{name}`", "give --model, such as llama3.1-70b"
         settling.faults.append(_finding_at(settling.run, message, remedy))
         return None
-    found: str | None = settling.value("model", "--model", said, given, "llama3.1-70b")
-    return found
+    model: str | None = settling.value("model", "--model", said, given, "llama3.1-70b")
+    return model
 
 
 def _precision(settling: _Settling, checkpoint: str, given: str | None) -> str | None:
     """Return the precision of a run's weights.
 
     Args:
-        checkpoint: that of the model's published weights.
+        checkpoint: precision of the model's published weights.
         given: the option.
     """
     name = (settling.run.precision or "").lower().replace("_", "-")
     said = _PRECISIONS.get(name)
     if said == "fp4" and checkpoint == "mxfp4":
         said = "mxfp4"  # benchmarks call both formats of 4 bit by one name
-    found: str | None = settling.value("precision of the weights", "--precision", said, given, "fp8")
-    return found
+    precision: str | None = settling.value("precision of the weights", "--precision", said, given, "fp8")
+    return precision
 
 
 def _stated_run(catalog: Catalog, run: BenchmarkRun, request: ServingRequest) -> _StatedRun:
@@ -287,7 +287,7 @@ def _stated_run(catalog: Catalog, run: BenchmarkRun, request: ServingRequest) ->
     model = catalog.entry(name).part if name else None
     shape = model.transformer if isinstance(model, Model) else None
     if model is not None and shape is None:
-        settling.faults.append(_finding_at(run, f"`{name}` is no transformer", "give --model with a language model"))
+        settling.faults.append(_finding_at(run, f"`{name}` is not a transformer", "give --model with a language model"))
     precision = _precision(settling, shape.checkpoint if shape else "bf16", request.precision)
     plan = {
         field: settling.value(words, option, getattr(run, field), getattr(request, field), example)

@@ -16,10 +16,10 @@ CachePrecision = Literal["bf16", "fp8"]
 ServedPrecision = Literal["bf16", "fp8", "fp4", "mxfp4", "int4"]
 """Precision of the weights of linear layers; `fp4` is NVFP4."""
 Feature = Literal["chunked-prefill", "prefix-cache", "mtp", "draft", "ngram", "data-attention", "pipeline"]
-"""What an engine can do: prompts in chunks beside decoding, a cache of prefixes, speculation by the model's own layer,
+"""Features of an engine: chunked prompts during decoding, a cache of prefixes, speculation by the model's own layer,
 a small model or past text, attention groups that share experts, stages."""
 ANY = "any"
-"""Key of the constants for accelerators without runs of their own."""
+"""Key of the constants for accelerators without measured runs."""
 
 
 class EngineRates(Frozen):
@@ -64,7 +64,7 @@ class EngineRates(Frozen):
     prompt_layer: DurationFigure
     """Least time of a layer, or of its experts, in a step with a prompt: the host launches every kernel [s]."""
     runs: Annotated[int, Field(ge=0)] = 0
-    """Measured rows behind the constants; 0 for those of kin."""
+    """Measured rows behind the constants; 0 for constants of a related accelerator."""
 
 
 class PowerShares(Frozen):
@@ -93,9 +93,9 @@ class Engine(Part):
     date: Annotated[str, Field(pattern=r"^\d{4}(-\d{2})?$")]
     """Date of the measurements: year, or year and month."""
     cache: dict[ServedPrecision, CachePrecision] = Field(default_factory=dict)
-    """Precision of keys and values by that of the weights, unless a plan gives its own; bf16 if omitted."""
+    """Precision of keys and values by precision of the weights, unless the plan states it; bf16 if omitted."""
     features: Many[Feature] = ()
-    """What it can do."""
+    """Its features."""
     memory: FractionFigure
     """Fraction of device memory that it takes."""
     reserve: DataFigure
@@ -107,9 +107,9 @@ class Engine(Part):
     sequences: CountFigure
     """Most sequences that it runs at a time."""
     power: PowerShares
-    """Power of an accelerator by what it does."""
+    """Power of an accelerator by activity."""
     band: FractionFigure
-    """P10 to P90 of time over model, as a fraction up and down, for accelerators with runs of their own."""
+    """P10 to P90 of time over model, as a fraction up and down, for accelerators with measured runs."""
     band_kin: FractionFigure
     """The same for others."""
     admission: Literal["whole", "prompt"]
@@ -124,7 +124,7 @@ class Engine(Part):
             context = {
                 "rule": "engine",
                 "message": f"`rates` has no `{ANY}`",
-                "remedy": "write the constants for accelerators without runs of their own",
+                "remedy": "write the constants for accelerators without measured runs",
                 "field": "rates",
             }
             raise PydanticCustomError("rule", "{message}", context)

@@ -64,8 +64,8 @@ class Source(Frozen):
                 "{message}",
                 {
                     "rule": "schema-missing-field",
-                    "message": "the source bears neither a date of its own nor the day on which it was read",
-                    "remedy": "state `date`, or `read` where it bears none",
+                    "message": "the source has neither a publication date nor the day on which it was read",
+                    "remedy": "state `date`, or `read` if it is undated",
                 },
             )
         return self
@@ -80,7 +80,7 @@ class Figure(Frozen):
     """Fields shared by every figure; subclasses add `value`, `low` and `high` of one dimension."""
 
     unit: ClassVar[str] = ""
-    """Canonical unit; empty where values are plain numbers."""
+    """Canonical unit; empty if values are plain numbers."""
     value: Any
     """The number used."""
     low: Any = None

@@ -163,7 +163,7 @@ def _of_document(document: Document) -> tuple[str, str] | None:
     if not isinstance(kind, str) or kind not in KINDS:
         raise InputError(_unknown_kind(document, kind))
     if not isinstance(name, str) or not IDENTIFIER.fullmatch(name):
-        message = f"the {kind} has no `id`" if name is None else f"`{str(name)[:40]}` is no id of the {kind}"
+        message = f"the {kind} has no `id`" if name is None else f"`{str(name)[:40]}` is not an id of the {kind}"
         remedy = pattern_remedy(IDENTIFIER.pattern)
         raise InputError(document.finding("catalog-id", ("id",), message, f"write `id:` and its name: {remedy}"))
     return kind, name

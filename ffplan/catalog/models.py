@@ -172,7 +172,7 @@ class Model(Part):
 
     kind: Literal["model"]
     parameters: ParameterFigure | None = None
-    """Published number of parameters; left out where none is known, as the dimensions give it as well."""
+    """Published number of parameters, if known; the dimensions give it as well."""
     active: ParameterFigure | None = None
     """Published number of active parameters per token, for mixtures of experts."""
     transformer: Transformer | None = None

@@ -1,4 +1,4 @@
-"""Parts by the names that people write, and accelerators by those that drivers print."""
+"""Parts by the names that people write, and accelerators by the names that drivers print."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def names_file(name: str) -> bool:
 
 
 def part_of(catalog: Catalog, kind: type[P], name: str, option: str) -> P:
-    """Return a part given on the command line, by its id or what stands for it; a model by a file as well.
+    """Return a part named on the command line, by id or a shorter name; a model also by a file.
 
     Args:
         catalog: catalogue to search; a model that lies outside is added to it.
@@ -39,7 +39,7 @@ def part_of(catalog: Catalog, kind: type[P], name: str, option: str) -> P:
 
     Raises:
         UsageError: if the catalogue has no such part; the message suggests the nearest.
-        InputError: if the file of a model is another, or describes what no model of the catalogue can.
+        InputError: if the file is of another kind, or no model of the catalogue can describe it.
     """
     name = str(name)
     if kind.kind_words == "model" and names_file(name):
@@ -59,23 +59,23 @@ def part_of(catalog: Catalog, kind: type[P], name: str, option: str) -> P:
 
 
 def _admitted(catalog: Catalog, file: str) -> str:
-    """Add the model in a file to a catalogue; return its id, or that of the model which the file names.
+    """Add the model in a file to a catalogue; return its id, or the id that the file names.
 
     Raises:
         InputError: if the file has neither.
     """
     from ffplan.catalog.configs.part import _no_dimensions, read_import
 
-    found = read_import(file)
-    if found.model is not None:
-        return catalog.admit(found.model.entry, file).part.id
-    if found.launch is None or not found.launch.part:
+    imported = read_import(file)
+    if imported.model is not None:
+        return catalog.admit(imported.model.entry, file).part.id
+    if imported.launch is None or not imported.launch.part:
         raise _no_dimensions(file)
-    return found.launch.part
+    return imported.launch.part
 
 
 def memory_words(catalog: Catalog, name: str) -> str:
-    """Return the memory of an accelerator, which tells it from others of its name; empty for another part."""
+    """Return the memory of an accelerator, to distinguish parts with one name; empty for another part."""
     memory = getattr(catalog.entry(name).part, "memory", None)
     value = getattr(memory, "value", None)
     return f"{value / 2**30:.0f} GB" if isinstance(value, float) else ""
@@ -92,11 +92,11 @@ class _CatalogNames:
         return [name for kind in kinds for name in self.catalog.ids_of(kind)]
 
     def id_of(self, name: str, kinds: Iterable[str]) -> str:
-        """Return the id that a name stands for; the name itself if it stands for none, or for several."""
+        """Return the id that a name matches; the name itself if it matches none, or several."""
         return name if self.catalog.locate(name) is not None else id_of(name, self._ids(kinds))
 
     def unknown(self, name: str, kinds: tuple[str, ...]) -> tuple[str, str] | None:
-        """Return what is wrong with a name as the id of a part, and the remedy; None of an id of a part."""
+        """Return message and remedy for a name that is not a part's id; None for an id."""
         if self.catalog.locate(name) is not None:
             return None
         from ffplan.catalog.kinds import _model_of

@@ -326,7 +326,7 @@ class OwnershipProfile(Part, OwnershipFields):
     pue_by_cooling: dict[Cooling, PueEstimate] = Field(default_factory=dict)
     """Power usage effectiveness of a site by cooling, for designs that give `site.cooling` instead of a PUE [1]."""
     effort: dict[Effort, PlainEstimate] = Field(default_factory=dict)
-    """Time of a training run over that of its fastest plan, failures counted apart, by how well it is tuned [1]."""
+    """Time of a training run over its fastest plan's, without failures, by how well it is tuned [1]."""
     in_band: SideNetwork | None = None
     """Management network that jobs and logins use."""
     out_of_band: SideNetwork | None = None

@@ -184,7 +184,7 @@ class Nic(Part):
     line_efficiency: EfficiencyFigure
     """Fraction of the line rate that payload reaches."""
     tree_efficiency: EfficiencyFigure | None = None
-    """Fraction of the line rate under trees, where several flows meet; left out where equal."""
+    """Fraction of the line rate under trees, where several flows meet; left out if equal."""
     fabrics: Many[Protocol] = ()
     """Supported protocols; InfiniBand and Ethernet if omitted."""
     built_in: bool = False

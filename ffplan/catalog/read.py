@@ -68,7 +68,7 @@ def _extension_faults(document: Document, base: dict[str, Any]) -> Iterator[Find
         theirs = base["sources"].get(name)
         if theirs is not None and theirs != source:
             message = f"`{base['id']}` has another source of the name `{name}`, which its figures are from"
-            yield document.finding("catalog-source", ("sources", name), message, "give the source a name of its own")
+            yield document.finding("catalog-source", ("sources", name), message, "rename the source")
     left_out = data.get(WITHOUT)
     for position, name in enumerate(left_out if isinstance(left_out, list) else ()):
         if name not in base["hazards"]:

@@ -171,8 +171,8 @@ class SoftwareStack(Part):
     runtime: Identifier = DEFAULT_RUNTIME
     """Catalogue id of the runtime with the margins of device memory."""
     counted_over: FractionFigure | None = None
-    """Largest share by which counted memory exceeds the room in published runs that did fit. Plans that name
-    the stack are at the edge up to this share, and refused beyond; 0 if omitted."""
+    """Largest excess of counted memory over the room in published runs that did fit. Plans that name the stack
+    are at the edge up to this share, and refused beyond; 0 if omitted."""
     sharding_nics: CountFigure | None = None
     """NICs of a node used by ZeRO 3 collectives; all if omitted."""
     sharding_calls: CountFigure | None = None

@@ -361,12 +361,12 @@ class Catalog:
         return document.finding("reference-unknown", path, *unknown_part(name, self.ids_of_model(model), kind))
 
     def _other_kind(self, model: type[Part], part: Part, document: Document, path: Iterable[str | int]) -> Finding:
-        words = model.kind_words
+        kind = model.kind_words
         return document.finding(
             "reference-kind",
             path,
-            f"`{part.id}` is {article(part.kind_words)}; {article(words)} is wanted here",
-            did_you_mean(part.id, self.ids_of_model(model), what=words),
+            f"`{part.id}` is {article(part.kind_words)}; {article(kind)} is wanted here",
+            did_you_mean(part.id, self.ids_of_model(model), what=kind),
         )
 
 

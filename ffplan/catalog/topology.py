@@ -74,7 +74,7 @@ def _count_faults(network: ScaleUp, document: Document) -> Iterator[Finding]:
     """Yield a finding if the counts of links do not match the list of links."""
     counts, links = len(network.counts), len(network.links)
     if counts and counts != links:
-        fault = f"{counts:,} counts of links stand beside {links:,} entries of `links`"
+        fault = f"{counts:,} counts of links for {links:,} entries of `links`"
         yield document.finding(RULE, ("nvlink", "counts"), fault, "give each two accelerators their count, in order")
 
 

@@ -60,7 +60,7 @@ def read_baseline(text: str, file: str) -> Counter[_Key]:
     """Return the entries of a baseline, with the count of each.
 
     Raises:
-        UsageError: where the text is no baseline.
+        UsageError: if the text is not a baseline.
     """
     try:
         data = json.loads(text)
@@ -69,7 +69,7 @@ def read_baseline(text: str, file: str) -> Counter[_Key]:
     except (ValueError, TypeError, KeyError, RecursionError):
         valid, entries = False, []
     if not valid:
-        raise UsageError(f"ffplan check: --baseline {file}: this is no baseline; write one with --update-baseline")
+        raise UsageError(f"ffplan check: --baseline {file}: this is not a baseline; write one with --update-baseline")
     return Counter(entries)
 
 

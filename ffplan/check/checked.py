@@ -31,7 +31,7 @@ class Checked:
     limits: int = 0
     """Limits that designs and policies declare [1]."""
     held: int = 0
-    """Of them, those that hold [1]."""
+    """Limits that hold [1]."""
     shipped: frozenset[str] = frozenset()
     """Files that ship with ffplan, which no checkout has."""
 
@@ -42,7 +42,7 @@ class Checked:
 
     @property
     def summary(self) -> str:
-        """Number of files of each kind, and of findings of each severity."""
+        """Numbers of files by kind and findings by severity."""
         counts = [
             f"{number} {severity}{'s' if number != 1 and severity != Severity.INFO else ''}"
             for severity in reversed(Severity)

@@ -1,4 +1,4 @@
-"""Rules that reading a model's file, or a training script, enforces: documented here, raised where it is read."""
+"""Rules enforced while a model's file or a training script is read: documented here, raised by the readers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ CONFIG_ROWS = (
         "The dimensions of a model are read from no other file.",
         "ffplan serve --model ./adapter_config.json",
         "ffplan serve --model ./config.json",
-        "Name the `config.json` of Hugging Face, or the folder that holds it; of an adapter, that of its base model.",
+        "Name the `config.json` of Hugging Face, or the folder that holds it; for an adapter, its base model's.",
     ),
     (
         "config-field",

@@ -35,8 +35,8 @@ class Examined:
 
         Args:
             study: the study of the design.
-            catalog: where its parts were looked up.
-            today: the day for rules about age; None where a report must not depend on it.
+            catalog: the catalogue of its parts.
+            today: the day for rules about age; None if a report must not depend on it.
             held: the design with the limits of a policy, which judge its figures and never change them.
         """
         self.study, self.catalog, self.today, self.held = study, catalog, today, held
@@ -66,7 +66,7 @@ class Examined:
         """The workload with its step time, or the reason why it has none; None without a workload.
 
         Raises:
-            InputError: where the workload is wrong.
+            InputError: if the workload is wrong.
         """
         if self.study.design.workload is None:
             return None
@@ -93,7 +93,7 @@ class Examined:
         """The run of the workload over its tokens; None without tokens or step time.
 
         Raises:
-            InputError: where the ownership is wrong.
+            InputError: if the ownership is wrong.
         """
         workload = self.study.design.workload
         if workload is None or self.timed is None or workload.tokens is None:
@@ -110,7 +110,7 @@ class Examined:
         """The load under `serving`, or why there is none.
 
         Raises:
-            InputError: where the section is wrong.
+            InputError: if the section is wrong.
         """
         if self.study.design.serving is None:
             return None, "the design has no `serving`"
@@ -128,7 +128,7 @@ class Examined:
         """The goodput of the workload, after failures and checkpoints; None if it cannot be timed.
 
         Raises:
-            InputError: where the reliability of the design is wrong.
+            InputError: if the reliability of the design is wrong.
         """
         workload = self.study.design.workload
         if workload is None or self.timed is None:
@@ -169,7 +169,7 @@ class Examined:
         """The inputs of owning or renting the design.
 
         Raises:
-            InputError: where it is wrong.
+            InputError: if it is wrong.
         """
         from ffplan.design.ownership import resolve_ownership
 

@@ -86,7 +86,7 @@ def _markdown(checked: Checked) -> str:
 
 
 def _github(checked: Checked) -> str:
-    """Return workflow commands of GitHub Actions, which shows them beside the lines of a pull request.
+    """Return workflow commands of GitHub Actions, which shows them next to the lines of a pull request.
 
     Where there are more than GitHub shows, the last command says how many.
     """
@@ -98,7 +98,7 @@ def _github(checked: Checked) -> str:
             continue
         lines += [_github_command(finding, checked) for finding in findings[: _ANNOTATIONS - 1]]
         more = len(findings) - _ANNOTATIONS + 1
-        lines.append(f"::{_GITHUB[severity]} title=ffplan check::{more:,} more of this kind stand in the log\n")
+        lines.append(f"::{_GITHUB[severity]} title=ffplan check::{more:,} more of this kind are in the log\n")
         lines += [f"{inert(visible(str(finding)))}\n" for finding in findings[_ANNOTATIONS - 1 :]]
     return "".join(lines) + f"{checked.summary}\n"
 

@@ -1,4 +1,4 @@
-"""Rules that reading a file enforces: documented here, raised where the file is read."""
+"""Rules enforced while a file is read: documented here, raised by the readers."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ _ROWS = (
         "`3:1` is not a count, and `yes` is not a number.",
         "nodes: [{role: compute, server: dgx-a100-320gb, count: 3:1}]",
         "nodes: [{role: compute, server: dgx-a100-320gb, count: 3}]",
-        "Write what the finding asks for.",
+        "Follow the finding's remedy.",
     ),
     (
         "schema-choice",
@@ -156,10 +156,10 @@ _ROWS = (
     (
         "catalog-cycle",
         "Price books extend each other in a circle",
-        "No book of the circle has prices of its own to begin with.",
+        "No book of the circle has prices to begin with.",
         "extends: quotes-b  # in quotes-a.yaml; quotes-b.yaml has `extends: quotes-a`",
         "extends: quotes-b  # in quotes-a.yaml; quotes-b.yaml extends nothing",
-        "Remove `extends` from one of them. A book may extend the one of its own id in the next catalogue folder.",
+        "Remove `extends` from one of them. A book may extend the book with the same id in the next catalogue folder.",
     ),
     (
         "catalog-grade",
@@ -239,7 +239,7 @@ _ROWS = (
         "Each phase adds to the one before, and the last is the design.",
         "phases:\n  - {name: one, after: 6 months, nodes: [64]}\n  - {name: two, after: 0 months, nodes: [32]}",
         "phases:\n  - {name: one, after: 0 months, nodes: [32]}\n  - {name: two, after: 6 months, nodes: [64]}",
-        "Give the nodes that stand after each phase, in the order of their orders.",
+        "Give the total nodes after each phase, in the order of their orders.",
     ),
     (
         "currency-mixed",
@@ -414,7 +414,7 @@ _ROWS = (
     (
         "file-requests",
         "A file of requests is wrong",
-        "Lengths and times of arrival are what a load is made of.",
+        "A load consists of lengths and times of arrival.",
         "prompt,output\n1024,x",
         "prompt,output\n1024,128",
         "Follow the hint: CSV with a header, or JSON lines.",

@@ -1,4 +1,4 @@
-"""Rules that reading what a design or a fleet is for enforces: training jobs, served models, demand."""
+"""Rules enforced while the purpose of a design or a fleet is read: training jobs, served models, demand."""
 
 from __future__ import annotations
 

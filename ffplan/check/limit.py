@@ -42,13 +42,13 @@ class DesignLimit:
     remedy: str
     """Remedy in a finding."""
     holder: Holder | None = None
-    """Function that finds the breaches, where it takes more than the figure at the limit's address."""
-    words: str = ""
-    """Words after figure and limit in a message, where the figure's unit does not do."""
+    """Function that finds the breaches if the figure at the limit's address does not decide."""
+    printed_unit: str = ""
+    """Unit of figure and limit in a message, unless it is the figure's unit."""
 
     @property
     def figure(self) -> Figure:
-        """What is known of the figure that it holds."""
+        """The table's entry for the figure that it bounds."""
         from ffplan.figures.address import figure_at_address  # few designs declare limits
 
         return figure_at_address(LIMITED.get(self.field, self.field))
@@ -62,7 +62,7 @@ class DesignLimit:
     def unit(self) -> str:
         """Unit of figure and limit in a message; powers are held in watts, and a limit of money has its currency."""
         unit = self.figure.unit
-        return self.words or {"kW": "W", "currency": ""}.get(unit, unit)
+        return self.printed_unit or {"kW": "W", "currency": ""}.get(unit, unit)
 
     def rule(self) -> Rule:
         """Return its rule."""
@@ -77,7 +77,7 @@ class DesignLimit:
         )
 
     def breaches(self, examined: Examined) -> Iterable[Breach]:
-        """Return the breaches of the limit; none where the design does not declare it."""
+        """Return the breaches of the limit; none if the design does not declare it."""
         if _declared(self, examined) is None:
             return ()
         hold = self.holder or _BY_ROOT.get(LIMITED[self.field].partition(".")[0], _plain)
@@ -101,15 +101,15 @@ def compare(
         limit: the limit.
         actual: the figure, in the unit of the bound; None if it is unknown.
         bound: the bound that the design declares.
-        what: the figure, where the row's words do not fit.
-        remedy: what would be right, where the row's does not fit.
+        what: the figure, if the row's words do not fit.
+        remedy: the remedy, if the row's does not fit.
         missing: parts that a partial sum lacks: the full sum is at least as much.
         unknown: why the figure is unknown.
     """
     what, remedy, path = what or limit.what, remedy or limit.remedy, ("limits", limit.field)
     if actual is None:
         reason = unknown or f"{what} is not known"
-        mend = "give the design what is missing, or drop the limit" if unknown else remedy
+        mend = "complete the design, or drop the limit" if unknown else remedy
         yield Breach(path=path, message=f"the limit cannot be checked: {reason}", remedy=mend)
         return
     most, unit = (bound.amount, bound.currency) if isinstance(bound, Money) else (bound, limit.unit)
@@ -122,7 +122,7 @@ def compare(
         yield Breach(path=path, message=message, remedy=remedy)
     elif missing:
         message = f"the limit cannot be checked: {what} is {shown}, with {missing}"
-        yield Breach(path=path, message=message, remedy="add what is missing with `--catalog`")
+        yield Breach(path=path, message=message, remedy="add the missing parts with `--catalog`")
 
 
 def _shown(value: float, unit: str) -> str:

@@ -1,6 +1,6 @@
 """The policy of a team: severities, limits and waivers in a TOML file near the designs.
 
-Its limits are held together with those of a design: the stricter counts.
+Of a limit in policy and design, the stricter counts.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ UNWAIVABLE = ("waiver-invalid", "waiver-expired", "waiver-unused", "policy-inval
 _NAMES = ("ffplan.toml", "pyproject.toml")
 """Files of a policy, the first of a folder counts; the second only with `[tool.ffplan]`."""
 DEFAULTS = ("catalog", "prices")
-"""Settings that stand in for options of every command."""
+"""Settings that replace options of every command."""
 _RUN_CURRENCY = "cost_per_million_tokens"
 """Limit whose rule knows the currency of the run, which ownership or rent decides."""
 
@@ -45,7 +45,7 @@ class Policy:
     """Line of each waiver, by its position."""
 
     def severity(self, finding: Finding) -> Severity | None:
-        """Return the severity of a finding; None where its rule is off."""
+        """Return the severity of a finding; None if its rule is off."""
         weight = self.fields.rules.get(finding.rule)
         return None if weight == "off" else Severity(weight) if weight else finding.severity
 
@@ -151,11 +151,12 @@ def _toml(path: Path, file: str) -> tuple[str, dict[str, Any]]:
         text = raw.decode("utf-8")
         return text, tomllib.loads(text)
     except UnicodeDecodeError:
-        raise InputError(_fault(file, 1, "this is no UTF-8 text", "save the policy as UTF-8")) from None
+        raise InputError(_fault(file, 1, "this is not UTF-8 text", "save the policy as UTF-8")) from None
     except (ValueError, RecursionError) as error:
         line = re.search(r"line (\d+)", str(error))
         last = max(len(text.splitlines()), 1) if "end of document" in str(error) else 1
-        raise InputError(_fault(file, int(line[1]) if line else last, f"this is no TOML: {error}", "mend it")) from None
+        at = int(line[1]) if line else last
+        raise InputError(_fault(file, at, f"this is not TOML: {error}", "correct it")) from None
 
 
 def read_policy(path: Path, file: str) -> Policy:
@@ -178,7 +179,7 @@ def read_policy(path: Path, file: str) -> Policy:
 
 
 def read_defaults(path: Path, file: str) -> PolicyFields:
-    """Return the settings of a file that stand in for options; its policy is not read.
+    """Return the settings of a file that replace options; its policy is not read.
 
     Args:
         path: its place, as for `read_policy`.
@@ -203,7 +204,7 @@ def _settings(path: Path, file: str) -> tuple[str, dict[str, Any]]:
         data = tool.get("ffplan", {}) if isinstance(tool, dict) else {}
         if not isinstance(data, dict):
             line = _line_of(text, ("ffplan",))
-            raise InputError(_fault(file, line, "`tool.ffplan` is no table", "write [tool.ffplan]"))
+            raise InputError(_fault(file, line, "`tool.ffplan` is not a table", "write [tool.ffplan]"))
     return text, data
 
 
@@ -268,7 +269,7 @@ def named_limits(
 
     Args:
         findings: findings on the design.
-        design: the design as it stands.
+        design: the current design.
         held: the design with the limits of the policy.
         policy: the policy.
     """

@@ -29,7 +29,7 @@ class Breach:
     key: bool = False
     """Point at the field's name rather than at its value."""
     severity: Severity | None = None
-    """Weight where it differs from the rule's."""
+    """Severity, unless it is the rule's."""
 
 
 @record

@@ -40,14 +40,14 @@ def examine(
 
     Args:
         design: the design.
-        catalog: where its parts were looked up.
-        brief: leave out of the assessment what no finding rests on.
-        today: the day for rules about age; None where the report must not depend on it.
+        catalog: the catalogue of its parts.
+        brief: leave out parts of the assessment that no finding needs.
+        today: the day for rules about age; None if the report must not depend on it.
         held: the design with the limits of a policy; its own where omitted.
         money: draws and seed of the purchase; the usual if omitted.
 
     Raises:
-        InputError: where the design cannot be assessed, with every fault found.
+        InputError: if the design cannot be assessed, with every fault found.
     """
     without = _omitted(design, catalog) if brief else frozenset()
     if "site" in without and design.accelerators and design.compute.accelerators_per_node:
@@ -63,7 +63,7 @@ def examine(
 def _omitted(design: ResolvedDesign, catalog: Catalog) -> frozenset[str]:
     """Return the parts of a study that findings do not need, or that `Examined` makes on demand.
 
-    Failures stay in if they can be faulty: the design changes those of its profile, or uses parts of the user.
+    Failures are assessed if they can be faulty: the design changes its profile's rates, or uses parts of the user.
     """
     section, stated = design.reliability, design.spec.model_fields_set & {*_MONEY, "workload"}
     shipped = section is None or catalog.kind_of(section.profile) == "reliability"

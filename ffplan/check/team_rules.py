@@ -14,13 +14,13 @@ TEAM_RULES: tuple[Rule, ...] = (
         why="Its figures are examples of another part.",
         example='name: "TODO: name as its maker writes it"',
         good='name: "NVIDIA Quantum QM8700"',
-        fix="Put the part's own figures, and where they are from, in place of the examples.",
+        fix="Replace the examples with the part's figures and their sources.",
         severity=Severity.WARNING,
     ),
     Rule(
         id="policy-invalid",
         title="A policy file is wrong",
-        why="A misspelt rule or limit would silently hold nothing.",
+        why="A misspelt rule or limit would silently have no effect.",
         example='rules = {recalled-price = "off"}  # in ffplan.toml',
         good='rules = {recalled-prices = "off"}',
         fix="Use the name that the finding suggests; docs/ci.md lists the fields.",
@@ -48,7 +48,7 @@ TEAM_RULES: tuple[Rule, ...] = (
         why="Its day was agreed on so that somebody looks again.",
         example="tiers: 2  # ffplan: waive fewer-tiers until 2020-01-01: until phase 2",
         good="tiers: 2  # ffplan: waive fewer-tiers until 2099-12-31: until phase 2",
-        fix="Mend what it covers, or agree on a new day.",
+        fix="Correct the finding, or agree on a new date.",
         severity=Severity.WARNING,
     ),
     Rule(
@@ -65,14 +65,13 @@ TEAM_RULES: tuple[Rule, ...] = (
         title="A design is worse than the revision it is checked against",
         why="A change that costs bandwidth or money should be seen before it is merged.",
         example="ffplan check design.yaml --against main  # with oversubscription 2:1 in place of 1:1",
-        good="ffplan check design.yaml --against main  # nothing is worse",
-        fix="`ffplan diff main.. design.yaml` says which change did it; `regressions` of the policy sets what is "
-        "allowed.",
+        good="ffplan check design.yaml --against main  # no figure is worse",
+        fix="`ffplan diff main.. design.yaml` shows the responsible change; `regressions` of the policy allows some.",
     ),
 )
 """Every rule of `ffplan check` that needs a policy, a waiver or a reference."""
 
 
 def every_rule() -> list[Rule]:
-    """Return the rules of reading, of assessed designs, and of policies, by id."""
+    """Return all rules by id: for reading, assessed designs and policies."""
     return sorted((*INPUT_RULES, *RULES, *TEAM_RULES), key=lambda rule: rule.id)

@@ -1,7 +1,7 @@
-"""Findings that a team accepts: by its policy, or by a comment beside the value.
+"""Findings that a team accepts: by its policy, or by a comment next to the value.
 
-A comment `# ffplan: waive RULE until 2027-03-31: reason` accepts the findings of a rule on its line, or on the next
-line where it stands alone, and on everything below that field. The reason is compulsory, the day is not.
+A comment `# ffplan: waive RULE until 2027-03-31: reason` accepts the findings of a rule on its line, or alone on a
+line, on the next, and on everything below that field. The reason is compulsory, the day is not.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def _paths(root: Node) -> Iterator[tuple[int, str]]:
 
 
 def _comments(text: str) -> Iterator[tuple[int, re.Match[str]]]:
-    """Yield (line, match) of every comment that waives; the same words inside a value are no comment."""
+    """Yield (line, match) of every comment that waives; the same words inside a value do not count."""
     spans: list[tuple[int, int]] | None = None
     start = 0
     for row, line in enumerate(text.splitlines(keepends=True), 1):
@@ -144,12 +144,12 @@ def _comment_fault(parts: re.Match[str] | None) -> tuple[str, ...]:
     try:
         date.fromisoformat(parts[2] or "2000-01-01")
     except ValueError:
-        return (f"`{parts[2]}` is no day", "write it as 2027-03-31")
+        return (f"`{parts[2]}` is not a date", "write it as 2027-03-31")
     return ()
 
 
 def _ends(path: str, start: int, piece: str) -> Iterable[int]:
-    """Return the ends of what a piece of a pattern can match in a path from `start`; `*` stays within a folder."""
+    """Return the ends of possible matches of a piece of a pattern in a path from `start`; `*` stays within a folder."""
     if piece == "?":
         return (start + 1,) if path[start : start + 1] not in ("", "/") else ()
     if piece == "*":
@@ -209,7 +209,7 @@ class _Waived:
 
 
 def weighed(findings: tuple[Finding, ...], policy: Policy) -> tuple[Finding, ...]:
-    """Return the findings of a file with the severities of its policy, less those of rules that are off."""
+    """Return the findings of a file with its policy's severities, without rules that are off."""
     pairs = [(finding, policy.severity(finding)) for finding in findings]
     return tuple(replace(finding, severity=severity) for finding, severity in pairs if severity is not None)
 
@@ -236,7 +236,7 @@ def waive(findings: tuple[Finding, ...], waivers: list[Waiver], policy: Policy, 
     }
     for waiver in expired.values():
         message = f"the waiver of `{waiver.rule}` expired on {waiver.until}: {waiver.reason}"
-        remedy = "mend what it covers, or agree on a new day"
+        remedy = "correct the finding, or agree on a new date"
         kept += weighed((_finding("waiver-expired", waiver.file, waiver.line, message, remedy),), policy)
     return _Waived(kept=tuple(kept), waived=tuple(waived), used=tuple(used))
 

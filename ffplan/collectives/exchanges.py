@@ -164,7 +164,7 @@ def _send_receive(operation: str, job: RankLayout) -> list[Line]:
         Lines in bytes per byte of message [1].
 
     Equation:
-        1 in and out of each GPU, and of the NICs of one GPU on each node
+        1 in and out of each GPU, and of one GPU's NICs on each node
 
     Source:
         [1]: sendrecv moves the message once.

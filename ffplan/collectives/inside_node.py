@@ -28,8 +28,8 @@ def _link_factor(job: RankLayout) -> Number:
 
     Equation:
         mesh: (G - 1) / (p - 1) for p of G GPUs: p - 1 rings without a common link carry 1 / (p - 1) of it each; torus
-        of k axes: k over the axes that p ranks span one after the other, of which one that is not closed counts half;
-        other links: those of the GPU with most, over those that rings can use
+        of k axes: k over the axes that p ranks span one after the other, an open axis counting half; other links: links
+        of the GPU with most, over the links that rings can use
 
     Source:
         [2]; scaling book, chapter on TPUs: each full axis carries a ring in both directions.
@@ -84,7 +84,7 @@ def _exchange_factor(job: RankLayout) -> Number:
 
     Equation:
         k over the axes spanned, as for rings, x max(1, sum of hops): d / 4 on a closed axis of d, n / 3 on an open one
-        of n ranks; other links: hops of the mean pair x the links of the GPU with most, over those of the mean GPU
+        of n ranks; other links: hops of the mean pair x links of the GPU with most / links of the mean GPU
 
     Source:
         Definition; Dally and Towles, "Principles and Practices of Interconnection Networks", section 5.2.
@@ -103,7 +103,7 @@ def _exchange_factor(job: RankLayout) -> Number:
 
 
 def _bridged(job: RankLayout) -> Number:
-    """Return 1 if every rank sits beside its neighbour in a bridged pair, else 0.
+    """Return 1 if every rank shares a bridged pair with its neighbour, else 0.
 
     Args:
         job: ranks; a node's ranks fill pairs first.

@@ -144,7 +144,7 @@ def transfer_time(
         hops: hops h between nodes that a piece passes one after the other, each counted by its time over that at the
             rate of the whole [1].
         slot: largest piece that a hop holds, over all channels of a node [byte].
-        channel_per_byte: time of one channel of a send for a byte c [s/byte]; 0 if channels limit nothing.
+        channel_per_byte: time of one channel of a send for a byte c [s/byte]; 0 if channels are no limit.
         channels_least: fewest channels k0 [1].
         channels_most: most channels k1 [1].
         part: piece of a message from which it takes twice as many channels p [byte].

@@ -52,7 +52,7 @@ constants give. Gather and scatter are made of the same sends."""
 MANY = 4
 """Nodes from which rings are counted as over many."""
 PAIR = 2
-"""Nodes that NCCL's tables tell from more."""
+"""Number of nodes with a separate row in NCCL's tables."""
 FIRST_SIZE = 64
 """Smallest message whose trees NCCL corrects [byte]."""
 
@@ -77,7 +77,7 @@ class _Choice:
     possible: Truth
     """True for ranks that it can run on."""
     channel_per_byte: Number = 0.0
-    """Time of one channel of a send for a byte [s/byte]; 0 if channels limit nothing."""
+    """Time of one channel of a send for a byte [s/byte]; 0 if channels are no limit."""
     channels_least: Number = 1.0
     """Fewest channels of a send [1]."""
     channels_most: Number = 1.0
@@ -87,7 +87,7 @@ class _Choice:
 
 
 def _by_nodes(rates: NodeRates | LowLatencyCeiling, job: RankLayout) -> Number:
-    """Return a rate over several nodes [GB/s]; infinite on one and where it is not stated."""
+    """Return a rate over several nodes [GB/s]; infinite on one node, or if the library states none."""
     pair, more = (rate.value if rate else float("inf") for rate in (rates.two_nodes, rates.more_nodes))
     most: Number = choose(job.nodes > PAIR, more, choose(job.nodes == PAIR, pair, float("inf")))
     return most
@@ -111,7 +111,7 @@ def _ceiling(library: Library, job: RankLayout, operation: str, algorithm: Algor
 
 
 def _channel_limit(library: Library, job: RankLayout, algorithm: Algorithm, protocol: str) -> Number:
-    """Return the most that channels carry in the estimate over several nodes, one for each NIC [GB/s]."""
+    """Return the rate of the channels in NCCL's estimate over several nodes, with one channel per NIC [GB/s]."""
     chip: Any = job.host.accelerator.chip if job.host.accelerator else None
     limits = library.channel_limits.get(chip, {}).get(algorithm.name, {})
     if protocol not in limits:

@@ -36,7 +36,7 @@ def ring(operation: str, job: RankLayout) -> list[Line]:
         Lines in bytes per byte of message [1].
 
     Equation:
-        f (n) in and out of every GPU and of all NICs of a node together; f = busbw / algbw; out through the CPU as well
+        f (n) in and out of every GPU, and of a node's NICs together; f = busbw / algbw; out through the CPU as well
         where the ring makes a detour (`RankLayout.detour`)
 
     Source:

@@ -40,8 +40,8 @@ def nvls(operation: str, job: RankLayout, between: Number = 0.0, step: str = "be
         Lines in bytes per byte of message [1].
 
     Equation:
-        (p + 1) / p in and out of each of p GPUs: the switch reads every share from all and sends the result to all; as
-        many more as keep its bus bandwidth to the most that was measured
+        (p + 1) / p in and out of each of p GPUs: the switch reads every share from all and sends the result to all;
+        more where that would exceed the highest measured bus bandwidth
 
     Source:
         [2]; Scaling book, chapter on GPUs, question 1 of the collectives section.
@@ -91,7 +91,7 @@ def sharp(operation: str, job: RankLayout) -> list[Line]:
         Lines in bytes per byte of message [1].
 
     Equation:
-        (p + 1) / p in and out of each GPU; 1 in and out of the NICs of a node, half of a ring's for many nodes
+        (p + 1) / p in and out of each GPU; 1 in and out of a node's NICs, half of a ring's for many nodes
 
     Source:
         [2], [3].

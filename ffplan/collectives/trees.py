@@ -38,7 +38,7 @@ def tree(operation: str, job: RankLayout) -> list[Line]:
         Lines in bytes per byte of message [1].
 
     Equation:
-        min(p - 1, 2) in and out of the busiest GPU of p on the chain; t (N) in and out of the NICs of the busiest of N
+        min(p - 1, 2) in and out of the busiest GPU on a chain of p; t (N) in and out of the busiest node's NICs, with N
         nodes, t = 2 from four nodes on; where GPUs are on PCIe, both at the GPU at the head of the chain
 
     Source:
@@ -92,7 +92,7 @@ def pat(operation: str, job: RankLayout) -> list[Line]:
         Lines in bytes per byte of message [1].
 
     Equation:
-        (n - 1) / n in and out of every rank; out of each of S sets of neighbours that a link cut separates, (S - 1) / S
+        (n - 1) / n in and out of every rank; (S - 1) / S out of each set, where a link cut separates S sets
 
     Source:
         [1]; the sum over steps of distance n / 2, n / 4, ... with 1, 2, ... pieces of 1 / n each, and of those whose

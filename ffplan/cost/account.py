@@ -207,7 +207,7 @@ def _owned_year(account: Account, v: Values, bought: dict[str, Number]) -> dict[
 
 
 def _housing_year(account: Account, v: Values, building: Number) -> dict[str, Number]:
-    """Return the cost of a year of a building, or of room in one [currency per year]."""
+    """Return the yearly cost of a building, or of space in one [currency per year]."""
     if account.facility == "own":
         return {"building": yearly_capital(building, 0.0, v["capital"], v["building_life"])}
     if account.facility == "colocation":
@@ -227,7 +227,7 @@ def whole_purchase(account: Account, v: Values) -> Number:
     """Return the purchase with an own building [currency].
 
     Args:
-        v: inputs by name; those of `buys` are enough.
+        v: inputs by name, at least the inputs of `buys`.
     """
     return sum(purchase(account, v).values()) + _building(account, v)
 

@@ -114,7 +114,7 @@ def cables_sold(links: list[tuple[str, Link, int]]) -> tuple[int, int]:
         links: cables of a fabric, as `fabric_cables` returns them.
 
     Equation:
-        the sum of the pieces of each category of the bill
+        sum of the pieces in each category
 
     Source:
         Definition; NVIDIA's DGX SuperPOD B300, Table 3, counts so.
@@ -181,7 +181,7 @@ def node_price(design: ResolvedDesign, plan: CostPlan) -> tuple[float, float, fl
     None if its server has no price, or is out of scope.
 
     Equation:
-        price of the server less those of the NICs left out, at the same end of each range
+        price of the server - prices of the NICs left out, at the same end of each range
 
     Source:
         Definition.

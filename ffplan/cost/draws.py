@@ -167,9 +167,9 @@ def _percent_point(distribution: str, values: _Ends, probability: Any) -> Any:
 
 @lru_cache(maxsize=_KEPT)
 def _draws(key: str, distribution: str, values: _Ends, draws: int, seed: int) -> Floats:
-    found: Floats = _percent_point(distribution, values, _generator(seed, key).random(draws))
-    found.flags.writeable = False  # all who ask share them
-    return found
+    samples: Floats = _percent_point(distribution, values, _generator(seed, key).random(draws))
+    samples.flags.writeable = False  # all who ask share them
+    return samples
 
 
 def drawn(parameter: Input, draws: int, seed: int) -> Number:

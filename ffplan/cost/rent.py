@@ -21,7 +21,7 @@ class RentTerm:
     """Terms of a rent."""
 
     years: float | None
-    """Years in which every hour is paid [year]; None for paying hours in use."""
+    """Years of paying for every hour [year]; None if only hours in use are paid."""
     upfront: float = 0.0
     """Share of the term's rent paid upfront [1]."""
 
@@ -46,7 +46,7 @@ def prepaid_year(rent: Any, term: RentTerm, rate: Any) -> Any:
         u * rent * n * annuity(r, n)
 
     Source:
-        Definition: equal yearly payments with the present value of what is paid at once.
+        Definition: equal yearly payments with the present value of a single payment.
     """
     if term.years is None or not term.upfront:
         return 0.0

@@ -21,7 +21,7 @@ def run_seconds(tokens: Any, tokens_s: Any, effective: Any, effort: Any = 1.0) -
         tokens: tokens to train on [1].
         tokens_s: tokens a second at the model's step time [1/s].
         effective: progress over time, after restarts and checkpoints [1].
-        effort: time over that of the plan as modelled: what a real run takes beside failures [1].
+        effort: time of a real run over the modelled time, without failures [1].
 
     Returns:
         Time [s], broadcast shape.

@@ -20,9 +20,9 @@ class _YearlyCost:
     place: str = ""
     """Function with its equation."""
     capital: bool = False
-    """It pays for the purchase, and is no running cost."""
+    """It pays for the purchase, and is not a running cost."""
     of_hardware: str = ""
-    """Input that it is a share of the hardware by, discount taken off; empty where the account has a formula for it."""
+    """Input that it is a share of the hardware by, discount taken off; empty if the account has a formula for it."""
 
 
 YEARLY = {
@@ -74,7 +74,7 @@ YEARLY = {
     "extras": _YearlyCost(
         label="storage, egress and support of the provider",
         inputs=("extras",),
-        how="what a provider bills apart * 12 months",
+        how="provider's separate monthly charges * 12 months",
     ),
 }
 """Kinds of cost of a year by their stable names."""

@@ -322,7 +322,7 @@ def _phase_faults(spec: Design, document: Document) -> Iterator[Finding]:
                 "design-phases",
                 (*path, "nodes"),
                 f"phase `{phase.name}` {'adds no node' if same else 'shrinks'}",
-                "give the nodes that stand after the phase; each phase adds to the one before",
+                "give the total nodes after the phase; each phase adds to the one before",
             )
         if phase.after < start:
             yield document.finding(

@@ -1,4 +1,4 @@
-"""Optional sections of a design file: ownership and rent, which share faults, and those that stand alone."""
+"""Optional sections of a design file: ownership and rent, which share faults, and independent ones."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def _money_sections(spec: Design, document: Document, naming: PartNaming) -> tup
 
 
 def _plain_section(name: str, spec: Design, document: Document, naming: PartNaming) -> Any:
-    """Return a validated section that stands alone, such as `workload`; None if the design has none.
+    """Return a validated independent section, such as `workload`; None if the design has none.
 
     Args:
         name: its name.
@@ -64,12 +64,12 @@ def _plain_section(name: str, spec: Design, document: Document, naming: PartNami
 
 
 def _marker(field: FieldInfo) -> _Section | None:
-    """Return what says of a field where its model is; None of a field that is read at once."""
+    """Return the marker that locates a field's model; None for a field that is read at once."""
     return next((marker for marker in field.metadata if isinstance(marker, _Section)), None)
 
 
 def _section_faults(document: Document, naming: PartNaming) -> Iterator[Finding]:
-    """Yield the faults of the sections of a document that is no design as a whole."""
+    """Yield the faults of single sections, for a document that is not a valid design."""
     for name, field in Design.model_fields.items():
         section = _marker(field)
         if section is None or not isinstance(document.data, dict) or document.data.get(name) is None:

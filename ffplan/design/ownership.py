@@ -218,7 +218,7 @@ class _Resolver:
         return inputs
 
     def effort(self, inputs: dict[str, Assumed], rates: dict[str, float], profile: OwnershipProfile) -> None:
-        """Add the time of a run over that of its fastest plan; a profile that has none takes the fastest plan's."""
+        """Add the effort: time of a run over its fastest plan's, unless the profile has none."""
         known = profile.effort.get(self.owned.effort)
         if known is not None:
             inputs["effort"] = assumed(known, rates, profile.sources)

@@ -38,7 +38,7 @@ def plan_document(file: str | None, job: LaunchSize | None = None) -> tuple[Docu
         job: what fills the batch of another program's arguments that state none.
 
     Returns:
-        The document, and what was assumed and left out of another program's arguments, which are read as
+        The document, with assumptions and omissions from another program's arguments, which are read as
         `ffplan fabric import model` reads them.
     """
     from ffplan.catalog.launch.read import read_launch

@@ -54,8 +54,8 @@ class PolicyFields(Frozen):
     """A team's settings and policy for its designs."""
 
     catalog: Many[Text] = ()
-    """Folders of your own parts, from the folder of this file; every command searches them, after those of
-    `--catalog`."""
+    """Folders of your own parts, relative to this file's folder; every command searches them, after the folders
+    of `--catalog`."""
     prices: PriceBookId | None = None
     """Catalogue id of the price book of commands that take `--prices`, which replaces it."""
     fail_on: Literal["info", "warning", "error", "never"] | None = None
@@ -83,9 +83,9 @@ def _words(error: Any) -> tuple[str, str]:
     if error["type"] == "missing":
         return f"`{where}` is missing", f"add `{error['loc'][-1]}`"
     if error["type"] == "tuple_type":
-        return f"`{where}` is no list", f'write it in brackets: {error["loc"][-1]} = ["..."]'
+        return f"`{where}` is not a list", f'write it in brackets: {error["loc"][-1]} = ["..."]'
     if error["type"].startswith("date"):
-        return f"`{where}`: `{error['input']}` is no day", "write it as 2027-03-31"
+        return f"`{where}`: `{error['input']}` is not a date", "write it as 2027-03-31"
     return f"`{where}`: {error['msg'][:1].lower()}{error['msg'][1:]}", "see docs/ci.md for the fields of a policy"
 
 

@@ -61,5 +61,5 @@ class Reliability(Frozen):
     short_of_nodes: Literal["shrink", "wait"] = "shrink"
     """`shrink`: a job goes on without incomplete replicas. `wait`: it waits for repair."""
     spare_nodes: Annotated[int, Field(ge=0, le=MOST_COUNT)] | None = None
-    """Nodes bought to stand in for lost ones, priced as spares [1]; those that the ownership buys, and nodes that the
-    job leaves, if omitted."""
+    """Nodes bought to replace lost ones, priced as spares [1]; if omitted, the ownership's spares and the nodes that
+    the job leaves idle."""

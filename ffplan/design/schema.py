@@ -57,8 +57,8 @@ class NodeGroup(Frozen):
     per_rack: SmallCount | None = None
     """Nodes per rack, required with `limits.power_per_rack`. If omitted, a `floor` fills each rack."""
     rack_units: SmallCount | None = None
-    """Height of one node in rack units, with a `floor`; 8 of compute nodes, 2 of storage and 1 of management nodes if
-    omitted."""
+    """Height of one node in rack units, with a `floor`; if omitted, 8 for compute, 2 for storage and 1 for management
+    nodes."""
 
 
 class InterZone(Frozen):
@@ -277,7 +277,7 @@ class Limits(Frozen):
 
     replaced: ClassVar[dict[str, str]] = {
         "total_power": "write `it_power` for servers, network and storage, or `facility_peak` for the feed",
-        "facility_power": "write `facility_peak` for what the feed must carry, or `facility_training` for training",
+        "facility_power": "write `facility_peak` for the load on the feed, or `facility_training` for training",
     }
 
     capex: MoneyAmount | None = None
@@ -311,7 +311,7 @@ class Limits(Frozen):
     ttft_p99: Duration | None = None
     """Longest time to the first token of the load under `serving`, of 99 requests in 100 [s]."""
     tpot_p99: Duration | None = None
-    """Longest time of a further token of that load, of 99 requests in 100 [s]."""
+    """Longest time per output token at that load, for 99 requests in 100 [s]."""
     cost_per_million_output: MoneyAmount | None = None
     """Largest cost of a million output tokens of that load, without the time of prompts."""
     tokens_per_mw: Annotated[float, Field(gt=0.0)] | None = None

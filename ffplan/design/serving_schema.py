@@ -14,7 +14,7 @@ from ffplan.inputs.workloads import PoolText, RequestRate
 
 
 class Serving(Frozen):
-    """The model that the cluster serves, and its load; names are those of the options of `ffplan serve`."""
+    """The model that the cluster serves, and its load; fields are named like the options of `ffplan serve`."""
 
     model: ModelId
     """Catalogue id of the model, a transformer."""

@@ -94,11 +94,11 @@ WRITTEN = {
     "riser": "{:g} m up to the tray",
     "slack": "{:g} m to spare",
 }
-"""Values of a floor plan that are assumed where it does not say, in words."""
+"""Default values of a floor plan, as phrases."""
 
 
 def _with_heights(spec: Design) -> Design:
-    """Return a design with a floor in which every node has a height; any other as it is.
+    """Return a design with a height for every node if it has a floor; any other unchanged.
 
     Nodes that a rack holds a number of are at most as high as they then can be.
     """
@@ -113,7 +113,7 @@ def _with_heights(spec: Design) -> Design:
 
 
 def _floor_links(spec: Design) -> tuple[tuple[str, tuple[str | int, ...]], ...]:
-    """Return the cables that a floor plan chooses from, each with its path: those of the fabric if it names none."""
+    """Return the cables that a floor plan chooses from, each with its path; the fabric's if it names none."""
     if spec.floor is None:
         return ()
     if spec.floor.links:
@@ -124,7 +124,7 @@ def _floor_links(spec: Design) -> tuple[tuple[str, tuple[str | int, ...]], ...]:
 
 
 def assumed_floor(floor: Floor) -> list[str]:
-    """Return what a floor plan leaves to its usual values, in words."""
+    """Return the default values that a floor plan relies on, as phrases."""
     left = [name for name in WRITTEN if name not in floor.model_fields_set]
-    words = [WRITTEN[name].format(getattr(floor, name)) for name in left]
-    return words if floor.links else [*words, "the cables of `fabric.link`"]
+    phrases = [WRITTEN[name].format(getattr(floor, name)) for name in left]
+    return phrases if floor.links else [*phrases, "the cables of `fabric.link`"]

@@ -1,4 +1,4 @@
-"""Registry of fabric families: counts, wiring, routing, names and link cuts; and the networks beside a compute fabric.
+"""Registry of fabric families: counts, wiring, routing, names and link cuts; and side networks.
 
 Modules with arrays are imported on use: counting needs no arrays.
 """
@@ -123,7 +123,7 @@ def routing_of(fabric: WiredFabric, alive: Bools | None = None) -> Routing:
 
 @record
 class NetworkPlan:
-    """A network beside the compute fabric."""
+    """A side network."""
 
     network: ResolvedNetwork
     design: ResolvedDesign
@@ -137,7 +137,7 @@ class NetworkPlan:
 
 
 def plan_networks(design: ResolvedDesign, fabric: FabricPlan) -> tuple[NetworkPlan, ...]:
-    """Return the networks of a design beside its compute fabric, in their order.
+    """Return the side networks of a design, in their order.
 
     Raises:
         InputError: if a network cannot hold its nodes.

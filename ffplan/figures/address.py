@@ -90,7 +90,7 @@ PRICED: dict[str, str] = {
 }
 """Address by the name of a row of a comparison in money."""
 _SHORT = {**LIMITED, **NAMES}
-"""Address by any short name; `it_power` is that of `diff`, since only under `limits` it means the whole site."""
+"""Address by any short name; `it_power` as in `diff`, since only under `limits` it means the whole site."""
 _OLD_ROOTS = {"training": "train"}
 """Present root by the one that an address had before."""
 
@@ -187,7 +187,7 @@ def path_of(name: str) -> str:
 
 
 def figure_at_address(name: str) -> Figure:
-    """Return what the table has of the figure at an address; a plain figure if it has nothing."""
+    """Return the table's entry for the figure at an address; a plain figure if it has none."""
     place = place_of(name)
     entry = FIGURES.get(place.owner, {}).get(place.field) if place is not None else None
     return entry if isinstance(entry, Figure) else Figure()
@@ -206,7 +206,7 @@ def label_of(name: str) -> str:
 
 
 def value_at_address(results: Mapping[str, Any], name: str) -> Any:
-    """Return the value at an address as it stands there; None where the results have none.
+    """Return the value at an address, unconverted; None if the results have none.
 
     Args:
         results: records, or their plain data, by root; the assessment's root is empty.
@@ -216,7 +216,7 @@ def value_at_address(results: Mapping[str, Any], name: str) -> Any:
 
 
 def number_at_address(results: Mapping[str, Any], name: str) -> float | None:
-    """Return the number at an address; None where the results have none.
+    """Return the number at an address; None if the results have none.
 
     Args:
         results: as for `value_at_address`.
@@ -239,7 +239,7 @@ def unit_at_address(results: Mapping[str, Any], name: str) -> str:
 
 
 def addresses() -> Iterator[str]:
-    """Yield the address of every figure with a label: of lists that of the first item; `<name>` stands for any name."""
+    """Yield the address of every figure with a label; of a list, its first item's; `<name>` means any name."""
     for root, owner in (("", Assessment), *ROOTS.items()):
         yield from _below(owner, root)
 

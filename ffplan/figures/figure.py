@@ -13,16 +13,16 @@ from ffplan.base.record import record
 
 @record
 class Figure:
-    """What is known of a record's field besides its meaning, which its docstring has.
+    """Facts on a record's field besides its meaning, which its docstring has.
 
-    Names in `of` are fields of the record, or of a record around it; a range's field means its likely value.
+    Names in `of` are fields of the record or of an enclosing record; a field with a range means its likely value.
     """
 
     _: KW_ONLY
     label: str = ""
     """Name in tables and sentences; `{key}` is the name that a mapping has it under."""
     unit: str = ""
-    """Unit; `currency` is that of the record around it, and empty a pure number."""
+    """Unit; `currency` is the enclosing record's currency, and empty a pure number."""
     better: int = 0
     """1 if more is better, -1 if less is, 0 if neither is meant."""
     threshold: str = ""
@@ -40,7 +40,7 @@ class Figure:
     evidence: tuple[str, ...] = ()
     """Starts of the paths of that part's figures."""
     said: Callable[[Any], Iterable[str]] | None = None
-    """Remarks of the record on it, beside numbers."""
+    """Remarks of the record on it, in addition to numbers."""
     by: Callable[[Any], Figure] | None = None
     """Returns the derivation, if the record itself decides."""
 

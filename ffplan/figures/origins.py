@@ -29,7 +29,7 @@ FIGURES: Table = {**COST, **RUN, **TRAINING, **SERVING, **DESIGN, **COMPARISON}
 MOST_PARTS = 16
 """Parts of a figure that are named [1]."""
 QUANTILES = {"p10": "10th percentile", "p50": "median", "p90": "90th percentile"}
-"""Names of a range's fields beside its likely value."""
+"""Names of a range's fields other than its likely value."""
 _UNIT = re.compile(r"\[([^\]]+)\]")
 _SIDE = re.compile(r"(?:^|\.)(?:designs|sides|own_sizes)\[([0-9]+)\]")
 _PLAIN = Figure()
@@ -37,7 +37,7 @@ _PLAIN = Figure()
 
 @record
 class _Place:
-    """Where a number stands: what holds it, the innermost first, with the path of each."""
+    """Place of a number: enclosing records, innermost first, each with its path."""
 
     field: str
     above: tuple[tuple[str, Any], ...]
@@ -78,8 +78,8 @@ def _places(
 
     Args:
         path: path of the value.
-        field: field of the innermost record that it stands in.
-        above: records around it, the innermost first, with the path of each.
+        field: its field in the innermost record.
+        above: enclosing records with their paths, innermost first.
     """
     if is_dataclass(value):
         for inner in fields(value):
@@ -232,7 +232,7 @@ class Origins:
                     yield row
 
     def _currency(self, path: str) -> str:
-        """Return the currency of the amounts beside a figure."""
+        """Return the currency of the amounts in a figure's record."""
         currency = self._above(self._at[path], "currency") or self._above(self._at[path], "cost.currency")
         return str(currency) if currency else "currency"
 

@@ -1,4 +1,4 @@
-"""The figures of a training run in money, and those that only a comparison has."""
+"""The figures of a training run in money, and figures that only a comparison has."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ RUN: Table = {
             inputs=CARBON,
         ),
         "step_s": Figure(
-            how="the step of `ffplan train` with this plan; its parts are taken apart there",
+            how="the step of `ffplan train` with this plan; it explains the parts",
             of=("tokens_s", "mfu", "effective", "batch", "gpus", "error_band"),
             inputs=SPEED,
         ),
@@ -86,7 +86,7 @@ RUN: Table = {
         "effort": Figure(
             label="time of a run over its plan's",
             better=-1,
-            how="accelerator-hours of published runs over those of their fastest plan, by `ownership.effort`",
+            how="accelerator-hours of published runs / accelerator-hours of their fastest plan, by `ownership.effort`",
             inputs=("effort",),
         ),
         "operations": Figure(how="FLOP of the model a token * tokens", of=("petaflop_days", "tokens")),
@@ -119,7 +119,7 @@ COMPARISON: Table = {
         ),
         "mfu": Figure(place="ffplan.training.mfu:achieved", of=("step_s",)),
         "capital_per_token_s": Figure(
-            how="capital * accelerators of the job / those of the cluster / tokens a second",
+            how="capital * accelerators of the job / accelerators of the cluster / tokens a second",
             of=("step_s", "capital_ratio"),
         ),
     },
@@ -132,7 +132,7 @@ COMPARISON: Table = {
         ),
         "hour": Figure(place="ffplan.cost.account:account_year", inputs=HOUR),
     },
-    MoneyDifference: {"cheaper_share": Figure(how="part of the draws in which it is the cheaper")},
+    MoneyDifference: {"cheaper_share": Figure(how="draws that make it the cheaper one / all draws")},
     ScaleRow: {"batch": Figure(how="a batch that is compared")},
     ScaleSide: {
         "cost_per_million_tokens": _A_TOKEN,

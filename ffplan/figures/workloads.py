@@ -35,7 +35,7 @@ def _share(part: StepPart) -> Figure:
         of=("seconds", "step_s"),
         part="accelerator",
         evidence=kind.evidence,
-        said=lambda _: ["the equation is that of the time"],
+        said=lambda _: ["same equation as the time"],
     )
 
 
@@ -60,7 +60,7 @@ def _achieved(row: TrainRow) -> Figure:
 
 TRAINING: Table = {
     PlanRow: {
-        "gpus": Figure(how="the plan's own, idle accelerators apart"),
+        "gpus": Figure(how="the plan's own, without idle accelerators"),
     },
     SurePlan: {
         "step_s": Figure(how="sum of the parts of a step"),
@@ -92,8 +92,8 @@ TRAINING: Table = {
         "tflops_gpu": _achieved,
         "mfu": Figure(label="MFU", better=1, by=_achieved),
         "memory_gib": Figure(place=f"{_T}.memory_margins:peak_bytes", of=("limit_gib",)),
-        "efficiency": Figure(how="tokens, or images, a second and accelerator over those of the first row"),
-        "idle": Figure(how="accelerators asked for, less those of the plan"),
+        "efficiency": Figure(how="tokens, or images, a second and accelerator, relative to the first row"),
+        "idle": Figure(how="accelerators requested - accelerators of the plan"),
     },
     StepPart: {"seconds": _part, "share": _share},
     Gain: {"faster": Figure(how="step / step with 10 % more of the resource - 1", of=("step_s",))},

@@ -208,7 +208,7 @@ class _Composer:
                 line,
                 column,
                 f"the field `{key[:60]}` is written twice",
-                f"keep one; the first stands at line {first[0]}, column {first[1]}",
+                f"keep one; the first is at line {first[0]}, column {first[1]}",
             )
         self.stack[-1].keys[key] = (line, column)
         self.pending[-1] = (key, line, column)

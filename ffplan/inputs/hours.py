@@ -24,7 +24,7 @@ def _amount(text: str, name: str, line: int) -> float:
     except ValueError:
         value = -1.0
     if not (isfinite(value) and value >= 0):
-        raise _fault(name, line, f"`{text}` is no number of requests", "write a number, 0 or more")
+        raise _fault(name, line, f"`{text}` is not a number of requests", "write a number, 0 or more")
     return value
 
 
@@ -44,7 +44,7 @@ def read_hours(text: str, name: str) -> tuple[float, ...]:
         rows = [(reader.line_num, [cell.strip() for cell in cells]) for cells in reader if any(map(str.strip, cells))]
     except csv.Error as error:
         raise _fault(name, 1, f"not valid CSV: {error}", "write a line for each hour") from None
-    found: dict[int, float] = {}
+    hours: dict[int, float] = {}
     titles = tuple(cell.lower() for cell in rows[0][1]) if rows else ()
     headed = any(title.isidentifier() for title in titles)
     if headed and "requests" not in titles:
@@ -52,22 +52,22 @@ def read_hours(text: str, name: str) -> tuple[float, ...]:
     for line, cells in rows[1:] if headed else rows:
         if len(cells) != (len(titles) if headed else 1):
             raise _fault(name, line, f"{len(cells)} values", "write one for each column, or one number")
-        hour = _hour(cells[titles.index("hour")], name, line) if "hour" in titles else len(found)
-        if hour in found:
+        hour = _hour(cells[titles.index("hour")], name, line) if "hour" in titles else len(hours)
+        if hour in hours:
             raise _fault(name, line, f"hour {hour} is stated twice", "remove one of the two")
-        found[hour] = _amount(cells[titles.index("requests")] if headed else cells[0], name, line)
-    if sorted(found) not in (list(range(_DAY)), list(range(_WEEK))):
-        whole = range(_DAY if len(found) <= _DAY else _WEEK)
-        gone = next((hour for hour in whole if hour not in found), None)
-        what = f"hour {gone} is missing" if gone is not None else f"{len(found)} hours"
+        hours[hour] = _amount(cells[titles.index("requests")] if headed else cells[0], name, line)
+    if sorted(hours) not in (list(range(_DAY)), list(range(_WEEK))):
+        whole = range(_DAY if len(hours) <= _DAY else _WEEK)
+        gone = next((hour for hour in whole if hour not in hours), None)
+        what = f"hour {gone} is missing" if gone is not None else f"{len(hours)} hours"
         raise _fault(name, rows[-1][0] if rows else 1, what, f"state {_DAY} hours of a day, or {_WEEK} of a week")
-    if not sum(found.values()):
+    if not sum(hours.values()):
         raise _fault(name, rows[-1][0], "no hour has a request", "state the requests of each hour")
-    return tuple(found[hour] for hour in sorted(found))
+    return tuple(hours[hour] for hour in sorted(hours))
 
 
 def _hour(text: str, name: str, line: int) -> int:
     match = _HOUR.fullmatch(text)
     if match is None or int(match[1]) >= _WEEK:
-        raise _fault(name, line, f"`{text}` is no hour", f"count hours from 0, to {_DAY - 1} or {_WEEK - 1}")
+        raise _fault(name, line, f"`{text}` is not an hour", f"count hours from 0, to {_DAY - 1} or {_WEEK - 1}")
     return int(match[1])

@@ -26,10 +26,10 @@ def _folded(name: str) -> str:
 
 
 def meant(name: str, ids: Iterable[str]) -> list[str]:
-    """Return the ids that a name stands for: the id itself up to case and `_`, else those that it abbreviates.
+    """Return the ids that a name matches: the id itself up to case and `_`, else all ids that it abbreviates.
 
-    An abbreviation has the first word of the id, and of the rest those words that it has, in their order; a number may
-    leave out its unit: `h200` is `h200-sxm`, `a100-sxm-40` is `a100-sxm-40gb`. Ids that only begin so are then meant as
+    An abbreviation has the first word of the id, and any of the others in their order; a number may leave out its
+    unit: `h200` is `h200-sxm`, `a100-sxm-40` is `a100-sxm-40gb`. Ids that only begin so are then meant as
     well, so that `llama` is not `llama-13b` alone.
     """
     query = _folded(name)
@@ -55,7 +55,7 @@ def _same(word: str, part: str) -> bool:
 
 
 def id_of(name: str, known: Iterable[str]) -> str:
-    """Return the id that a name stands for; the name itself if it stands for none, or for several.
+    """Return the id that a name matches; the name itself if it matches none, or several.
 
     Args:
         known: the ids.
@@ -70,12 +70,12 @@ def id_of(name: str, known: Iterable[str]) -> str:
 def unknown_part(
     name: str, known: Iterable[str], what: str, fact: Callable[[str], str] | None = None
 ) -> tuple[str, str]:
-    """Return the fault of a name that is no id, and its remedy.
+    """Return fault and remedy of a name that is not an id.
 
     Args:
         known: ids of the kind.
         what: the kind, in words.
-        fact: what tells the part of an id from others, in words; empty for nothing.
+        fact: returns words that distinguish a part from others; empty if there are none.
     """
     ids = list(known)
     several = meant(name, ids)
@@ -83,20 +83,20 @@ def unknown_part(
         facts = {candidate: fact(candidate) if fact else "" for candidate in several[:MOST_NAMED]}
         *first, last = [f"`{candidate}` ({told})" if told else f"`{candidate}`" for candidate, told in facts.items()]
         more = f" ({len(several) - MOST_NAMED} more)" if len(several) > MOST_NAMED else ""
-        return f"`{name}` stands for more than one {what}", f"write {', '.join(first)} or {last}{more}"
+        return f"`{name}` matches more than one {what}", f"write {', '.join(first)} or {last}{more}"
     near = did_you_mean(name, ids, what=what)
-    own = "Otherwise describe it with `ffplan catalog new`, and give its folder with `--catalog`"
-    return f"no {what} `{name}` in the catalogue", f"{near}{' ' if near.endswith('?') else '. '}{own}"
+    remedy = "Otherwise describe it with `ffplan catalog new`, and give its folder with `--catalog`"
+    return f"no {what} `{name}` in the catalogue", f"{near}{' ' if near.endswith('?') else '. '}{remedy}"
 
 
 class _PartNames(Protocol):
     """What validation needs of a catalogue."""
 
     def id_of(self, name: str, kinds: Iterable[str]) -> str:
-        """Return the id that a name stands for; the name itself if it stands for none, or for several."""
+        """Return the id that a name matches; the name itself if it matches none, or several."""
 
     def unknown(self, name: str, kinds: tuple[str, ...]) -> tuple[str, str] | None:
-        """Return what is wrong with a name as the id of a part, and the remedy; None of an id of a part."""
+        """Return message and remedy for a name that is not a part's id; None for an id."""
 
 
 class PartNaming:
@@ -127,7 +127,7 @@ class _PartId:
         return {**handler(schema), KINDS_KEY: list(self.kinds)}
 
     def _named(self, value: Any, info: ValidationInfo) -> Any:
-        """Return the id that a value stands for."""
+        """Return the id that a value matches."""
         naming: PartNaming | None = info.context
         if naming is None or not isinstance(value, str):
             return value

@@ -72,7 +72,7 @@ def _checked(
     rows: list[tuple[int, dict[str, Any]]], name: str, columns: tuple[str, str, str | None], scale: float
 ) -> list[_RequestLine]:
     prompt, output, time = columns
-    found: list[_RequestLine] = []
+    requests: list[_RequestLine] = []
     start = None
     for line, row in rows:
         tokens = [_tokens(row.get(column), name, line, column) for column in (prompt, output)]
@@ -80,11 +80,11 @@ def _checked(
         if time is not None:
             at = _seconds(row.get(time), name, line, time) / scale
             start = at if start is None else start
-            if found and found[-1].time is not None and at - start < found[-1].time:
-                raise _fault(name, line, "the time is before that of the line above", "sort the requests by time")
+            if requests and requests[-1].time is not None and at - start < requests[-1].time:
+                raise _fault(name, line, "the time is earlier than on the line above", "sort the requests by time")
             at -= start
-        found.append(_RequestLine(tokens[0], tokens[1], at))
-    return found
+        requests.append(_RequestLine(tokens[0], tokens[1], at))
+    return requests
 
 
 def _column(row: dict[str, Any], known: tuple[str, ...]) -> str | None:
@@ -113,9 +113,9 @@ def _json_rows(text: str, name: str) -> Iterator[tuple[int, dict[str, Any]]]:
         try:
             row = json.loads(content)
         except (ValueError, RecursionError):
-            raise _fault(name, line, "the line is no JSON", "write one object a line") from None
+            raise _fault(name, line, "the line is not JSON", "write one object a line") from None
         if not isinstance(row, dict):
-            raise _fault(name, line, "the line is no object", 'write {"prompt": 1024, "output": 128}')
+            raise _fault(name, line, "the line is not an object", 'write {"prompt": 1024, "output": 128}')
         yield line, {str(key).lower(): value for key, value in row.items()}
 
 

@@ -65,7 +65,7 @@ def _commit(folder: Path, revision: str) -> str:
     if "..." in revision:
         one, _, two = revision.partition("...")
         if "..." in two:
-            raise UsageError(f"ffplan: `{revision}` is no revision, and no two of them")
+            raise UsageError(f"ffplan: `{revision}` is neither a revision nor a pair of them")
         return _git(folder, "merge-base", _commit(folder, one), _commit(folder, two)).decode().strip()
     try:
         output = _git(folder, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
@@ -79,8 +79,8 @@ def _commit(folder: Path, revision: str) -> str:
 def _former(folder: Path, commit: str, path: Path) -> str | None:
     """Return the name that a file had at a commit, from the top; None if git finds no renamed file in it."""
     top = Path(_git(folder, "rev-parse", "--show-toplevel").decode().rstrip("\n"))
-    words = _git(folder, *["diff", "--name-status", "-z", "--find-renames", "--diff-filter=R"], commit, "--")
-    names = words.decode("utf-8", "surrogateescape").split("\0")[:-1]
+    output = _git(folder, *["diff", "--name-status", "-z", "--find-renames", "--diff-filter=R"], commit, "--")
+    names = output.decode("utf-8", "surrogateescape").split("\0")[:-1]
     pairs = zip(names[1::3], names[2::3], strict=True)  # each row has a score, the name there and the name here
     return next((there for there, here in pairs if (top / here).resolve() == path), None)
 

@@ -168,7 +168,7 @@ def _type_fault(document: Document, error: Any, kind: str, path: Any, value: Any
             "schema-type",
             path,
             f"`{name}`: {error['msg'][0].lower()}{error['msg'][1:]}",
-            "see `ffplan catalog schema` for what is wanted",
+            "see `ffplan catalog schema` for the format",
         )
     shape = ", a ratio" if _is_ratio(value) else ", a text" if isinstance(value, str) else ""
     return document.finding(

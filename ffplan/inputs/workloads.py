@@ -44,7 +44,7 @@ class PoolPlan:
         """Return the parallelism of a copy, such as DEP32 or TP2PP4.
 
         Args:
-            joint: what stands between two ways.
+            joint: text between two ways.
         """
         shared = self.pipeline == 1 and self.expert == self.tensor * self.data > 1
         if shared and self.expert in (self.data, self.tensor):
@@ -64,7 +64,7 @@ def _parse_pool(value: Any) -> PoolPlan:
             expert parallelism.
 
     Raises:
-        PydanticCustomError: if it is no plan.
+        PydanticCustomError: if it is not a plan.
     """
     text = value.strip().upper() if isinstance(value, str) else ""
     match = _PLAN.fullmatch(text)
@@ -75,7 +75,7 @@ def _parse_pool(value: Any) -> PoolPlan:
     copies = int(match.group(1) or 1) if match else 0
     if not match or not all(1 <= number <= _MOST for number in (copies, *sizes.values())):
         remedy = "write copies and their parallelism, such as 4xTP8, 1xDEP32 or 2xTP4EP4"
-        raise _fault("unit", f"{describe(value)} is no plan of a pool", remedy)
+        raise _fault("unit", f"{describe(value)} is not a plan of a pool", remedy)
     return PoolPlan(copies=copies, **sizes)
 
 
@@ -87,7 +87,7 @@ def pool_of(text: Any, place: str) -> PoolPlan:
         place: who asks, and the option or keyword, for messages.
 
     Raises:
-        UsageError: if it is no plan.
+        UsageError: if it is not a plan.
     """
     if isinstance(text, PoolPlan):
         return text
@@ -128,7 +128,7 @@ def parse_tokens(value: Any) -> float:
     match = _TOKENS.fullmatch(_written(value))
     scale = _TOKEN_SCALES.get(match[2].lower()) if match else None
     if match is None or scale is None:
-        raise _fault("unit", f"{describe(value)} is no number of tokens", "write 300B or 2T")
+        raise _fault("unit", f"{describe(value)} is not a number of tokens", "write 300B or 2T")
     count = float(match[1].replace(",", "")) * scale
     if not 1 <= count <= MOST_TOKENS:
         raise _fault("range", f"{describe(value)} is out of range", "write a number above 0, such as 2T")
@@ -168,12 +168,12 @@ def parse_rate(value: Any) -> float:
         value: such as `5/s`, `300/min` or `10M requests a day`.
 
     Raises:
-        PydanticCustomError: if it is no rate, 0, or beyond all use.
+        PydanticCustomError: if it is not a rate, 0, or beyond all use.
     """
     match = _RATE.fullmatch(_written(value).lower())
     remedy = "write 5/s, 300/min or 10M requests a day"
     if match is None:
-        raise _fault("unit", f"{describe(value)} is no rate", remedy)
+        raise _fault("unit", f"{describe(value)} is not a rate", remedy)
     rate = float(match[1].replace(",", "")) * _RATE_SCALES.get(match[2], 1.0) / _PERIODS[match[3] or "s"]
     if not 0 < rate <= _MOST_REQUESTS:
         raise _fault("range", f"{describe(value)} is not above 0 and below {_MOST_REQUESTS:g} a second", remedy)

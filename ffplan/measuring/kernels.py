@@ -1,4 +1,4 @@
-"""Kernels for separate timing: their shapes, operations and bytes, and the plans of those that are timed."""
+"""Kernels for separate timing: their shapes, operations and bytes, and plans for timing them."""
 
 from __future__ import annotations
 
@@ -240,7 +240,7 @@ def _default_plan() -> KernelPlan:
 
 
 def _tiny_plan() -> KernelPlan:
-    """Return a plan that shows in seconds, on any device, whether the program runs; its times tell nothing."""
+    """Return a plan that shows in seconds, on any device, whether the program runs; its times are meaningless."""
     kernels: dict[str, tuple[Kernel, ...]] = {
         "gemm": _gemms([(64, 64, 64), (128, 64, 256)], "bf16"),
         "attention": _attention(("fa2",), ((64, True),), (64, 128), 128),

@@ -1,4 +1,4 @@
-"""What nvidia-smi says of a GPU: driver, limits, clocks, power. A machine without the program says nothing."""
+"""Readings of nvidia-smi: driver, limits, clocks, power. Without the program they are empty."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def answer(gpu: str, fields: tuple[str, ...]) -> list[str] | None:
 
 
 def _read(gpu: str, fields: dict[str, str]) -> dict[str, float | str]:
-    """Return readings by our names, without values that are no numbers, such as [N/A]."""
+    """Return readings by our names, without non-numeric values, such as [N/A]."""
     texts = answer(gpu, tuple(fields.values()))
     readings: dict[str, float | str] = {}
     for name, text in zip(fields, texts or (), strict=False):

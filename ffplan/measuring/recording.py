@@ -28,7 +28,7 @@ class Timing(Frozen):
     median_us: Microseconds
     """Median over batches of calls [us]."""
     low_us: Microseconds | None = None
-    """Tenth percentile over batches; null where no spread is known [us]."""
+    """Tenth percentile over batches; null if no spread is known [us]."""
     high_us: Microseconds | None = None
     """Ninetieth percentile over batches [us]."""
     batches: Count | None = None
@@ -96,7 +96,7 @@ class DeviceFacts(Frozen):
 
 
 class DeviceState(Frozen):
-    """What the device says of itself at one moment."""
+    """Readings of the device at one moment."""
 
     when: Text
     """Moment."""
@@ -129,7 +129,7 @@ class Recording(Frozen):
     version: Literal["1"]
     """Version of this format."""
     title: Text
-    """What was measured and by whom: enough to find it again."""
+    """Conditions of the measurement: enough to find it again."""
     date: Annotated[str, Field(pattern=r"^\d{4}(-\d{2}){0,2}$")]
     """Date of the measurement: year, month or day."""
     origin: Literal["measured", "transcribed", "synthetic"]
@@ -138,7 +138,7 @@ class Recording(Frozen):
     """Sustained where each kernel ran long enough, on random numbers, for the power limit to show; short kernels run at
     clocks that a training step does not keep."""
     complete: bool = True
-    """False where the run was interrupted."""
+    """False if the run was interrupted."""
     device: DeviceFacts
     """Device and software."""
     states: Many[DeviceState] = ()
@@ -167,7 +167,7 @@ def read_recording(file: str) -> tuple[Recording, Document]:
         file: path of the file.
 
     Raises:
-        InputError: for a file that is no recording, with one located finding for each fault.
+        InputError: for a file that is not a recording, with one located finding for each fault.
     """
     document = read_document(Path(file), file)
     return validate(Recording, document), document

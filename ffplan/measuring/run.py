@@ -76,7 +76,7 @@ class Device(Protocol):
 
 @record
 class RecordingHead:
-    """What a recording says of itself."""
+    """Description of a recording."""
 
     title: str
     """Title."""

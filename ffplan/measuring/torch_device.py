@@ -57,7 +57,7 @@ class TorchDevice:
         """Find the device.
 
         Args:
-            gpu: the first visible GPU; else the CPU, whose times tell nothing of a GPU.
+            gpu: the first visible GPU; else the CPU, whose times do not apply to a GPU.
 
         Raises:
             NoDeviceError: if PyTorch or a GPU is missing.

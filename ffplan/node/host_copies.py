@@ -92,7 +92,7 @@ def host_copies(host: Host) -> _HostCopies | None:
         Rates of an accelerator [GB/s]; None if its PCIe link is unknown.
 
     Equation:
-        min over `host_shares` of one accelerator, and of all of a node
+        min over `host_shares`, for one accelerator and for a whole node
 
     Source:
         Definition.

@@ -261,7 +261,7 @@ def event_rates(
         Rates by hazard [1/year], broadcast shape.
 
     Equation:
-        rate * fleet * relative, each factor where it applies
+        rate * fleet * relative, each factor if it applies
 
     Source:
         Definition.

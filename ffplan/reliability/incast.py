@@ -31,7 +31,7 @@ def blocked_rate(senders: int, seed: int = 0) -> float:
         Rate over line rate [1]; 1 for one sender.
 
     Equation:
-        simulated slots: the head of every queue asks for a random client, each client takes one of those that ask
+        simulated slots: the head of every queue requests a random client, each client grants one request
 
     Source:
         [2]: 0.75 of two, 0.6553 of four, 2 - sqrt(2) = 0.586 of many.

@@ -66,8 +66,8 @@ class JobDraw:
 
         Equation:
             E[run] E[size], which are independent; E[run] = F(1) + m (F'(c) - F'(1)) + c (1 - F(c)), E[size] = sum of
-            2^k (F(2^(k + 1/2)) - F(2^(k - 1/2))), with F the distribution, c the longest, m the mean, and F' that of
-            the logarithm's mean moved by its variance
+            2^k (F(2^(k + 1/2)) - F(2^(k - 1/2))), with F the distribution, c the longest, m the mean, and F' the
+            distribution with the logarithm's mean moved by its variance
 
         Source:
             Partial moments of the lognormal distribution.
@@ -151,7 +151,7 @@ def with_running(table: JobTable, jobs: JobDraw, *, gpus: float, seed: int) -> J
         Jobs by arrival, the running ones first.
 
     Equation:
-        jobs with chances in proportion to their run times, of which a part at random is left, until they hold `gpus`
+        jobs drawn in proportion to their run times, each with a random part of its time left, until they hold `gpus`
 
     Source:
         Renewal theory: who looks at a random time finds long jobs as often as they are long, at a random age.

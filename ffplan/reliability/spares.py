@@ -82,9 +82,9 @@ def _shortage(down: Any, spares: int) -> _Shortage:
         P(X > s); E[max(X - s, 0)]; P(X = s + 1) / P(X <= s + 1), X Poisson with mean `down`
 
     Source:
-        M/G/inf queue: where nodes fail and are repaired independently, those in repair are Poisson, whatever the
+        M/G/inf queue: with independent failures and repairs, the number of nodes in repair is Poisson for any
         distribution of the repair. Erlang's loss formula for a job that waits, since its nodes do not fail while it
-        stands. Of many values, those between points are interpolated.
+        is down. For many values, an interpolation between points.
     """
     values = np.asarray(down, dtype=float)
     if values.size <= POINTS:
@@ -114,8 +114,8 @@ def _domain_shortage(down: Any, domains: Any, spares: int, domain_nodes: int) ->
         besides; waiting: the states with one node or domain too many, over those and the states without
 
     Source:
-        Conditioning on the domains in repair; spare nodes that are no whole domain cannot stand in for one. Waiting is
-        Erlang's loss of two classes, since nothing fails while the job stands: 1 / (1 + a + b) without spares.
+        Conditioning on the domains in repair; only a whole spare domain can replace one. Waiting is Erlang's loss of
+        two classes, since no node fails while the job is down: 1 / (1 + a + b) without spares.
     """
     mean = np.asarray(domains, dtype=float)
     whole = spares // domain_nodes
@@ -178,7 +178,7 @@ def _kept_rate(short: _Shortage, nodes: Any, replica_nodes: Any, *, shrinks: boo
         E[domains] max(r, nodes of a domain)) / N
 
     Source:
-        Definition; every missing node is taken to stop a replica of its own.
+        Definition; every missing node is assumed to stop another replica.
     """
     waits = 1 - short.waiting
     if not shrinks:

@@ -62,7 +62,7 @@ def storage_rates(
         read: n B e, n d; write: n B e / r, n w / r: every copy comes in through a NIC and goes to a drive
 
     Source:
-        [1]: 180 servers of two 25 GB/s NICs are 9 TB/s, of which 8 were reached; [2].
+        [1]: 180 servers with two 25 GB/s NICs are 9 TB/s; 8 were reached; [2].
     """
     read: dict[str, Number] = {"NICs of the servers": servers * nic_gbyte_s * efficiency}
     write: dict[str, Number] = {"NICs of the servers": servers * nic_gbyte_s * efficiency / copies}
@@ -148,7 +148,7 @@ def server_terms(servers: Mapping[str, Number], service: ServiceRates) -> dict[s
         Rates by resource [GB/s], broadcast shape.
 
     Equation:
-        NICs times efficiency, drives, and the whole file system where it has a rate
+        NICs times efficiency, drives, and the whole file system if it has a rate
 
     Source:
         [1]: 8 of 9 TB/s.

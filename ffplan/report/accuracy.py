@@ -133,7 +133,7 @@ def _accuracy(report: AccuracyReport, *, rows: bool) -> list[Grid]:
 
 
 def failed(report: AccuracyReport, limit: float) -> str | None:
-    """Return the message where the mean error exceeds a limit [1], else None."""
+    """Return the message if the mean error exceeds a limit [1], else None."""
     if report.total is None or report.total.mape <= limit:
         return None
     error, most = (f"{100 * value:.3g}" for value in (report.total.mape, limit))

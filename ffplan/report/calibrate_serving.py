@@ -85,7 +85,7 @@ def _head(report: ServingCalibration) -> str:
 
 
 def _verdict(report: ServingCalibration) -> tuple[str, ...]:
-    """Return what the runs changed, and how sure that is."""
+    """Return the changes from the runs, and how sure they are."""
     first = report.errors[0]
     name = _MEASURES[first.measure]
     moved = sum(abs(_move(row)) >= _MOVED for row in report.constants)

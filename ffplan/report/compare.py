@@ -128,7 +128,7 @@ _EVERYTHING = ("servers", "storage", *_NETWORK)
 
 
 def _priced(c: Comparison, address: str, categories: tuple[str, ...] = _EVERYTHING) -> Row:
-    """Return a row of a sum over some categories, marked where a part of them has no price."""
+    """Return a row of a sum over some categories, marked if a part of them has no price."""
 
     def mark(a: Assessment) -> str:
         return ", partial" if a.cost and any(line.category in categories for line in a.cost.missing) else ""
@@ -248,7 +248,7 @@ def _body(c: Comparison) -> _Body:
 
 
 def _scaling(c: Comparison) -> tuple[tuple[str, str, tuple[tuple[float, ...], ...]], ...]:
-    """Return allreduce from few accelerators to all of each design; nothing where no design has several scales."""
+    """Return allreduce from few accelerators to all of each design; empty if no design has several scales."""
     scales = [design.communication[0].scales if design.communication else () for design in c.designs]
     if all(len(rows) < 2 for rows in scales):
         return ()

@@ -99,7 +99,7 @@ def _two(value: float) -> str:
 
 
 def _capital(c: Comparison, job: TrainingComparison, size: JobSize) -> tuple[str, ...]:
-    """Return the capital that a token a second takes, with its currency where the designs have several."""
+    """Return the capital that a token a second takes, with its currency if the designs have several."""
     cells = []
     for design, side in zip(c.designs, size.sides, strict=True):
         priced = side.capital_per_token_s is not None and job.currency is None

@@ -53,7 +53,7 @@ def _run_blocks(run: RunReport) -> list[Block]:
             *([("memory", f"at the edge: {run.memory_words}")] if run.memory_words else []),
             *([("sure plan", _sure_words(run.sure))] if run.sure else []),
             ("step", f"{step}; effective training time {percent(run.effective)}"),
-            ("effort", f"{number(run.effort)} times what the plan takes, failures apart"),
+            ("effort", f"{number(run.effort)} times the modelled time, without failures"),
             ("operations", model),
         ),
     )

@@ -77,7 +77,7 @@ def _cables_as_sold(f: FabricReport) -> list[tuple[str, str]]:
 
 
 def _networks(networks: tuple[NetworkReport, ...]) -> Lines:
-    """Return a line for each network beside the fabric."""
+    """Return a line for each side network."""
     rows = []
     for network in networks:
         f = network.fabric
@@ -230,7 +230,7 @@ def _assumptions(a: Assessment) -> Lines:
 
 
 def _levels(levels: tuple[LevelRow, ...]) -> Grid | None:
-    """Return the level table of the scaling book; nothing where nobody asked for it."""
+    """Return the level table of the scaling book; empty if nobody asked for it."""
     if not levels:
         return None
     rows = tuple(

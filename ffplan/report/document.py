@@ -142,7 +142,7 @@ class _Point:
     x: float | None = None
     """Place along the axis of a chart of lines or points; the number of the line of parallel coordinates."""
     mark: Literal["", "filled", "hollow"] = ""
-    """A mark beside the lines of a chart; empty where the point is one of a line."""
+    """A mark next to the lines of a chart; empty if the point is on a line."""
     source: str = ""
     """Where the value is from."""
 
@@ -178,7 +178,7 @@ class Drawing:
 
 @record
 class Meaning:
-    """A value of the result with what it means."""
+    """A value of the result with its meaning."""
 
     path: str
     value: str
@@ -187,7 +187,7 @@ class Meaning:
 
 @record
 class MeasuredCurve:
-    """What the catalogue holds beside one curve: the values that match it, or none."""
+    """Catalogue values that match one curve, if any."""
 
     design: int
     """Position of the design in the result."""
@@ -196,15 +196,15 @@ class MeasuredCurve:
     """Accelerator, library and message that a measurement must have."""
     points: tuple[MeasuredPoint, ...]
     expected: tuple[tuple[int, float], ...]
-    """Numbers of GPUs of those points that the result does not have, and what the engine expects there [GB/s]."""
+    """Numbers of GPUs that the result lacks, with the engine's expectation there [GB/s]."""
 
 
 @record
 class Extras:
-    """What a page has beside the result itself."""
+    """Parts of a page beyond the result itself."""
 
     verdict: tuple[str, ...] = ()
-    """Sentences under the title, where the text of the result has none."""
+    """Sentences under the title, if the text of the result has none."""
     files: tuple[tuple[str, str], ...] = ()
     """Name and text of each design file."""
     drawings: tuple[Drawing, ...] = ()
@@ -220,23 +220,22 @@ class Extras:
 
 @record
 class _FirstScreen:
-    """The answer of a report: verdict, the figures that decide, and what to do next."""
+    """The answer of a report: verdict, deciding figures, and next steps."""
 
     head: str
-    """What the report is about, in a line."""
+    """Subject of the report, in a line."""
     verdict: tuple[str, ...]
     """The answer, and how sure it is."""
     figures: tuple[tuple[str, ...], ...]
-    """The figures that decide: a label, the figure, and what stands beside it."""
+    """The figures that decide: label, figure and remark."""
     header: tuple[str, ...] = ()
     """Names of the columns."""
     advice: tuple[tuple[str, str], ...] = ()
-    """What binds, what to look at and what to do next, by label."""
+    """Bottleneck, points to check and next steps, by label."""
     unverified: str = ""
     """Figures that nobody has verified."""
     tiles: tuple[tuple[str, str, str], ...] = ()
-    """Figures that a page shows large: a label, the figure, and what stands beside it; the first of a table without a
-    header if empty."""
+    """Figures that a page shows large: label, figure and remark; if empty, the first of a table without a header."""
 
 
 @record
@@ -262,11 +261,11 @@ class Document:
     made: Callable[[Any], _Body]
     """Makes the text for people from the result, or from a tracked copy; texts may hold anything."""
     rows: Callable[[], Sequence[Any]] | None = None
-    """Makes the main table, records of one kind; None where every leaf of the result is a row."""
+    """Makes the main table, records of one kind; None if every leaf of the result is a row."""
 
     _: KW_ONLY
     first: Callable[[Any], _FirstScreen] | None = None
-    """Makes the first screen; None where the whole report is short."""
+    """Makes the first screen; None if the whole report is short."""
     folded: bool = False
     """Markdown begins with the first screen and folds the rest: a comment on a pull request."""
     extras: Callable[[], Extras] | None = None

@@ -32,7 +32,7 @@ def _rate(report: RouteReport) -> str:
 
 
 def _allreduce(report: RouteReport) -> list[tuple[str, str]]:
-    """Return the time of the allreduce on an idle fabric, and with the busiest link, where the traffic is one."""
+    """Return the time of the allreduce on an idle fabric, and with the busiest link, if the traffic is one."""
     if report.collective_s is None or report.congested_s is None:
         return []
     text = f"{duration(report.collective_s)} on an idle fabric"
@@ -251,7 +251,7 @@ def size_document(report: SizeReport) -> Document:
 
 
 _MOST_DEVICES = 20
-"""Most devices told by their wiring that the table lists."""
+"""Most devices identified by their cables that the table lists."""
 
 
 def _audit_cause(number: int, cause: AuditCause) -> Grid:

@@ -41,7 +41,7 @@ def _built(designs: Sequence[FleetDesign]) -> Grid:
 
 
 def _lost(design: FleetDesign) -> Grid:
-    """Return what single failures take of a fleet."""
+    """Return the losses from single failures in a fleet."""
     rows = tuple(
         (loss.part, f"{loss.nodes:,}", f"{loss.copies:,}", percent(loss.kept), f"{loss.requests:,.0f}")
         for loss in design.losses

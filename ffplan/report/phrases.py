@@ -39,7 +39,7 @@ def moves(row: FigureChange) -> bool:
 
 
 def step_time(seconds: float) -> str:
-    """Return the time of a step with as many places as tell plans apart."""
+    """Return the time of a step with enough decimals to distinguish plans."""
     return f"{seconds:,.3f}" if seconds < 100 else f"{seconds:,.1f}"
 
 
@@ -65,7 +65,7 @@ def _plan_words(plan: PlanRow) -> str:
 
 
 def _sure_words(sure: SurePlan | None) -> str:
-    """Return the plan to take where the fastest may run out of memory."""
+    """Return the plan to take if the fastest may run out of memory."""
     if sure is None:
         return "No plan fits beyond doubt."
     longer = f"{step_time(sure.step_s)} s a step, {100 * sure.slower:.1f} % longer"
@@ -78,7 +78,7 @@ def _short_name(design: RecommendedDesign, r: RecommendReport) -> str:
 
 
 def _limit_name(name: str, r: RecommendReport) -> str:
-    """Return the name of a limit: a sustained rate stands as days of a run, which nobody asked for."""
+    """Return the name of a limit: a sustained rate counts as days of a run, which nobody requested."""
     return "rate" if name == "days" and r.sustained_pflops is not None else name
 
 
@@ -88,7 +88,7 @@ def _broken_limits(design: RecommendedDesign, r: RecommendReport) -> str:
 
 
 def left_out(r: RecommendReport | FleetReport, in_words: Callable[[list[str]], str] = listed) -> list[str]:
-    """Return why accelerators were not sized, those of one reason together."""
+    """Return the reasons why accelerators were not sized, each with its accelerators."""
     reasons: dict[str, list[str]] = {}
     for refusal in r.left_out:
         reasons.setdefault(refusal.reason, []).append(refusal.accelerator)

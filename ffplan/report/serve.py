@@ -89,7 +89,7 @@ def _memory(report: ServeReport) -> Lines:
 def _pools(report: ServeReport, pools: ServePools) -> Lines:
     moved, busy = pools.transfer, report.rows[report.best].prefill_busy
     rate = f"{number(moved.gbyte_s, 3)} GB/s an accelerator, bound by {moved.link}"
-    left = f", {percent(moved.fabric_share)} of its own links" if moved.fabric_share < 1 else ""
+    left = f", {percent(moved.fabric_share)} of the accelerator's links" if moved.fabric_share < 1 else ""
     return Lines(
         "Pools",
         (
@@ -167,7 +167,7 @@ def _served_plans(comparison: ServeComparison) -> Grid:
         for choice in side.choices
     )
     header = ("", "plan", "a copy", "tok/s/GPU", "tok/s/user", "TTFT ms", "TPOT ms")
-    return Grid("Tokens of a GPU over tokens of a user, in the mean", rows, header, name="plans")
+    return Grid("Average tokens/s per GPU over tokens/s per user", rows, header, name="plans")
 
 
 def _comparison_body(comparison: ServeComparison) -> _Body:

@@ -208,7 +208,7 @@ def _train(report: TrainReport, *, chart: bool) -> list[Grid | Remarks]:
 
 
 def _of_peak(report: TrainReport, row: TrainRow) -> str:
-    """Return the peak that MFU is a fraction of, and MFU against 16 bits where the plan has fewer."""
+    """Return the peak that MFU is a fraction of, and MFU against 16 bits if the plan has fewer."""
     text = f"of the dense {row.plan.precision.upper()} peak, {row.peak_tflops:,.0f} TFLOP/s"
     if row.plan.precision == "fp8" and row.mfu_16_bit is not None:
         text += f"; {100 * row.mfu_16_bit:.1f} % of the BF16 peak"

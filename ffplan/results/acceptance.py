@@ -1,4 +1,4 @@
-"""The contract of `acceptance --format json`: the sheet, and what was measured against it."""
+"""The contract of `acceptance --format json`: the sheet, and measurements compared with it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ class Measured:
     """One measured value."""
 
     check: str
-    """What was measured, by the names of the acceptance sheet."""
+    """A measurement, by the names of the acceptance sheet."""
     value: float
     """In the unit of the check."""
     host: str
@@ -57,9 +57,9 @@ class CheckRow:
     size_bytes: float
     """Message of a collective [byte]; 0 of anything else."""
     expected: float
-    """What the model expects."""
+    """Expectation of the model."""
     least: float
-    """What passes: at least this."""
+    """Least value that passes."""
     most: float | None
     """Ceiling of any correct measurement: a peak, or a line rate; null if unknown."""
     exact: bool
@@ -79,7 +79,7 @@ class JudgedRow:
     expected: float | None
     """Expectation of the model; null if it has none."""
     least: float | None
-    """What passes."""
+    """Least value that passes."""
     most: float | None
     """Ceiling of any correct measurement; null if unknown."""
     verdict: str
@@ -93,7 +93,7 @@ class SlowRow:
     """A node, or a part of one, that is slower than the others of the fleet."""
 
     check: str
-    """What was measured."""
+    """The check that was measured."""
     host: str
     """The node."""
     part: str
@@ -103,18 +103,18 @@ class SlowRow:
     size_bytes: float
     """Message of a collective [byte]; 0 of anything else."""
     value: float
-    """What it measured."""
+    """Its measured value."""
     median: float
     """Median of the fleet."""
     score: float
     """Distance from the median in robust standard deviations; negative below it [1]."""
     step: float | None
-    """Longer that a step of the job takes with it [1]; null without a job, or where no part of the step rests on it."""
+    """Extra time of a step of the job with it [1]; null without a job, or if no part of the step depends on it."""
 
 
 @record
 class AcceptanceReport(Result):
-    """The acceptance sheet of a design, and what was measured."""
+    """The acceptance sheet of a design, and its measurements."""
 
     schema_version: str
     """Version of this format."""
@@ -127,15 +127,15 @@ class AcceptanceReport(Result):
     headline: tuple[str, ...]
     """The answer in words."""
     tolerance: float
-    """Part by which a measured rate may lie below the expected [1]."""
+    """Share by which a measured rate may fall below the expected [1]."""
     sheet: tuple[CheckRow, ...]
-    """What should be measured."""
+    """Checks to measure."""
     judged: tuple[JudgedRow, ...]
-    """What was, failures first; empty without logs."""
+    """Measured checks, failures first; empty without logs."""
     slow: tuple[SlowRow, ...]
     """Nodes and parts slower than the others, the slowest first."""
     missing: tuple[str, ...]
-    """Checks of the sheet that nothing measured; empty without logs."""
+    """Checks of the sheet without a measurement; empty without logs."""
     assumptions: tuple[str, ...]
     """Assumptions behind the sheet."""
     unverified: tuple[UnverifiedFigure, ...]

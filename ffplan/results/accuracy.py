@@ -14,7 +14,7 @@ class AccuracyRow:
     case: str
     """Id of the case in it."""
     what: str
-    """Operation, level or transport, with what was forced."""
+    """Operation, level or transport, with forced settings."""
     gpus: int | None
     """Ranks; null if it does not apply."""
     size_bytes: float | None
@@ -36,9 +36,9 @@ class AccuracyRow:
     status: str
     """Status: how far the source was followed."""
     kind: str
-    """predicted; fitted, where a figure of the catalogue was fitted on the row or is the row; assumed, where it rests
-    on a setting that the source does not state; estimated, where the efficiencies of another accelerator stand in;
-    arithmetic, where the source computed it."""
+    """predicted; fitted, if a figure of the catalogue was fitted on the row or is the row; assumed, if it rests on a
+    setting that the source does not state; estimated, if it uses the efficiencies of another accelerator;
+    arithmetic, if the source computed it."""
     scored: bool
     """False if the row counts in no summary."""
     note: str | None
@@ -140,7 +140,7 @@ class CalibrationReport:
     after: float
     """Mean of absolute errors with the fitted constants [1]."""
     measured: str = "step time"
-    """What the rows measured: `step time` of training, or `collectives`."""
+    """Measured quantity: `step time` of training, or `collectives`."""
 
 
 @record
@@ -148,7 +148,7 @@ class LeftOut:
     """A source, stack or accelerator scored by constants that were fitted without it."""
 
     source: str
-    """Id of what was left out: a source, a software stack, or a set of constants."""
+    """Id of the source, software stack or set of constants that was left out."""
     set: str
     """The set of constants."""
     n: int
@@ -169,7 +169,7 @@ class LeftOut:
 
 @record
 class LeftOutKind:
-    """Rows of one kind, predicted by constants that were fitted without what they are of."""
+    """Rows of one kind, predicted by constants fitted without them."""
 
     set: str
     """The set of constants of the accelerator."""
@@ -206,7 +206,7 @@ class LeaveOneOutReport:
     schema_version: str
     """Version of this format."""
     by: str
-    """What was left out at a time: source, stack, accelerator, chip (all accelerators of one), or process (all chips of
+    """Left out at a time: source, stack, accelerator, chip (all accelerators of one), or process (all chips of
     one maker and family of processes)."""
     mean: float | None
     """Mean of their mean absolute errors [1]; null if none could be scored."""

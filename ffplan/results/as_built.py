@@ -44,12 +44,12 @@ class Renamed:
     designed: str
     """Name in the design."""
     confidence: float
-    """Part of its links that agree [1]; 1 where the name told it."""
+    """Part of its links that agree [1]; 1 if its name identified it."""
 
 
 @record
 class AuditCause:
-    """What is wrong with a fabric as built, once for all links that it concerns."""
+    """A fault of a fabric as built, once for all links that it concerns."""
 
     kind: str
     """absent-part, absent-switch, silent-hosts, absent-node, absent-nic, missing-cable, moved-cable, swapped-cables,
@@ -58,13 +58,13 @@ class AuditCause:
     severity: Literal["error", "warning", "info"]
     """Severity."""
     what: str
-    """What is wrong, in a sentence."""
+    """The fault, in a sentence."""
     where: tuple[str, ...]
     """Devices or ports."""
     do: tuple[str, ...]
-    """What to do, step by step."""
+    """The remedy, step by step."""
     effect: str
-    """What it costs the jobs."""
+    """Its cost to the jobs."""
     links: int
     """Links that it concerns [1]."""
 
@@ -82,13 +82,13 @@ class DiffReport:
     same: int
     """Links that are as designed, devices in their places [1]."""
     causes: tuple[AuditCause, ...]
-    """What is wrong, the worst first."""
+    """Faults, the worst first."""
     effect: str
-    """What all of it costs together; empty of one finding alone."""
+    """Their joint cost; empty for a single finding."""
     by_name: int
-    """Devices that were told by their names [1]."""
+    """Devices that were identified by name [1]."""
     by_wiring: tuple[Renamed, ...]
-    """Devices that were told by what they are wired to."""
+    """Devices that were identified by their cables."""
     absent: tuple[str, ...]
     """Devices of the design that were not found."""
     unknown: tuple[str, ...]
@@ -102,7 +102,7 @@ class DiffReport:
     slow: tuple[SlowLink, ...]
     """Links below their designed rate."""
     remarks: tuple[str, ...]
-    """What the files leave open."""
+    """Open questions of the files."""
 
 
 @record
@@ -136,7 +136,7 @@ class AsBuiltReport:
     links: tuple[BuiltLink, ...]
     """Links."""
     remarks: tuple[str, ...]
-    """What was passed over, and what the file leaves open."""
+    """Skipped lines, and open questions of the file."""
 
 
 @record
@@ -180,12 +180,12 @@ class SlurmTopology:
     blocks: tuple[SlurmBlock, ...]
     """Blocks, in the order of the file."""
     block_sizes: tuple[int, ...]
-    """Nodes of a block, and of aggregates of blocks [1]."""
+    """Nodes in a block and in aggregates of blocks [1]."""
 
 
 @record
 class SlurmTopologyReport:
-    """What a topology file of Slurm says."""
+    """Content of a topology file of Slurm."""
 
     schema_version: str
     """Version of this format."""
@@ -194,7 +194,7 @@ class SlurmTopologyReport:
     topologies: tuple[SlurmTopology, ...]
     """Its topologies."""
     remarks: tuple[str, ...]
-    """What Slurm would refuse or place badly, and what was passed over."""
+    """Lines that Slurm would refuse or place badly, and skipped lines."""
 
 
 SCHEMAS = {

@@ -73,7 +73,7 @@ class AuditFinding:
     path: str
     """Field within the file; empty for the part as a whole."""
     what: str
-    """What is wrong with it."""
+    """Its fault."""
 
 
 @record
@@ -121,7 +121,7 @@ class FigureRow:
     source: str
     """Title of the source."""
     date: str | None
-    """Date of a price, or of the source of another figure; null if neither has one."""
+    """Date of a price, or of another figure's source; null if there is none."""
     note: str | None
     """Derivation, conditions, contradictions between sources."""
 

@@ -9,7 +9,7 @@ from ffplan.results.result import Result
 
 @record
 class Limit:
-    """One resource and what it allows."""
+    """One resource and its limit."""
 
     name: str
     """Stable name of the kind of resource."""
@@ -128,7 +128,7 @@ class CollectiveReport:
     scales: tuple[CollectiveRow, ...]
     """The same message over fewer accelerators, up to all; rows as `ffplan collective` has them."""
     ledger: tuple[LedgerLine, ...]
-    """Host-memory ledger of the busiest node, where the library has one."""
+    """Host-memory ledger of the busiest node, if the library has one."""
     ledger_operations: float | None
     """Its sum [1]."""
 

@@ -132,7 +132,7 @@ class TrainingComparison:
     batch: int
     """Batch that was asked for."""
     capital_basis: str
-    """What capital is: the purchase, or planned parts where the purchase of a design has gaps."""
+    """Meaning of capital: the purchase, or planned parts if the purchase of a design has gaps."""
     currency: str | None
     """Currency of the capital; null if the designs have several, or none."""
     sizes: tuple[JobSize, ...]
@@ -158,7 +158,7 @@ class MoneySide:
     refused: str | None
     """Reason why it cannot."""
     waiting: Waiting | None
-    """Time to production, and what it costs; in no figure of the run. Null without prices or rent."""
+    """Time to production and its cost, which no figure of the run includes. Null without prices or rent."""
     inputs: tuple[InputRow, ...]
     """Every input of its account, with its evidence; empty without prices or rent."""
 
@@ -170,7 +170,7 @@ class MoneyDifference:
     label: str
     """Label of the design."""
     against: str
-    """Label of the design that it is set against: the baseline, or the first that runs where the baseline does not."""
+    """Label of the design that it is compared with: the baseline, or the first that runs if the baseline does not."""
     cheaper_share: float | None
     """Share of draws with it cheaper than that design [1]; null without draws."""
     difference: Band
@@ -256,12 +256,12 @@ class Comparison(Result):
     money: MoneyComparison | None
     """The run in money; null without tokens."""
     verdicts: tuple[str, ...]
-    """When a token is cheaper on which design; without a job, in what each design has the advantage: sentences for each
+    """Conditions for a cheaper token on either design; without a job, the advantages of each design: sentences for each
     design but the baseline."""
 
 
 EVEN = 0.005
-"""Difference of a ratio from 1 up to which two sides are even [1]."""
+"""Largest difference of a ratio from 1 that counts as even [1]."""
 FAR = 3.0
 """Factor from the likely value within which a break-even is named [1]."""
 
@@ -281,7 +281,7 @@ class Cheaper:
     less: float
     """Part of the other's cost that it saves [1]."""
     share: float | None
-    """Share of the draws in which it is the cheaper [1]; null without draws."""
+    """Share of the draws that make it the cheaper one [1]; null without draws."""
 
 
 def cheaper_of(difference: MoneyDifference) -> Cheaper | None:
@@ -327,7 +327,7 @@ _LEAST = 1e-12
 
 
 def even_steps(money: MoneyComparison, difference: MoneyDifference) -> str:
-    """Return what makes two runs differ in cost although their steps take as long: the largest of three factors."""
+    """Return the main reason why two runs with equal step times differ in cost: the largest of three factors."""
     sides = {side.label: side for side in money.sides}
     factors: dict[str, float] = {}
     for label, sign in ((difference.label, 1), (difference.against, -1)):

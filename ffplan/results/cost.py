@@ -1,4 +1,4 @@
-"""The contract of `ffplan cost --format json`: what a cluster and a training run cost, and how sure that is."""
+"""The contract of `ffplan cost --format json`: the cost of a cluster and a training run, and its uncertainty."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 RECALLED = "R"
 """Status of a figure that is recalled and unverified."""
 _EVEN = 0.005
-"""Part of a rent by which owning may differ and cost the same: no whole per cent [1]."""
+"""Largest difference between owning and a rent that counts as equal: it rounds to 0 % [1]."""
 _LOOKED_AT = 8
 """Largest drivers of a figure among which recalled ones are named [1]."""
 
@@ -38,7 +38,7 @@ class Bom:
     hardware: float
     """Sum over servers, storage, switches and links that the design plans: the total of `ffplan design` [currency]."""
     total: float
-    """Sum of the lines [currency]; partial where `missing` lists an item."""
+    """Sum of the lines [currency]; partial if `missing` lists an item."""
     total_low: float
     """Every line at the low end of its range [currency]."""
     total_high: float
@@ -106,7 +106,7 @@ class RentRow:
     owned_hour: float
     """An accelerator-hour in use, owned [currency]."""
     owning_cheaper: float | None
-    """Share of the draws in which an owned hour in use costs less than a rented one [1]; null without draws."""
+    """Share of draws with an owned hour in use cheaper than a rented one [1]; null without draws."""
     upfront: float
     """Part of the term's rent that is paid at its start [1]."""
     index: bool
@@ -133,7 +133,7 @@ class RentRow:
 
 @record
 class Waiting:
-    """Months from the order to the first job, and what they cost."""
+    """Months from the order to the first job, and their cost."""
 
     lead_months: float
     """From order to delivery [month]."""
@@ -155,8 +155,8 @@ class Tco:
     currency: str
     """Currency of every amount."""
     partial: tuple[str, ...]
-    """What the costs leave out: categories outside the design's scope, and parts without a price. Nothing is set
-    against rent where there is any."""
+    """Left out of the costs: categories outside the design's scope, and parts without a price. Owning is
+    not compared with rent then."""
     facility: str
     """colocation, racks, own, power or rented."""
     years: float
@@ -216,13 +216,13 @@ class SitePower:
     facility_kw: float
     """IT power in training times PUE [kW]."""
     facility_peak_kw: float
-    """IT power at the rated maximum times PUE: what the feed must carry [kW]."""
+    """IT power at the rated maximum times PUE: the load on the feed [kW]."""
     pue: float
     """Power usage effectiveness [1]."""
     racks: int
     """Racks."""
     racks_of: dict[str, int]
-    """Racks by what they hold."""
+    """Racks by content."""
     fullest_rack_kw: float
     """Rated power of the fullest rack of nodes [kW]."""
     rack_limit_kw: float
@@ -324,23 +324,23 @@ class PhaseReport:
     ready_month: float
     """Month of its first job."""
     nodes: dict[str, int]
-    """Nodes that stand after it, by role."""
+    """Nodes installed after it, by role."""
     accelerators: int
-    """Accelerators that stand after it."""
+    """Accelerators installed after it."""
     lines: tuple[BomLine, ...]
     """Its purchase."""
     capex: float
     """Price of it, with its part of discount, freight, installation, racks and building [currency]."""
     switches: int
-    """Switches of the fabric that stand after it."""
+    """Switches of the fabric installed after it."""
     spare_ports: int
-    """Ports for endpoints that are free on the leaf switches that stand."""
+    """Free ports for endpoints on the installed leaf switches."""
     racks: int
-    """Racks that stand after it."""
+    """Racks installed after it."""
     it_rated_kw: float
-    """Rated IT power of what stands after it, storage and side networks included [kW]."""
+    """Rated IT power installed after it, storage and side networks included [kW]."""
     reserve: tuple[str, ...]
-    """What it must leave free for later phases."""
+    """Space and ports to leave free for later phases."""
 
 
 @record
@@ -362,7 +362,7 @@ class CostStudy(Result):
     headline: tuple[str, ...]
     """The answer, a sentence each."""
     bom: Bom | None
-    """Bill of materials; null of a rented fleet, and where the design names no price book."""
+    """Bill of materials; null for a rented fleet, and if the design names no price book."""
     tco: Tco | None
     """Ownership or rent; null if the design has neither prices nor rent."""
     power: SitePower
@@ -380,7 +380,7 @@ class CostStudy(Result):
 
 
 def bridged(wait: Waiting, month: float) -> float:
-    """Return what has bridged the wait for the first job by a month after the order [currency]; 0 without a price."""
+    """Return the cost of bridging the wait for the first job, up to a month after the order [currency]."""
     if not wait.value or not wait.months:
         return 0.0
     return wait.value * min(month / wait.months, 1.0)
@@ -389,7 +389,7 @@ def bridged(wait: Waiting, month: float) -> float:
 def benchmark(rows: Iterable[RentRow]) -> RentRow | None:
     """Return the rent that owning is judged by: the cheapest that somebody can sign for a term at this size.
 
-    None without one; rent by the hour, spot, indices and medians of the market are listed apart.
+    None without one; hourly rent, spot, indices and market medians are listed separately.
 
     Args:
         rows: owning against every offer, the cheapest hour in use first.
@@ -398,13 +398,13 @@ def benchmark(rows: Iterable[RentRow]) -> RentRow | None:
 
 
 def owning_gap(row: RentRow) -> float:
-    """Return what an owned hour costs over a rented one, less one [1]; 0 where they cost the same."""
+    """Return the extra cost of an owned hour over a rented one [1]; 0 if they count as equal."""
     gap = row.owned_hour / row.hour - 1
     return 0.0 if abs(gap) <= _EVEN else gap
 
 
 def cheaper_index(rows: Iterable[RentRow]) -> RentRow | None:
-    """Return an index of the market that stands below owning; None if none does."""
+    """Return a market index below the cost of owning; None if there is none."""
     return next((row for row in rows if row.index and row.hour < row.owned_hour), None)
 
 
@@ -412,7 +412,7 @@ def recalled_drivers(tornado: Iterable[SwingRow], inputs: Iterable[InputRow]) ->
     """Return which of the inputs that move a figure most are recalled, the largest first.
 
     Args:
-        tornado: what each input does, the largest first.
+        tornado: effect of each input, the largest first.
         inputs: the inputs with their evidence.
     """
     status = {row.label: row.status for row in inputs}

@@ -45,7 +45,7 @@ class Hardware:
     peak_tflops: dict[str, float]
     """Dense peak of one accelerator, by precision [TFLOP/s]."""
     missing: tuple[MissingFigure, ...]
-    """What the catalogue lacks of it: the capacity of host memory, GEMM rates in TF32 and FP16 for comparisons."""
+    """Its gaps in the catalogue: the capacity of host memory, GEMM rates in TF32 and FP16 for comparisons."""
 
 
 @record
@@ -53,7 +53,7 @@ class LevelRow:
     """A level of switches on the scaling book's rooflines, at specified rates."""
 
     level: str
-    """node, leaf, spine, zones or groups; network if nothing is cut above the nodes."""
+    """node, leaf, spine, zones or groups; network if there is no cut above the nodes."""
     accelerators: int
     """Accelerators below it."""
     gbyte_s: float
@@ -75,7 +75,7 @@ class CostReport:
     currency: str
     """Currency of every amount."""
     currency_note: str | None
-    """What a unit of the currency is, where the price book explains it."""
+    """Meaning of a unit of the currency, if the price book explains it."""
     price_book: str
     """Catalogue id of the price book."""
     price_date: str
@@ -85,9 +85,9 @@ class CostReport:
     network: float | None
     """Switches and links [currency]; null if no part in scope has a price."""
     storage: float | None
-    """Storage servers [currency]; null where outside the scope, absent or without a price."""
+    """Storage servers [currency]; null if outside the scope, absent or without a price."""
     total: float
-    """Sum of the lines [currency]; partial where `missing` lists an item."""
+    """Sum of the lines [currency]; partial if `missing` lists an item."""
     total_low: float
     """Sum at the low end of the known ranges [currency]."""
     total_high: float
@@ -141,7 +141,7 @@ class PowerReport:
 
 @record
 class SiteSummary:
-    """The whole site: what the design plans, and what its ownership profile adds to it, as `ffplan cost` has it."""
+    """The whole site: the design and the additions of its ownership profile, as in `ffplan cost`."""
 
     currency: str
     """Currency of every amount."""
@@ -158,12 +158,12 @@ class SiteSummary:
     planned: float | None
     """Of it parts that the design plans, at list prices [currency]."""
     stood_in: float | None
-    """Of it what the ownership profile adds: storage and side networks that the design leaves open, spares, racks,
+    """Of it additions of the ownership profile: storage and side networks that the design leaves open, spares, racks,
     cabling, cooling, freight, installation and discount [currency]."""
     building: float | None
     """Of it an own building [currency]."""
     left_out: tuple[str, ...]
-    """What the purchase leaves out: categories outside the scope, and parts without a price."""
+    """Left out of the purchase: categories outside the scope, and parts without a price."""
     it_training_kw: float
     """IT power in training [kW]."""
     it_peak_kw: float
@@ -171,7 +171,7 @@ class SiteSummary:
     facility_training_kw: float
     """The former times PUE [kW]."""
     facility_peak_kw: float
-    """The latter times PUE: what the feed must carry [kW]."""
+    """The latter times PUE: the load on the feed [kW]."""
     pue: float
     """Power usage effectiveness [1]."""
     energy_mwh_year: float
@@ -193,7 +193,7 @@ def purchase_words(site: SiteSummary, unit: str = "", share: float = 1.0) -> str
     """Return the median of the purchase with its range, such as `42.7 mn USD (36.8 to 49.8)`; a dash without one.
 
     Args:
-        share: what it is divided by, such as accelerators.
+        share: the divisor, such as accelerators.
     """
     middle = site.headline
     if middle is None:
@@ -228,17 +228,17 @@ class Assessment(Result):
     fabric: FabricReport
     """The fabric."""
     networks: tuple[NetworkReport, ...]
-    """Networks beside it, in the order of the design."""
+    """Side networks, in the order of the design."""
     communication: tuple[CollectiveReport, ...]
     """Times and bounds of collectives, by library in the order of the design."""
     site: SiteSummary | None
-    """Purchase, power and racks of the whole site; null without accelerators, or where the question is another."""
+    """Purchase, power and racks of the whole site; null without accelerators, or if not requested."""
     cost: CostReport | None
     """Cost of the parts that the design plans; null if the design names no price book."""
     power: PowerReport
-    """Power of what the design plans."""
+    """Power of the designed parts."""
     reliability: ReliabilitySummary | None
-    """What a job on all accelerators expects of failures; null without accelerators."""
+    """Failures expected in a job on all accelerators; null without accelerators."""
     storage: StorageSummary | None
     """Storage; null if neither the design nor its profile has any."""
     assumptions: tuple[str, ...]

@@ -45,7 +45,7 @@ class FigureChange:
 
 @record
 class ChangeEffect:
-    """What one change did, or several that only stand together."""
+    """Effect of one change, or of several that only work together."""
 
     changes: tuple[FieldChange, ...]
     """The changes."""
@@ -72,7 +72,7 @@ class DesignDifference(Result):
     effects: tuple[ChangeEffect, ...]
     """The same change by change, in order; their sum is the whole."""
     notes: tuple[str, ...]
-    """What the reader should know, a sentence each."""
+    """Remarks for the reader, a sentence each."""
 
 
 UNKNOWN_CHANGES = "A saved report holds no design file: what changed in the design is not known."
@@ -81,7 +81,7 @@ UNKNOWN_CHANGES = "A saved report holds no design file: what changed in the desi
 
 @record
 class Cause:
-    """Something that is no longer what it was when the report was made."""
+    """Something that has changed since the report was made."""
 
     what: str
     """The program, the format, a design or a catalogue file."""

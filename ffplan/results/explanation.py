@@ -33,27 +33,27 @@ class Origin:
     """Where a figure comes from."""
 
     design: str
-    """Name of the design, where a result has several."""
+    """Name of the design, if a result has several."""
     path: str
     """Path in JSON."""
     value: str
     """The value, with its unit."""
     meaning: str
-    """What it is, as the schema has it."""
+    """Its meaning, from the schema."""
     formula: str
     """Equation, or how it follows from its parts; empty if it is counted or given."""
     source: str
     """Source of the equation."""
     parts: tuple[str, ...]
-    """What it is made of: values with source, grade or status."""
+    """Its components: values with source, grade or status."""
 
 
 @record
 class Derivation:
-    """A value, its formula, and the values that it is made of."""
+    """A value, its formula, and its components."""
 
     label: str
-    """What it is."""
+    """Its name."""
     value: float | None
     """The value; null of a heading."""
     unit: str
@@ -67,16 +67,16 @@ class Derivation:
     binds: bool
     """It alone decides the value above: the least rate, or the largest part."""
     steps: tuple[Derivation, ...] = field(default=())
-    """What it is made of."""
+    """Its components."""
 
 
 @record
 class Influence:
-    """What a tenth more and a tenth less of one input does to the value; small whole numbers change by one,
+    """Effect of a tenth more and a tenth less of one input on the value; small whole numbers change by one,
     batches by whole rounds of the pipeline, sequences by 128 tokens."""
 
     input: str
-    """Part and field of the catalogue, field of the design, or input of the account."""
+    """Part and field in the catalogue, field in the design, or input in the account."""
     value: str
     """Its value."""
     place: str
@@ -86,15 +86,15 @@ class Influence:
     grade: str
     """Grade of the figure; empty if the design states it, or the model does."""
     status: str
-    """Status of the figure; `given` where the design states it."""
+    """Status of the figure; `given` if the design states it."""
     at_less: str
     """Value tried below it: a tenth less, or one less of a small whole number."""
     at_more: str
     """Value tried above it."""
     less: float | None
-    """Relative change of the value at `at_less` [1]; null if the design then cannot stand."""
+    """Relative change of the value at `at_less` [1]; null if the design is then impossible."""
     more: float | None
-    """Relative change of the value at `at_more` [1]; null if the design then cannot stand."""
+    """Relative change of the value at `at_more` [1]; null if the design is then impossible."""
 
 
 @record
@@ -108,7 +108,7 @@ class Explanation(Result):
     path: str
     """Path of the value."""
     meaning: str
-    """What the value is."""
+    """Meaning of the value."""
     root: Derivation
     """The value with its derivation."""
     influences: tuple[Influence, ...]
@@ -116,7 +116,7 @@ class Explanation(Result):
     idle: int
     """Inputs that were tried and do not move it."""
     notes: tuple[str, ...]
-    """What the reader should know, a sentence each."""
+    """Remarks for the reader, a sentence each."""
 
 
 SCHEMAS = {

@@ -55,7 +55,7 @@ class RouteReport(Result):
     routing: str
     """static, ecmp or adaptive."""
     holds_for: str
-    """What the routing is, and how switches and engines may differ from it, in words."""
+    """The routing, and possible differences of switches and engines, in words."""
     order: str
     """Order of the ranks."""
     nodes: int
@@ -66,7 +66,7 @@ class RouteReport(Result):
     """Time of the busiest link at line rate [s]; no time of a collective, which `collective_s` is."""
     collective_s: float | None
     """Allreduce of the same bytes over as many nodes with the design's first library, on an idle fabric, as
-    `collective` has it [s]; null for other traffic, and where the design names no library."""
+    `collective` has it [s]; null for other traffic, and if the design names no library."""
     congested_s: float | None
     """The same with its stream slowed down by as much as the busiest link is slower than the busiest endpoint [s]."""
     ideal_s: float
@@ -214,7 +214,7 @@ class VerifyReport:
     version: str
     """Version of the program."""
     passed: bool
-    """True where every check passed."""
+    """True if every check passed."""
     checks: tuple[Check, ...]
     """Every check."""
     notes: tuple[str, ...]
@@ -284,7 +284,7 @@ class CableKind:
     """Cables of one type in one tier of a network."""
 
     network: str
-    """compute, or the name of a network beside it."""
+    """compute, or the name of a side network."""
     type: str
     """Catalogue id."""
     tier: str
@@ -310,7 +310,7 @@ class CableRow:
     label: str
     """Label for both ends; the legs of a split cable share it."""
     network: str
-    """compute, or the name of a network beside it."""
+    """compute, or the name of a side network."""
     from_device: str
     """Device at the lower end."""
     from_port: str
@@ -336,7 +336,7 @@ class PlainCable:
     label: str
     """Label for both ends; the legs of a split cable share it."""
     network: str
-    """compute, or the name of a network beside it."""
+    """compute, or the name of a side network."""
     from_device: str
     """Device at the lower end."""
     from_port: str

@@ -137,13 +137,13 @@ class ScaleUpReport:
     domains: int
     """Domains over all compute nodes."""
     gbyte_s: float | None
-    """Rate of an accelerator there in one direction [GB/s]; null where unknown."""
+    """Rate of an accelerator there in one direction [GB/s]; null if unknown."""
     switches_per_domain: int | None
-    """Switch chips of a domain [1]; null where unknown, 0 without switches."""
+    """Switch chips of a domain [1]; null if unknown, 0 without switches."""
     links_per_domain: int | None
-    """Links of a domain [1]; null where unknown."""
+    """Links of a domain [1]; null if unknown."""
     bisection_gbyte_s: float | None
-    """Bandwidth across the worst even split of a domain, one direction [GB/s]; null where unknown."""
+    """Bandwidth across the worst even split of a domain, one direction [GB/s]; null if unknown."""
     pair_time_s: float | None
     """Allreduce of the design's message between the two accelerators of a bridged pair [s]; null without pairs, or
     where the design names no library for it."""
@@ -231,12 +231,12 @@ class FabricReport:
 
 @record
 class NetworkReport:
-    """A network beside the compute fabric."""
+    """A side network."""
 
     name: str
     """storage, front-end or out-of-band."""
     ports: dict[str, int]
-    """Ports of a node of each role, and of a switch, on it."""
+    """Its ports per node by role, and per switch."""
     fabric: FabricReport
     """Its topology and counts."""
 

@@ -13,7 +13,7 @@ class FirstDesign:
     name: str
     """Name of the design."""
     idea: str
-    """What it is for."""
+    """Its purpose."""
     file: str | None
     """File that was written; null without one."""
     accelerators: int
@@ -42,7 +42,7 @@ class FirstDesign:
 
 @record
 class WishedDesign:
-    """What a way to build the cluster takes at the wished size."""
+    """Needs of one way to build the cluster at the requested size."""
 
     idea: str
     """Name of the idea."""
@@ -88,7 +88,7 @@ class NearWishes:
 
 @record
 class UnmetWishes:
-    """Wishes that no design meets, what they take, and which are near."""
+    """Targets that no design meets, their needs, and nearby targets."""
 
     accelerators: int | None
     """Accelerators that were wished for."""
@@ -97,7 +97,7 @@ class UnmetWishes:
     power_kw: float | None
     """Power that was wished for [kW]."""
     power_of: str
-    """What it bounds: facility-peak, facility-training, it-peak or it-training."""
+    """The bounded power: facility-peak, facility-training, it-peak or it-training."""
     pue: float
     """Power usage effectiveness [1]."""
     designs: tuple[WishedDesign, ...]
@@ -117,7 +117,7 @@ class InitReport(Result):
     left_out: tuple[str, ...]
     """Designs that do not, with the reason."""
     unmet: UnmetWishes | None
-    """What the wishes take, where no design meets them."""
+    """Needs of the targets, if no design meets them."""
 
 
 SCHEMAS = {

@@ -36,7 +36,7 @@ class FreeNodes:
 
 @record
 class DayRent:
-    """What the nodes of the hours cost on rent, without spares."""
+    """Rent of the nodes for the hours, without spares."""
 
     way: str
     """`reserved` for a term, `on-demand` by the hour, or `mixed`: each node the cheaper way."""
@@ -59,7 +59,7 @@ class FleetDay:
     used_share: float
     """Node-hours that copies take, over those bought [1]."""
     free: FreeNodes | None
-    """What other jobs can have; null where no node is ever free."""
+    """Capacity for other jobs; null if no node is ever free."""
     rents: tuple[DayRent, ...]
     """Ways to rent, the cheapest first; empty without an offer of the accelerator."""
 
@@ -75,7 +75,7 @@ class FleetLoss:
     copies: int
     """Copies on them."""
     kept: float
-    """Requests that the others serve within the targets, spares included, over those of the peak; at most 1 [1]."""
+    """Requests that the others serve within the targets, spares included, over the peak's requests; at most 1 [1]."""
     requests: float
     """Requests under way that are lost [1]."""
 
@@ -109,7 +109,7 @@ class FleetDesign:
     tpot_s: Latency
     """Time of a further token at the peak."""
     requests_day: float
-    """Requests of a day: those asked for, or as many as the copies serve at the peak over its factor [1]."""
+    """Requests of a day: as requested, or the copies' peak rate over the peak factor [1]."""
     concurrency: float
     """Requests under way at the peak, on all copies [1]."""
     output_tokens_s: float
@@ -174,7 +174,7 @@ class FleetReport(Result):
     targets: ServeTargets
     """Latency targets."""
     aim: str
-    """What is least: capex, tco, power or accelerators."""
+    """The aim, to be minimised: capex, tco, power or accelerators."""
     chance: float
     """Chance that fleets are sized for [1]."""
     available: float
@@ -188,11 +188,11 @@ class FleetReport(Result):
     unmeasured: tuple[FleetDesign, ...]
     """Fleets on paper: without a run of the engine on the accelerator, or with prices that are mostly recalled."""
     near: tuple[FleetDesign, ...]
-    """Fleets that break a limit, the nearest first; only where none is within the limits."""
+    """Fleets that break a limit, the nearest first; only if none is within the limits."""
     left_out: tuple[UnsizedAccelerator, ...]
     """Accelerators that were not sized."""
     assumptions: tuple[str, ...]
-    """What the sizes rest on."""
+    """Assumptions behind the sizes."""
 
 
 SCHEMAS = {"fleet-recommendation": (FleetReport, "Output of `ffplan recommend --serve --format json`")}

@@ -82,7 +82,7 @@ class KernelError:
     error: float | None
     """Fitted over measured, less one [1]."""
     catalogue_us: float | None
-    """Time with the catalogue's constants [us]; of a GEMM beside a separately measured kernel."""
+    """Time with the catalogue's constants [us]; for a GEMM with a separately measured kernel."""
     catalogue_error: float | None
     """Catalogue's over measured, less one [1]."""
 
@@ -98,7 +98,7 @@ class KernelGroupError:
     before: float | None
     """Mean of absolute errors with the catalogue's constants [1]."""
     after: float | None
-    """Mean of absolute errors with the fitted constants [1]; null where rates are taken as measured."""
+    """Mean of absolute errors with the fitted constants [1]; null if rates are taken as measured."""
     max_error: float | None
     """Largest absolute error of the latter [1]."""
 
@@ -128,7 +128,7 @@ class MeasuredFit:
     kernels: tuple[KernelError, ...]
     """Errors of every kernel."""
     remarks: tuple[str, ...]
-    """What the recording lacks, and what was left out."""
+    """Gaps of the recording, and omissions."""
     doubts: tuple[str, ...]
     """Reasons not to use the constants; any of them prevents writing unless forced."""
 

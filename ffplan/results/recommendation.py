@@ -22,9 +22,9 @@ class RecommendedPurchase:
     days: float
     """Days of the run, interruptions included."""
     nodes: int
-    """Compute nodes that stand after it."""
+    """Compute nodes installed after it."""
     accelerators: int
-    """Accelerators that stand after it."""
+    """Accelerators installed after it."""
     capex: float
     """Its bill at likely prices; 0 if an earlier purchase serves already [currency]."""
     alone: float
@@ -58,11 +58,11 @@ class RecommendedDesign:
     floor_m2: float | None
     """Floor of these racks, aisles included [m2]; null if the ownership profile does not say."""
     differs: str
-    """What it has in place of the best design's; empty of the best, and of designs that break a limit."""
+    """Its differences from the best design; empty for the best, and for designs that break a limit."""
     days: float
     """Days of the run, interruptions included, with every input at its likely value."""
     days_at_chance: float
-    """Days within which it ends with the chance that was asked for; what is held against the target."""
+    """Days within which it ends with the requested chance; compared with the target."""
     days_p10: float
     """Tenth percentile of them, by the error of the model over published runs."""
     days_p90: float
@@ -94,19 +94,19 @@ class RecommendedDesign:
     breaks: dict[str, float]
     """The limits that it breaks, each with its figure over the limit [1]."""
     best_share: float | None
-    """Share of the draws of prices and speeds in which it is the best of these designs, each resized to its drawn
-    speed [1]; null of designs that break a limit."""
+    """Share of draws of prices and speeds that make it the best of these designs, each resized to its drawn speed
+    [1]; null for designs that break a limit."""
     in_time_share: float | None
     """Share of draws with it in time at its size [1]; null for designs that break a limit."""
     purchases: tuple[RecommendedPurchase, ...]
-    """What is bought when; empty if all is bought at once, and of designs that are too slow."""
+    """Purchases by date; empty if all is bought at once, and for designs that are too slow."""
     file: str | None
-    """The design file, where one was written."""
+    """The design file, if one was written."""
 
 
 @record
 class LimitPrice:
-    """What a limit costs."""
+    """The price of a limit."""
 
     limit: str
     """days, capex, tco, power, racks or floor."""
@@ -119,9 +119,9 @@ class LimitPrice:
     looser: float
     """The limit, looser by a tenth; racks are whole."""
     name: str | None
-    """The best design under the looser limit; null if nothing meets the target even so."""
+    """The best design under the looser limit; null if no design meets the target even so."""
     aim: float | None
-    """Its figure of what is to be least."""
+    """Its figure of the aim."""
     saving: float | None
     """Share of the best design's aim that the looser limit saves [1]; null without one."""
 
@@ -159,9 +159,9 @@ class RecommendReport(Result):
     effort: str
     """How well the run is tuned: tuned, typical or first-run."""
     aim: str
-    """What is to be least: capex, tco, token, power or accelerators."""
+    """The aim, to be minimised: capex, tco, token, power or accelerators."""
     sustained_pflops: float | None
-    """Rate that was asked for [PFLOP/s]; null where days and tokens were."""
+    """Requested rate [PFLOP/s]; null if days and tokens were requested."""
     slack: float
     """How much above the best the alternatives may lie [1]."""
     draws: int

@@ -1,4 +1,4 @@
-"""The contract of `goodput --format json`, and what a design expects of failures."""
+"""The contract of `goodput --format json`, and the failures that a design expects."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from ffplan.results.run import Band
 
 @record
 class HazardRow:
-    """A kind of failure with what it does to the job."""
+    """A kind of failure with its effect on the job."""
 
     hazard: str
     """Its name in the profile."""
     label: str
     """For people."""
     unit: str
-    """What it strikes."""
+    """The failing unit."""
     units: float
     """Units that the job uses [1]."""
     per_unit_year: float
@@ -52,15 +52,15 @@ class CheckpointReport:
     mode: str
     """asynchronous, synchronous or in-memory."""
     stop_s: float
-    """What it stops the job for [s]."""
+    """Time that it stops the job [s]."""
     save_s: float
     """Until storage has it [s]."""
     load_s: float
     """Time to read it [s]."""
     binds: str
-    """What binds saving."""
+    """Bottleneck of saving."""
     node_gbyte_s: float
-    """What each node writes meanwhile [GB/s]."""
+    """Write rate of each node meanwhile [GB/s]."""
     nic_share: float
     """Part of a node's NICs that saving takes while it lasts [1]."""
     memory_restart_s: float | None
@@ -109,16 +109,16 @@ class LeverRow:
     lever: str
     """Its name."""
     label: str
-    """What is changed."""
+    """The change."""
     goodput: float
     """Goodput with it [1]."""
     tokens: float
     """Tokens over those without it, less one [1]."""
     worth_year: float | None
-    """That part of what the job's accelerators cost a year [currency per year]; null if the design has no cost."""
+    """That share of the yearly cost of the job's accelerators [currency per year]; null if the design has no cost."""
     price: float | None
-    """What its parts cost in the design's price book, with freight and installation, after discount [currency]; null
-    where they have no price. Their power, racks and labour are not in it."""
+    """Price of its parts in the design's price book, with freight and installation, after discount [currency]; null
+    if they have none. Power, racks and labour are left out."""
     price_year: float | None
     """The same a year: write-off, cost of capital and support [currency per year]; null as above."""
     net_year: float | None
@@ -182,7 +182,7 @@ class Lost:
     lost_paths: float
     """Rate that lost links and leaf switches take which the job survives, until they are back [1]."""
     stragglers: float
-    """Rate that slow workers take, beyond what the step time has of them [1]."""
+    """Rate lost to slow workers, beyond their share of the step time [1]."""
 
 
 @record
@@ -224,7 +224,7 @@ class ReliabilityReport:
     path_lost: float | None
     """Part of its rate that the job keeps while a NIC lacks one of its ports [1]; null if a lost path stops it."""
     stragglers: Band
-    """Rate that slow workers take, beyond what the step time has of them [1]."""
+    """Rate lost to slow workers, beyond their share of the step time [1]."""
     goodput: Band
     """ETTR times the rates that missing nodes, lost paths and stragglers leave [1]."""
     lost: Lost
@@ -244,7 +244,7 @@ class ReliabilityReport:
     silent_undetected_per_year: float
     """The same that they do not find [1/year]."""
     unit: str
-    """What a second is counted in: tokens, or images of a convolutional network."""
+    """Unit of work: tokens, or images of a convolutional network."""
     tokens_s: float | None
     """Tokens or images a second at the step time; null if the job was not timed [1/s]."""
     tokens_s_kept: float | None
@@ -324,7 +324,7 @@ class GoodputReport(Result):
     sizes: tuple[SizeRow, ...]
     """Goodput by size of the job."""
     tornado: tuple[SwingRow, ...]
-    """What moves goodput most."""
+    """Main drivers of goodput."""
     inputs: tuple[InputRow, ...]
     """Uncertain inputs."""
     simulation: SimulationReport | None

@@ -1,4 +1,4 @@
-"""What every result has: methods in Python, and records of the program, design and files behind it."""
+"""Common parts of results: methods in Python, and records of the program, design and files behind them."""
 
 from __future__ import annotations
 
@@ -91,8 +91,8 @@ def model_as_given(files: Sequence[CatalogFile], model: str) -> str:
         files: the catalogue files that were read.
         model: its id.
     """
-    own = (file.path for file in files if file.kind == "model" and file.id == model)
-    return next((path for path in own if not path.startswith("catalogs/")), model)
+    paths = (file.path for file in files if file.kind == "model" and file.id == model)
+    return next((path for path in paths if not path.startswith("catalogs/")), model)
 
 
 @record

@@ -59,7 +59,7 @@ class PlanRow:
     optimizer_bytes: int
     """Bytes of the optimizer's states of a parameter."""
     weights_copy: bool
-    """True where ZeRO 3 keeps a sharded copy of the weights at 16 bits beside the optimizer's own."""
+    """True if ZeRO 3 keeps a sharded copy of the weights at 16 bits in addition to the optimizer's."""
     mtp_layers: int
     """Layers that predict further tokens, on the last stage."""
     routing: str
@@ -73,7 +73,7 @@ class PlanRow:
     offload: str
     """States that host memory holds, or the node's drives."""
     offload_to: str
-    """memory or drives: the place where they wait."""
+    """memory or drives: the place that holds them."""
     offload_layers: int
     """Layers of each stage whose activations wait in host memory."""
     reducer: str
@@ -93,7 +93,7 @@ class SurePlan:
     step_s: float
     """Time of a step [s]."""
     slower: float
-    """What the step takes longer than the fastest plan's, over that [1]."""
+    """Extra time of the step over the fastest plan's, as a share [1]."""
     memory_gib: float
     """Memory that tensors take on the fullest stage [GiB]."""
 
@@ -134,7 +134,7 @@ def band_words(band: Band, unit: str = "") -> str:
 def median_words(band: Band, unit: str = "") -> str:
     """Return a purchase as every sentence and table shows it: the median with P10 to P90.
 
-    A price is often known from one side alone, so that the sum of likely prices may lie outside of its own range.
+    Prices often have one known bound, so that the sum of likely prices may lie outside the range of the sum.
     """
     return ranged(band.p50, band.p10, band.p90, unit)
 
@@ -152,7 +152,7 @@ class RunReport:
     memory_words: str | None
     """Why its memory is at the edge; null if it fits."""
     sure: SurePlan | None
-    """The fastest plan that fits beyond doubt, where a search found one at the edge of memory; else null."""
+    """The fastest plan that fits beyond doubt, if a search found one at the edge of memory; else null."""
     gpus: int
     """Accelerators that the job holds."""
     batch: int
@@ -174,7 +174,7 @@ class RunReport:
     effective: float
     """Progress over time: the job's goodput, unless the design states its effective training time [1]."""
     effort: float
-    """Likely time of the run over that of its plan, failures counted apart [1]."""
+    """Likely time of the run over its plan's, without failures [1]."""
     days: Band
     """Days of the run."""
     accelerator_hours: Band

@@ -78,7 +78,7 @@ class ServeVerdict:
     cheapest: str
     """Label of the cheapest."""
     other: str
-    """Label of the other: the baseline, or the second where the baseline is cheapest."""
+    """Label of the other: the baseline, or the second if the baseline is cheapest."""
     ratio: float
     """Cost of an output token of the cheapest over the other's, prompts included [1]."""
     chance: float
@@ -108,7 +108,7 @@ class ServeComparison(Result):
     verdict: ServeVerdict | None
     """Who is cheapest; null unless two designs within the targets have costs in one currency."""
     assumptions: tuple[str, ...]
-    """What the comparison rests on."""
+    """Assumptions of the comparison."""
     catalog: tuple[CatalogFile, ...]
     """Files read."""
     unverified: tuple[UnverifiedFigure, ...]

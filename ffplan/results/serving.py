@@ -106,11 +106,11 @@ class ServeRow:
     parts: tuple[TokenPart, ...]
     """Parts of a token's time, the largest first."""
     prefill_busy: float | None
-    """Prompts over those that the prefill pool can compute [1]; null where prompts share the copies that decode."""
+    """Utilisation of the prefill pool: prompts over its capacity [1]; null if prompts share the decoding copies."""
     meets: bool | None
     """True if the load meets the targets; null without any."""
     power_w: float | None
-    """Power of the accelerators in use, and of the rest of their nodes where a design gives it [W]; null if unknown."""
+    """Power of the accelerators in use, and of the rest of their nodes if a design gives it [W]; null if unknown."""
     j_per_token: float | None
     """Energy of an output token [J]; null if unknown."""
     output_tokens_s_mw: float | None
@@ -149,7 +149,7 @@ class ServeMemory:
     """Memory of an accelerator [GiB]."""
 
     limit_gib: float
-    """What the engine takes of the device."""
+    """Share of the device that the engine takes."""
     weights_gib: float
     """Weights."""
     reserve_gib: float
@@ -186,7 +186,7 @@ class ServeTransfer:
 
 @record
 class ServePools:
-    """Prefill and decoding on accelerators of their own."""
+    """Separate accelerators for prefill and decoding."""
 
     prefill: ServePool
     """Copies that compute prompts."""
@@ -253,9 +253,9 @@ class ServeReport(Result):
     engine: str
     """Catalogue id of the engine."""
     plan: ServePlan
-    """Plan of one copy; of one that decodes where prefill is apart."""
+    """Plan of one copy; with separate prefill, of a decoding copy."""
     pools: ServePools | None
-    """Pools of a unit; null where prompts share the copies that decode."""
+    """Pools of a unit; null if prompts share the decoding copies."""
     copies: int
     """Copies of the model, or units of pools."""
     idle: int
@@ -280,7 +280,7 @@ class ServeReport(Result):
     """Plans with more tokens a second of an accelerator than any that serves a user as fast; the fastest for a user
     first. Empty without a search."""
     calibrated_on: str | None
-    """Accelerator of the runs behind the engine's constants; null where those of other accelerators stand in."""
+    """Accelerator of the runs behind the engine's constants; null if the constants of other accelerators are used."""
     runs: int
     """Measured rows behind the constants [1]."""
     price: str | None
@@ -288,7 +288,7 @@ class ServeReport(Result):
     currency: str | None
     """Currency of costs; null without any."""
     assumptions: tuple[str, ...]
-    """What the model leaves out or assumes."""
+    """Omissions and assumptions of the model."""
     catalog: tuple[CatalogFile, ...]
     """Files read."""
     unverified: tuple[UnverifiedFigure, ...]

@@ -11,7 +11,7 @@ from ffplan.results.accuracy import Constant, Fitted
 
 @record
 class BenchmarkRun:
-    """A measured serving run; None stands for what its file leaves out."""
+    """A measured serving run; fields that its file leaves out are None."""
 
     file: str
     """The file."""
@@ -47,7 +47,7 @@ class BenchmarkRun:
     load: Literal["closed", "open", "queued"] = "queued"
     """Requests under way at a fixed number; arriving at a rate; all sent at once."""
     concurrency: float | None = None
-    """Requests under way, where the program keeps their number [1]."""
+    """Requests under way, if the program keeps their number [1]."""
     rate: float | None = None
     """Requests that arrive [1/s]."""
     requests: float | None = None
@@ -115,7 +115,7 @@ class ServingCalibration:
     accelerator: str
     """Id of the accelerator."""
     prior: str
-    """Accelerator whose constants of the release the fit starts from; `any` where it has none of its own."""
+    """Accelerator whose released constants the fit starts from; `any` if the release has none for it."""
     rows: int
     """Runs that were fitted on."""
     refused: tuple[RefusedRun, ...]
@@ -131,7 +131,7 @@ class ServingCalibration:
     models: tuple[str, ...]
     """Models of the runs."""
     assumed: tuple[str, ...]
-    """What no file and no option says, and the replay assumes."""
+    """Settings that neither a file nor an option states and the replay assumes."""
 
 
 SCHEMAS = {

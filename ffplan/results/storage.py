@@ -12,21 +12,21 @@ class StorageTerm:
     """One limit of a rate."""
 
     label: str
-    """What it is of."""
+    """The limiting part."""
     gbyte_s: float
     """The rate that it allows [GB/s]."""
 
 
 @record
 class TierRow:
-    """A vendor's guidance against what the design has."""
+    """A vendor's guidance compared with the design."""
 
     tier: str
     """Its name."""
     use: str
-    """What it is for."""
+    """Its use."""
     read_gbyte_s: float
-    """Read rate that it wants for as many accelerators [GB/s]."""
+    """Recommended read rate for this number of accelerators [GB/s]."""
     write_gbyte_s: float
     """Write rate that it wants [GB/s]."""
     met: bool
@@ -40,7 +40,7 @@ class IncastRow:
     senders: int
     """Servers with data for it."""
     limited_gbyte_s: float
-    """Rate where the client grants requests to send [GB/s]."""
+    """Rate if the client grants requests to send [GB/s]."""
     free_gbyte_s: float
     """Rate where servers send first in, first out, and so wait behind each other [GB/s]."""
 
@@ -60,11 +60,11 @@ class BurstReport:
     load_s: float
     """Time to read it [s]."""
     binds: str
-    """What binds saving."""
+    """Bottleneck of saving."""
     interval_s: float
     """Work between two checkpoints [s]."""
     node_gbyte_s: float
-    """What each node writes while it lasts [GB/s]."""
+    """Write rate of each node meanwhile [GB/s]."""
     nic_share: float
     """Part of a node's NICs that it takes while it lasts [1]."""
     mean_nic_share: float
@@ -96,7 +96,7 @@ class BurstReport:
 
 @record
 class ReadReport:
-    """What a training run reads."""
+    """Reads of a training run."""
 
     tokens_s: float
     """Tokens a second; from its step time [1/s]."""
@@ -133,13 +133,13 @@ class ImageJob:
     node_gbyte_s: float
     """The same of one node [GB/s]."""
     reach_gbyte_s: float
-    """What the job can read: of storage in its zones, through the NICs of its nodes [GB/s]."""
+    """Highest read rate of the job: from storage in its zones, through its nodes' NICs [GB/s]."""
     binds: str
-    """What binds that."""
+    """Bottleneck of that rate."""
     reach_share: float
-    """What it reads over what it can read [1]."""
+    """Its read rate over the highest [1]."""
     fed: float
-    """Part of the images a second that reading leaves [1]; 1 where storage keeps up."""
+    """Part of the images a second that reading leaves [1]; 1 if storage keeps up."""
 
 
 @record
@@ -165,7 +165,7 @@ class ImageReport:
     share: float | None
     """Of what storage reads [1]; null as above."""
     job: ImageJob | None
-    """What a convolutional network reads; null of other jobs."""
+    """Reads of a convolutional network; null for other jobs."""
 
 
 @record
@@ -218,7 +218,7 @@ class StorageReport(Result):
     shared: bool
     """Whether the compute fabric carries storage."""
     line_gbyte_s: float
-    """What the NICs of all servers carry in one direction [GB/s]."""
+    """Rate of all servers' NICs in one direction [GB/s]."""
     read: tuple[StorageTerm, ...]
     """Limits of reading, the least first."""
     write: tuple[StorageTerm, ...]
@@ -250,9 +250,9 @@ class StorageReport(Result):
     burst: BurstReport | None
     """Checkpoints; null without a job."""
     reads: ReadReport | None
-    """What the job reads; null if it was not timed."""
+    """Reads of the job; null if it was not timed."""
     images: ImageReport | None
-    """Images of a data set; null where their size is not known."""
+    """Images of a data set; null if their size is unknown."""
     metadata: MetadataReport
     """Metadata servers."""
     metadata_servers: int | None

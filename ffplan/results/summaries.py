@@ -1,4 +1,4 @@
-"""What an assessment says of failures and of storage in short; `goodput` and `storage` say the rest."""
+"""Failures and storage in an assessment, in short; `goodput` and `storage` have the details."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from ffplan.base.record import record
 
 @record
 class ReliabilitySummary:
-    """What a job on all accelerators expects of failures."""
+    """Failures expected in a job on all accelerators."""
 
     profile: str
     """Catalogue id of the reliability profile."""
@@ -18,7 +18,7 @@ class ReliabilitySummary:
     mtbf_hours_low: float
     """With the rates of the worse of the fleets known [h]."""
     mtbf_hours_high: float
-    """With those of the better [h]."""
+    """With the better rates [h]."""
     beside: str | None
     """Catalogue id of another reliability profile, of another fleet; null if the first names none."""
     beside_mtbf_hours: float | None
@@ -56,9 +56,9 @@ class StorageSummary:
     write_per_accelerator: float
     """Write rate over all accelerators [GB/s]."""
     read_binds: str
-    """What binds reading."""
+    """Bottleneck of reading."""
     write_binds: str
-    """What binds writing."""
+    """Bottleneck of writing."""
 
 
 SCHEMAS: dict[str, tuple[type, str]] = {}

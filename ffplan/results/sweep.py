@@ -36,7 +36,7 @@ class SweepPoint:
 
 @record
 class SweepMetric:
-    """What a metric is over the points that can be built."""
+    """A metric over the points that can be built."""
 
     path: str
     """The metric."""

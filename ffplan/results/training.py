@@ -59,7 +59,7 @@ class Roofline:
     critical: float
     """Least tokens, or largest TP size, at which computing binds at the specified peak and link rates."""
     computing_binds: bool
-    """True where computing binds."""
+    """True if computing binds."""
 
 
 @record
@@ -105,16 +105,16 @@ class TrainRow:
     memory_gib: float
     """Memory that tensors take on the fullest stage [GiB]."""
     memory_verdict: str
-    """fits, or edge: what the runtime reserves, or takes for a moment, may not fit. A plan that does not fit is
+    """fits, or edge: memory that the runtime reserves, or takes for a moment, may not fit. A plan that does not fit is
     refused."""
     memory_words: str | None
     """Why it is at the edge; null if it fits."""
     reserved_low_gib: float | None
-    """What the runtime's allocator reserves for it, at least [GiB]; null if its margin is unknown."""
+    """Least memory that the runtime's allocator reserves for it [GiB]; null if its margin is unknown."""
     reserved_high_gib: float | None
     """The same at most [GiB]."""
     transient_gib: float
-    """What the optimizer takes for a moment while it updates its shard [GiB]; 0 also where that is unknown."""
+    """Memory that the optimizer takes for a moment while it updates its shard [GiB]; 0 also if unknown."""
     offloaded_gib: float
     """What host memory, or the drives of the node, hold of a rank [GiB]."""
     limit_gib: float
@@ -199,8 +199,8 @@ class TrainReport(Result):
     rows: tuple[TrainRow, ...]
     """A row for each number of accelerators, or the best plans of a search."""
     sure: SurePlan | None
-    """What to take instead where the fastest plan of a search is at the edge of memory; null if it is not, without a
-    search, or where no plan fits beyond doubt."""
+    """Alternative if the fastest plan of a search is at the edge of memory; null if it is not, without a search, or if
+    no plan fits beyond doubt."""
     skipped: tuple[Skipped, ...]
     """Numbers of accelerators on which the plan cannot run."""
     run: RunReport | None

@@ -53,7 +53,7 @@ class PolicyRow:
     preemptions_per_day: float
     """Jobs that had to leave [1/day]."""
     zone_cost: MeanInterval | None
-    """Utilisation of one pool less that of zones, on the same jobs [1]; null of one pool."""
+    """Utilisation of one pool minus utilisation of zones, on the same jobs [1]; null for one pool."""
     waiting: float
     """Jobs that wait at the end, on average [1]."""
     waits: tuple[WaitRow, ...]

@@ -77,7 +77,7 @@ def _paths(schema: dict[str, Any], node: dict[str, Any], path: str) -> list[tupl
 def _path_rows(kind: str) -> list[tuple[str, str, str]]:
     """Return (path, type, meaning) of every path of an output; `[]` is any position, `<name>` any key.
 
-    A comparison leaves out its assessments, whose paths are those of `ffplan design`.
+    A comparison leaves out its assessments, since `ffplan design` has the same paths.
 
     Args:
         kind: name of its schema.
@@ -91,7 +91,7 @@ def path_words(path: str) -> str:
     """Return type and meaning of a path, and the commands whose JSON has it; empty for none.
 
     Args:
-        path: such as `tco.rents[0].hour`; a position or key may stand for any.
+        path: such as `tco.rents[0].hour`; a position or key matches any.
     """
     name = re.sub(r"\[[^\]]*\]", "[]", path)
     commands: dict[tuple[str, str, str], list[str]] = {}

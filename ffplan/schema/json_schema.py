@@ -173,7 +173,7 @@ def _tidied(node: Any, ids_of: Callable[[str], list[str]] | None) -> Any:
 
 
 def _nested(schema: dict[str, Any]) -> dict[str, Any]:
-    """Return the schema of a TOML file, in which a key such as `run.days` is a table in a table."""
+    """Return the schema of a TOML file, with a nested table for a key such as `run.days`."""
     for name in ADDRESSED:
         table = schema["$defs"][schema["properties"][name]["$ref"].rpartition("/")[2]]
         inner: dict[str, dict[str, Any]] = {}

@@ -20,8 +20,8 @@ WIDTH = 100
 SOURCE = "todo"
 EVIDENCE = ("source", "grade", "status", "note", "low", "high", "distribution")
 HEADER = (
-    "{kind}. Every value below is an example, of `{example}` or another shipped part: put yours in its place, name "
-    "where it is from under `sources`, and remove what does not apply. Fields behind `#` may be left out. "
+    "{kind}. Every value below is an example from `{example}` or another shipped part: replace it, name "
+    "its source under `sources`, and remove fields that do not apply. Fields behind `#` are optional. "
     "`ffplan check FILE` says what is missing; `--catalog FOLDER` makes the part known."
 )
 SOURCES = (
@@ -29,7 +29,7 @@ SOURCES = (
     "status: V seen in the source, VS second-hand, DG digitised, D derived, R recalled, always graded estimate."
 )
 APART = ("announced", "note")
-"""Fields of an example that say nothing of another part."""
+"""Fields of an example that do not apply to another part."""
 FITTED = ("training", "constants")
 """Fields that a fit to measured runs writes (`ffplan model calibrate`); values of another part are wrong."""
 NONE = {"announced": True, "extends": "usd-2026", "without": ["nic"], "beside": "rsc-1"}

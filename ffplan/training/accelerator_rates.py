@@ -1,4 +1,4 @@
-"""Training rates of an accelerator, as plain numbers to scale; those of attention are read off measured tables."""
+"""Training rates of an accelerator, as plain numbers to scale; attention's are read off measured tables."""
 
 from __future__ import annotations
 

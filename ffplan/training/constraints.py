@@ -42,21 +42,21 @@ ROOM = ("memory", "host-memory")
 """Reasons of too little memory."""
 WORDS = {
     "ranks": f"{' x '.join(RANK_ORDER)} is not the number of accelerators",
-    "heads": "tensor parallelism does not divide the attention heads, or those of keys and values",
+    "heads": "tensor parallelism does not divide the attention heads, or the key-value heads",
     "widths": "tensor parallelism does not divide the feed-forward network, or an expert's",
     "accelerators": "more accelerators than there are",
     "offload": "offloaded parameters need ZeRO 3",
     "stages": "more pipeline stages than layers",
     "chunks": "the layers do not divide into stages and chunks, embedding and output counted or not",
     "rounds": "interleaving needs micro-batches in multiples of the stages",
-    "batch": "the batch is no whole number of micro-batches for every data-parallel rank",
+    "batch": "the batch is not a whole number of micro-batches for every data-parallel rank",
     "experts": "expert parallelism does not divide the experts",
     "expert-ranks": "expert parallelism does not fit into the ranks of tensor, context and data parallelism",
     **{name: reason.label for name, reason in AXIS_REASONS.items()},
-    "shard": "the ranks that ZeRO shares over do not divide the data-parallel ones, or those of an expert",
+    "shard": "the ranks that ZeRO shards over do not divide the data-parallel ranks, or an expert's",
     "schedule": "the schedule needs more micro-batches or layers, or an even number of stages",
     "memory": "does not fit into device memory",
-    "host-memory": "what is offloaded does not fit into host memory, or onto the node's drives",
+    "host-memory": "offloaded data does not fit into host memory, or onto the node's drives",
 }
 """Reasons for people."""
 

@@ -106,14 +106,14 @@ def conv_plan(model: Model, plan: PlanFields, gpus: int) -> PlanFields:
         )
     if plan.batch is None and "micro_batch" not in fields:
         raise RefusedError(
-            "no batch: give --micro-batch, the images of a rank, or --batch, those of all", infeasible=False
+            "no batch: give --micro-batch, the images per rank, or --batch, the images of all ranks", infeasible=False
         )
     batch = plan.batch or plan.micro_batch * gpus
     micro = plan.micro_batch if "micro_batch" in fields else max(1, batch // gpus)
     if batch % (micro * gpus):
         near = multiples(batch, micro * gpus)
         message = (
-            f"a batch of {batch:,} is no whole number of micro-batches of {micro} for {gpus:,} data-parallel ranks"
+            f"a batch of {batch:,} is not a whole number of micro-batches of {micro} for {gpus:,} data-parallel ranks"
         )
         raise RefusedError(f"{message}; take {near}", infeasible=False, fields=("micro_batch", "batch"))
     return plan.model_copy(update={"batch": batch, "micro_batch": micro, "zero": 0, "data": gpus, "sequence": 1})

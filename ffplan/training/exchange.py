@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def sms_fault(run: TrainRun) -> str | None:
-    """Return why the multiprocessors that a plan gives the dispatcher mean nothing, or None."""
+    """Return the reason why a plan's multiprocessors for the dispatcher have no effect, or None."""
     sms, by = run.plans.dispatch_sms, layer._dispatcher_of(run.plans, run.speeds)
     if not sms:
         return None
@@ -31,7 +31,7 @@ def sms_fault(run: TrainRun) -> str | None:
     if fault := copying_fault(run.system.host, sms):
         return f"`dispatch_sms`: {fault}"
     if by == "hybrid" and "experts" not in run.plans.overlap:
-        return "`dispatch_sms` of HybridEP says what a hidden exchange costs, and none is hidden"
+        return "`dispatch_sms` of HybridEP is the cost of a hidden exchange, and none is hidden"
     return None
 
 

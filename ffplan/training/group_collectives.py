@@ -45,7 +45,7 @@ class GroupPlacement:
 INSIDE, APART, MIXED = "inside", "apart", "mixed"
 """Groups within a node; groups with one rank on each of their nodes; all others."""
 _STREAMS, _DISTINCT = "streams", "distinct"
-"""Marks of known coefficients, which hold for messages of any size, and of the distinct groups of an array."""
+"""Marks of known coefficients, valid for any message size, and of an array's distinct groups."""
 _Group = tuple[float, ...]
 """Fields of the placement of one group."""
 
@@ -73,7 +73,7 @@ class Cluster:
     variants: dict[tuple[str, float], Cluster] = field(default_factory=dict)
     """Variants of the machine with one resource faster, by resource and factor."""
     known: dict[tuple[Any, ...], Any] = field(default_factory=dict)
-    """What was found before: times, by place of the groups, collective, groups and sizes; coefficients, by place,
+    """Cache: times, by place of the groups, collective, groups and sizes; coefficients, by place,
     `_STREAMS`, collective, library and group; and distinct groups, by `_DISTINCT` and all groups."""
 
     @property
@@ -109,7 +109,7 @@ def _nodes(system: Cluster) -> tuple[Host, Library, Library, bool]:
 
 
 def _known_at(system: Cluster, place: str | None) -> dict[tuple[Any, ...], Any]:
-    """Return what is known of the groups of a place."""
+    """Return the known coefficients of the groups at a place."""
     return {mark: known for mark, known in system.known.items() if mark[0] == place}
 
 
@@ -224,7 +224,7 @@ def cut_fraction(gpus: int, nics: int, placement: GroupPlacement, below: Number)
     Args:
         gpus: accelerators of a node G [1].
         nics: NICs of a node [1].
-        placement: r ranks of the group on a node, d nodes apart.
+        placement: r ranks of the group on a node, at a distance of d nodes.
         below: nodes, or scale-up domains, below the link cut b [1].
 
     Returns:
@@ -280,7 +280,7 @@ def _group_time(
 
 
 def _group_times(system: Cluster, library: Library, operation: str, where: list[Floats], sizes: Floats) -> Floats:
-    """Return times, shaped like the sizes [s]; `where` holds ranks on a node, nodes, nodes apart, and adjacency.
+    """Return times, shaped like the sizes [s]; `where` holds ranks on a node, nodes, distance in nodes, and adjacency.
 
     Raises:
         ValueError: if the library has no such operation.
@@ -359,9 +359,9 @@ def _streams(system: Cluster, library: Library, operation: str, groups: list[_Gr
     new = [mark for mark in marks if mark not in known]
     if new:
         rows = groups[0] if single else np.array([mark[-1] for mark in new]).T.copy()
-        found = _coefficients(system, library, operation, GroupPlacement(*rows))
-        tables = np.split(found.table, len(new), axis=-1)
-        known.update((mark, Coefficients(found.choices, table)) for mark, table in zip(new, tables, strict=True))
+        coefficients = _coefficients(system, library, operation, GroupPlacement(*rows))
+        tables = np.split(coefficients.table, len(new), axis=-1)
+        known.update((mark, Coefficients(coefficients.choices, table)) for mark, table in zip(new, tables, strict=True))
     return side_by_side([known[mark] for mark in marks])
 
 
@@ -399,7 +399,7 @@ def send_time(system: Cluster, size: Number, stages: Number, placement: GroupPla
     Args:
         size: message of a rank [byte].
         stages: pipeline stages p [1].
-        placement: ranks of one pipeline: all on one node, or nodes apart.
+        placement: ranks of one pipeline: all on one node, or their distance in nodes.
 
     Returns:
         Time [s].

@@ -107,9 +107,9 @@ def policy_kept_bytes(shape: Transformer, plans: ParallelPlans, share: Number = 
         `layer_kept_bytes` without recomputation, or of the core of attention alone
 
     Source:
-        What `recompute` keeps, tensor by tensor; routed experts in the mean layer as inner widths of f. Tokens of R h
-        that experts were sent, and their results, are kept by keep-products; by every second GEMM the results with a
-        gate, without one the tokens sent. It keeps unfused scores too.
+        What `recompute` keeps, tensor by tensor; routed experts in the average layer as inner widths of f. Tokens of
+        R h that experts were sent, and their results, are kept by keep-products; by every second GEMM the results
+        with a gate, without one the tokens sent. It keeps unfused scores too.
     """
     width, tokens = attention_widths(shape, plans.tensor), plans.tokens(shape.sequence)
     between, t = shape.hidden / plans.between, plans.tensor

@@ -96,7 +96,7 @@ def attention_time(shape: Transformer, plans: ParallelPlans, rates: AcceleratorR
     Equation:
         2 b s^2 (q + v') / (t c) / rate, half of it where the kernel skips the blocks that a causal mask removes, and
         backward 2.5 times as many operations at its own rate; b a s^2 / (t c) scores x bytes of each / memory and
-        twice the operations backward where it is not fused
+        twice the operations backward if it is not fused
 
     Source:
         [2]; [3]; rates by kernel, width of a head and length: `attention_rate`.
@@ -285,7 +285,7 @@ def output_passes(shape: Transformer, plans: ParallelPlans, rates: AcceleratorRa
 
     Source:
         DeepSeek-V3 report, arXiv 2412.19437, section 2.2: each module joins the state of a token with the embedding of
-        the next by a projection M of h x 2 h, has a layer of its own, and shares embedding and output layer.
+        the next by a projection M of h x 2 h, has its own layer, and shares embedding and output layer.
     """
     output, more = _output_layer(shape, plans, rates), plans.mtp_layers
     if not more:

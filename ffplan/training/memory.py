@@ -172,7 +172,7 @@ def stage_bytes(shape: Transformer, plans: ParallelPlans, stage: Number) -> _Sta
 
     Equation:
         weights 2 N, gradients g N, optimizer o N (12 N for Adam at 32 bits), sharded from ZeRO 3, 2, 1 on; under ZeRO 3
-        no weights but the optimizer's own where they are cast as they are gathered; layers x kept x micro-batches in
+        no weights but the optimizer's own if gathering casts them; layers x kept x micro-batches in
         flight, of layers whose activations are on the host two of one micro-batch; under ZeRO 3 the embeddings whole,
         and the output layer's gradient; the larger of what the loss takes on the last stage, 6 T V / t for the scores
         (10 if not fused) and the output layer's gradient, and of what a layer's backward pass takes: its gradients at

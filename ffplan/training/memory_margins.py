@@ -1,4 +1,4 @@
-"""Device memory of the fullest stage, and what a runtime takes beyond its tensors; takes floats and arrays.
+"""Device memory of the fullest stage, with a runtime's memory beyond its tensors; takes floats and arrays.
 
 Sources:
     [1] Korthikanti et al., arXiv 2205.05198, section 4 (layers of the first and last stage).

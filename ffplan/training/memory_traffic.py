@@ -133,8 +133,8 @@ def moved_bytes(shape: Transformer, inner: Number, plans: ParallelPlans, *, back
         [2] for what lies where. Forward, two norms read and write h, two residual additions read it twice and write it;
         positions read and write queries and keys; attention reads q, k, v and writes v'; the activation reads f, or 2 f
         with a gate, and writes f. Backward, norms and activation read one more, attention reads and writes twice. Norms
-        and activations write FP8 themselves, twice, in place of 16 bits; what attention and residual additions make is
-        cast by a kernel of its own.
+        and activations write FP8 themselves, twice, in place of 16 bits; a separate kernel
+        casts the outputs of attention and residual additions.
     """
     width, out = attention_widths(shape, plans.tensor), attention_out(shape)
     between, around = plans.between, width.query + width.key

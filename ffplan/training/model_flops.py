@@ -215,7 +215,7 @@ def _layer_weights(shape: Transformer, *, active: bool = False, dense: bool = Tr
 
     Args:
         active: only weights that a token meets.
-        dense: of a layer without experts, where the model has both kinds.
+        dense: of a layer without experts, if the model has both kinds.
 
     Returns:
         Parameters [1].
@@ -264,7 +264,7 @@ def _layer_matrix_weights(shape: Transformer, *, dense: bool = True) -> Number:
     """Return the weights of one layer that a token is multiplied with: neither norms nor biases nor idle experts.
 
     Args:
-        dense: of a layer without experts, where the model has both kinds.
+        dense: of a layer without experts, if the model has both kinds.
 
     Returns:
         Weights [1].

@@ -25,7 +25,7 @@ def layers_of(layers: Number, plans: ParallelPlans) -> tuple[Number, Number]:
         Layers [1] of the fullest stage of the model's layers, and of the last stage with its prediction layers.
 
     Equation:
-        f = v ceil(L / (p v)); f - min(f p - L, 1 + d, f) + d: where they do not divide, the last stage has one less,
+        f = v ceil(L / (p v)); f - min(f p - L, 1 + d, f) + d: if L is no multiple, the last stage has one less,
         since it holds the output layer, and one less for each layer that predicts
 
     Source:
@@ -52,8 +52,8 @@ def stage_layers(layers: Number, plans: ParallelPlans, stage: Number) -> Number:
         Layers [1], broadcast shape.
 
     Equation:
-        f of `layers_of`; of the f p - L layers that lack, those that it takes off the last stage, then one off the
-        first, then one off each before the last
+        f of `layers_of`; f p - L layers are missing: as many as it takes off the last stage, then one off the first,
+        then one off each before the last
 
     Source:
         Megatron-LM counts the output layer, and then the embedding, as a layer where a pipeline is uneven; Llama 3

@@ -27,9 +27,9 @@ HALF = 2.0
 SMALLER_MOMENTS = 2 * HALF
 """Bytes of a parameter that both moments of Adam save at 16 bits [byte]."""
 _FIRST = 64
-"""Structures that are timed first, those with the least bound [1]."""
+"""Number of structures with the lowest bounds, timed first [1]."""
 _ROUNDING = 1e-9
-"""What a bound may lie above a time by rounding [1]."""
+"""Tolerance of a bound above a time, for rounding [1]."""
 FSDP = 3
 """The ZeRO stage that gathers weights, in units of layers."""
 
@@ -229,7 +229,7 @@ LATER = ("shard", "offload", *ROOM)
 
 @record
 class Refinement:
-    """What the structures of a space are tried with, beyond its options."""
+    """Settings that every structure is tried with, beyond its options."""
 
     units: bool
     """Units of ZeRO 3 of other sizes."""

@@ -108,7 +108,7 @@ def _faster_host(host: Host, name: str, factor: float) -> Host:
 
 
 def _untouched(system: Cluster, name: str) -> dict[tuple[Any, ...], Any]:
-    """Return what is known of collectives that does not depend on a resource.
+    """Return the known coefficients of collectives that do not depend on a resource.
 
     The traffic of groups within a node stays there. A group with one rank on each node has no traffic inside them.
     """

@@ -132,7 +132,7 @@ def swap_time(run: TrainRun, micro: _MicroBatch, count: Number) -> Number:
         hidden too where n < L
 
     Source:
-        Derived: copies to the host run beside the layers that follow, copies back beside those that come before, as
+        Derived: copies to the host overlap the layers that follow, copies back the preceding ones, as
         Transformer Engine's activation offloading does; links as for `host_optimizer_time`.
     """
     if not np.any(run.plans.offload_layers):

@@ -50,8 +50,8 @@ def _value(value: object) -> float | tuple[float, float] | None:
         "{message}",
         {
             "rule": "communication-cases",
-            "message": f"{describe(value)} is no measured value",
-            "remedy": "write a number above 0, a range [low, high], or null where nothing was measured",
+            "message": f"{describe(value)} is not a measured value",
+            "remedy": "write a number above 0, a range [low, high], or null without a measurement",
         },
     )
 
@@ -134,7 +134,7 @@ class Collective(Frozen):
     protocol: Protocol | None = None
     """Protocol that was forced; left out, the library chose."""
     in_network: bool = False
-    """True where the network's switches reduce (SHARP)."""
+    """True if the network's switches reduce (SHARP)."""
     experts: ExpertRouting | None = None
     """Routing of tokens to experts, for dispatch and combine, which need no sizes."""
     gpus: Annotated[Many[Annotated[int, Field(ge=2, le=10_000_000)]], Field(min_length=1)]
@@ -146,9 +146,9 @@ class Collective(Frozen):
     values: Annotated[Many[Annotated[tuple[Value, ...], Field(strict=False)]], Field(min_length=1)]
     """Measured values: for each number of GPUs a list, a number for each size; null for none, or [low, high]."""
     fitted: bool = False
-    """True where a figure of the catalogue was fitted on these rows, or is one of them; they count apart."""
+    """True if a figure of the catalogue was fitted on these rows, or is one of them; they count separately."""
     scored: bool = True
-    """False where the row is shown, but counts in no summary; say why in `note`."""
+    """False if the row is shown, but counts in no summary; say why in `note`."""
     note: Text | None = None
     """Conditions and contradictions."""
 
@@ -177,11 +177,11 @@ class Hierarchy(Frozen):
     allreduce_without_sharp_gbyte_s: Levels = ()
     """The same, reduced in the GPUs [GB/s]."""
     speedup: dict[Ways, Levels] = Field(default_factory=dict)
-    """Speed-up of a reduction at each level, by ways in which the array is sharded over the inner axis [1]."""
+    """Speed-up of a reduction at each level, by the sharding of the array over the inner axis [1]."""
     sharded_gbyte_s: dict[Ways, Levels] = Field(default_factory=dict)
     """Its bandwidth at each level, by the same ways [GB/s]."""
     scored: bool = True
-    """False where the rows are shown, but count in no summary."""
+    """False if the rows are shown, but count in no summary."""
     note: Text | None = None
     """Conditions and contradictions."""
 
@@ -198,7 +198,7 @@ class Transport(Frozen):
     wall: Annotated[Duration, Field(gt=0)]
     """Wall time of the run [s]."""
     fitted: bool = False
-    """True where a figure of the catalogue was fitted on this very row."""
+    """True if a figure of the catalogue was fitted on this very row."""
 
 
 class Offload(Frozen):
@@ -221,7 +221,7 @@ class Offload(Frozen):
     transports: Annotated[Many[Transport], Field(min_length=2)]
     """The runs; the first gives the common term."""
     scored: bool = True
-    """False where the rows are shown, but count in no summary."""
+    """False if the rows are shown, but count in no summary."""
     note: Text | None = None
     """Conditions and contradictions."""
 

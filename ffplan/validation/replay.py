@@ -63,7 +63,7 @@ def _expect_cases(document: Document, subject: str) -> None:
     kind = data.get("kind") if isinstance(data, dict) else None
     expected = f"{FOLDERS.get(subject, subject)}-cases"
     if kind != expected:
-        what = f"this file is of kind `{kind}`" if kind else "this is no file of measured cases"
+        what = f"this file is of kind `{kind}`" if kind else "this is not a file of measured cases"
         remedy = f"write `kind: {expected}`; `ffplan catalog schema {expected}` describes the format"
         raise InputError(document.finding(expected, ("kind",), what, remedy))
 
@@ -100,7 +100,7 @@ def replay_files(subject: str, files: Sequence[tuple[str, str]], catalog: Catalo
         titles[cases.id] = cases.name
         rows += scored
     if not rows:
-        raise UsageError(f"ffplan model accuracy {subject}: nothing in these files was measured of it")
+        raise UsageError(f"ffplan model accuracy {subject}: these files have no measurement of it")
     return accuracy_report(subject, titles, rows)
 
 

@@ -15,7 +15,7 @@ from ffplan.validation.communication_cases import System
 Column = Literal[
     "concurrency", "batch", "prompt", "output", "ttft_ms", "tpot_ms", "itl_ms", "tokens_s", "latency_s", "power_w"
 ]
-"""What a number of a point is: requests under way or in a batch, tokens, latencies, output tokens a second, seconds
+"""Kinds of numbers in a point: requests under way or in a batch, tokens, latencies, output tokens a second, seconds
 of a whole batch, power of all accelerators."""
 ServingLoad = Literal["closed", "offline", "static"]
 """Requests under way at a fixed number; all queued at once; one batch from prompt to last token."""
@@ -32,13 +32,13 @@ Open = Literal[
     "statistic",
     "speculation",
 ]
-"""What a source leaves open, and the row assumes."""
+"""Facts that a source leaves open and the row assumes."""
 MEASURED = ("ttft_ms", "tpot_ms", "itl_ms", "tokens_s", "latency_s")
 """Columns that are measured."""
 
 
 class PromptPool(Frozen):
-    """Copies that compute prompts, on accelerators of their own."""
+    """Copies that compute prompts, on separate accelerators."""
 
     copies: Count = 1
     """Copies of the model."""
@@ -82,27 +82,27 @@ class ServingRun(Frozen):
     copies: Count = 1
     """Copies of the model that decode; more than one only with `prefill`."""
     prefill: PromptPool | None = None
-    """Copies that compute prompts where others decode; the plan above is that of a copy that decodes."""
+    """Copies that compute prompts while others decode; the plan above is for a decoding copy."""
     speculation: Literal["mtp", "draft", "ngram"] | None = None
     """Speculative decoding; no row with it is modelled, since none gives the acceptance."""
     memory: Annotated[float, Field(gt=0, le=1)] | None = None
     """Fraction of device memory that the engine took; its default if omitted."""
     prompt: Count | None = None
-    """Tokens of a prompt, where no column gives them."""
+    """Tokens of a prompt, if no column gives them."""
     output: Count | None = None
-    """Tokens of an answer, where no column gives them."""
+    """Tokens of an answer, if no column gives them."""
     shortest: Annotated[float, Field(gt=0, le=1)] = 1.0
     """Least length as a fraction of the nominal one; lengths are drawn evenly from there on."""
     statistic: Literal["mean", "median"] = "mean"
     """Statistic of the latencies."""
     open: Many[Open] = ()
-    """What the source leaves open."""
+    """Open questions of the source."""
     columns: Many[Column]
     """Meaning of the numbers of a point."""
     points: Annotated[Many[Annotated[tuple[float, ...], Field(strict=False)]], Field(min_length=1)]
     """Measured points."""
     scored: bool = True
-    """False where the rows are shown, but count in no summary; say why in `note`."""
+    """False if the rows are shown, but count in no summary; say why in `note`."""
     note: Text | None = None
     """Conditions and contradictions."""
 

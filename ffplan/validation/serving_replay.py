@@ -48,7 +48,7 @@ _REQUESTS = 10
 _MOST_REQUESTS = 3000
 """Most requests of a replayed run; its latencies are steady long before."""
 _MOST_APART = 1000
-"""The same with prefill and decoding apart."""
+"""The same with separate prefill and decoding."""
 UNITS = {
     "ttft_ms": "ttft_ms",
     "tpot_ms": "tpot_ms",
@@ -73,7 +73,7 @@ class ServedRun:
     own: bool
     """True if the engine's constants rest on runs on this accelerator."""
     pools: Pools | None = None
-    """Prefill and decoding, where they are apart."""
+    """Prefill and decoding, if separate."""
     prefill_use: MemoryUse | None = None
     """Memory of an accelerator that computes prompts, where others decode."""
 
@@ -82,14 +82,14 @@ def _served_run(run: ServingRun, catalog: Catalog, document: Document, path: tup
     """Return a run with parts of the catalogue.
 
     Raises:
-        InputError: if a part is unknown, or the model is no transformer.
+        InputError: if a part is unknown, or the model is not a transformer.
     """
     model = catalog.get(Model, run.model, document, (*path, "model"))
     accelerator = catalog.get(Accelerator, run.accelerator, document, (*path, "accelerator"))
     library = catalog.get(Library, accelerator.library, document, (*path, "accelerator"))
     engine = catalog.get(Engine, run.engine, document, (*path, "engine"))
     if model.transformer is None:
-        what = f"`{run.model}` is no transformer"
+        what = f"`{run.model}` is not a transformer"
         raise InputError(document.finding("serving-cases", (*path, "model"), what, "name a transformer"))
     links = _links(run, accelerator, library, CaseParts(catalog, document), path)
     return serve_run(run, model, accelerator, engine, links)
@@ -117,8 +117,8 @@ def own_links(accelerator: Accelerator, library: Library) -> Callable[[int], Gro
         accelerator: the accelerator.
         library: its communication library.
     """
-    own = GroupLink(group_link(accelerator, library))
-    return lambda _: own
+    link = GroupLink(group_link(accelerator, library))
+    return lambda _: link
 
 
 def serve_run(
@@ -172,7 +172,7 @@ def serve_run(
 
 
 def _pools(run: ServingRun, prefill: Served, decode: Served) -> Pools:
-    """Return prefill and decoding apart; keys and values move at the rate of a group's collectives."""
+    """Return separate prefill and decoding; keys and values move at the rate of a group's collectives."""
     assert run.prefill is not None
     return Pools(
         prefill=prefill,
@@ -193,7 +193,7 @@ class ServedPoint:
     output: float
     """Mean tokens of an answer [1]."""
     load: float
-    """Requests under way or in the batch, on the whole copy [1]; those that have room if all are queued at once."""
+    """Requests under way or in the batch, on the whole copy [1]; requests with room if all are queued at once."""
 
     def __getitem__(self, name: str) -> float:
         return self.numbers[name]
@@ -240,7 +240,7 @@ def _closed(served: ServedRun, point: ServedPoint) -> dict[str, float]:
 
 
 def _apart(served: ServedRun, point: ServedPoint) -> dict[str, float]:
-    """Return latencies of a run with prefill and decoding apart, all of whose first requests come at once."""
+    """Return latencies of a run with separate prefill and decoding whose first requests arrive together."""
     run, pools, use = served.run, served.pools, served.prefill_use
     assert pools is not None
     assert use is not None
@@ -304,11 +304,11 @@ def modelled(served: ServedRun, point: ServedPoint) -> dict[str, float]:
 
 def with_rates(served: ServedRun, rates: Rates) -> ServedRun:
     """Return a run with other constants of its engine."""
-    own = replace(served.served, rates=rates)
+    copy = replace(served.served, rates=rates)
     pools = served.pools
     if pools is not None:
-        pools = replace(pools, decode=own, prefill=replace(pools.prefill, rates=rates))
-    return replace(served, served=own, pools=pools)
+        pools = replace(pools, decode=copy, prefill=replace(pools.prefill, rates=rates))
+    return replace(served, served=copy, pools=pools)
 
 
 def _whole(point: ServedPoint) -> float:
@@ -317,7 +317,7 @@ def _whole(point: ServedPoint) -> float:
 
 
 def signed_error(column: str, measured: float, model: float) -> float:
-    """Return the error of a modelled value [1], positive where the model is slower than what was measured."""
+    """Return the error of a modelled value [1], positive if the model is slower than the measurement."""
     return measured / model - 1 if column == "tokens_s" else model / measured - 1
 
 

@@ -31,7 +31,7 @@ Cell = Annotated[float, Field(ge=0, lt=1e12)] | None
 
 
 class Table(Frozen):
-    """Measured steps of one model, or of several of one kind: a row for each plan."""
+    """Measured steps of one model, or several models of one kind: a row for each plan."""
 
     id: Identifier
     """Name of the table within its file."""
@@ -49,15 +49,15 @@ class Table(Frozen):
     columns: Many[Column]
     """Content of each column; several may be measured."""
     rows: Annotated[Many[Annotated[Many[Cell], Field(min_length=1)]], Field(min_length=1)]
-    """The rows; null where something was not measured."""
+    """The rows; null if something was not measured."""
     arithmetic: bool = False
-    """True where the source computed the values."""
+    """True if the source computed the values."""
     fitted: bool = False
-    """True where a figure of the catalogue was fitted on these rows."""
+    """True if a figure of the catalogue was fitted on these rows."""
     assumed: Text | None = None
-    """Setting that the times rest on and that the source does not state; such rows are counted apart."""
+    """Setting behind the times that the source does not state; such rows are counted separately."""
     scored: bool = True
-    """False where the rows are shown, but count in no summary; say why in `note`."""
+    """False if the rows are shown, but count in no summary; say why in `note`."""
     note: Text | None = None
     """Conditions and contradictions."""
 

@@ -46,7 +46,7 @@ class TrainingReplay:
     table: Table
     path: Path
     columns: Mapping[str, Floats]
-    """Every column by name; not a number where a cell is null."""
+    """Every column by name; NaN if a cell is null."""
     host: Host
     shape: Transformer
     plans: ParallelPlans
@@ -86,7 +86,7 @@ def _transformer(bench: CaseParts, table: Table, path: Path) -> Transformer:
     """Return the model's dimensions.
 
     Raises:
-        InputError: without a model, with two, or for a model that is no transformer.
+        InputError: without a model, with two, or for a model that is not a transformer.
     """
     if (table.model is None) == (table.shape is None):
         what = "neither `model` nor `shape` is given" if table.model is None else "both `model` and `shape` are given"
@@ -96,7 +96,7 @@ def _transformer(bench: CaseParts, table: Table, path: Path) -> Transformer:
     assert table.model is not None
     transformer = bench.catalog.get(Model, table.model, bench.document, (*path, "model")).transformer
     if transformer is None:
-        raise bench.fault((*path, "model"), f"`{table.model}` is no transformer", "name a transformer", RULE)
+        raise bench.fault((*path, "model"), f"`{table.model}` is not a transformer", "name a transformer", RULE)
     return transformer
 
 
@@ -104,11 +104,11 @@ def _cell_fault(name: str, cell: float | None) -> tuple[str, str] | None:
     """Return the fault of a cell of a column, and a remedy."""
     if name not in MEASURES:
         whole = cell is not None and cell == int(cell) and (cell >= 1 or name == "zero")
-        return None if whole else (f"`{name}` is no whole number from 1 on", "correct the cell")
+        return None if whole else (f"`{name}` is not a whole number from 1 on", "correct the cell")
     if cell is None:
         return None
     if cell <= 0:
-        return f"`{name}` is not above 0", "write what was measured, or null"
+        return f"`{name}` is not above 0", "write the measured value, or null"
     if name == "mfu" and cell > 1:
         return (
             f"`mfu` is {cell:g}, more than the peak",
@@ -126,7 +126,7 @@ def _cells(bench: CaseParts, table: Table, path: Path) -> dict[str, Floats]:
     needed = ["gpus"] + (["batch"] if table.plan.batch is None else [])
     missing = [name for name in needed if name not in table.columns]
     measured = [name for name in MEASURES if name in table.columns]
-    what = "a column stands there twice" if len(set(table.columns)) < len(table.columns) else ""
+    what = "a column is listed twice" if len(set(table.columns)) < len(table.columns) else ""
     what = "no column was measured" if not measured else what
     what = f"the column `{missing[0]}` is missing" if missing else what
     if what:
@@ -170,7 +170,7 @@ def prepare_replay(
     Args:
         bench: the parts and the file.
         path: its place in the file.
-        estimate: use the efficiencies of the nearest accelerator if nothing was calibrated, as in `train`.
+        estimate: use the efficiencies of the nearest accelerator without a calibration, as in `train`.
 
     Raises:
         InputError: for a table that contradicts itself.

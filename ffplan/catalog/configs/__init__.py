@@ -1,1 +1,1 @@
-"""Models from the `config.json` of Hugging Face: what each architecture calls its dimensions, and how they are read."""
+"""Models from the `config.json` of Hugging Face: names of dimensions by architecture, and how they are read."""

@@ -1,4 +1,4 @@
-"""Architectures by `model_type`, as `architectures.yaml` states them, and what no dimensions describe."""
+"""Architectures by `model_type`, from `architectures.yaml`, and models that no dimensions describe."""
 
 from __future__ import annotations
 
@@ -54,10 +54,10 @@ class _WindowFields:
 
 @record
 class _Architecture:
-    """Fields and traits of one architecture; `|` stands between names of the same field."""
+    """Fields and traits of one architecture; `|` separates names of the same field."""
 
     classes: str
-    """What the name of its class under `architectures` begins with."""
+    """Start of the name of its class under `architectures`."""
     defaults: dict[str, Default] = field(default_factory=dict)
     """Values of fields that a file may leave out."""
     layers: str = "num_hidden_layers"
@@ -99,21 +99,21 @@ class _Architecture:
     left_out: dict[str, str] = field(default_factory=dict)
     """Remarks on what fields add to a model and the dimensions leave out."""
     always: tuple[str, ...] = ()
-    """Remarks on what the dimensions leave out of every such model."""
+    """Remarks on omissions of the dimensions in every such model."""
 
 
 @record
 class _Refusals:
-    """What the dimensions of a transformer cannot describe, and files that are no `config.json`."""
+    """Models that a transformer's dimensions cannot describe, and files other than `config.json`."""
 
     types: dict[str, str]
     """Reasons by `model_type`."""
     fields: dict[str, str]
     """Reasons by field."""
     layers: dict[str, str]
-    """Reasons by what a kind of layer under `layer_types` begins with."""
+    """Reasons by the start of a kind of layer under `layer_types`."""
     files: dict[str, dict[str, str]]
-    """Other JSON files by a field of theirs: what it is, and the remedy."""
+    """Other JSON files by one of their fields: kind of file, and remedy."""
     magic: dict[bytes, str]
     """Other files by their first bytes."""
 
@@ -128,10 +128,10 @@ def architectures() -> dict[str, _Architecture]:
     rows: dict[str, dict[str, Any]] = {}
     for name, stated in _table("architectures.yaml").items():
         base = rows[stated["like"]] if "like" in stated else {}
-        own = {key: value for key, value in stated.items() if key != "like"}
-        defaults = own.get("defaults", {})
-        own["defaults"] = {} if defaults is None else {**base.get("defaults", {}), **defaults}
-        rows[name] = {**base, **own}
+        overrides = {key: value for key, value in stated.items() if key != "like"}
+        defaults = overrides.get("defaults", {})
+        overrides["defaults"] = {} if defaults is None else {**base.get("defaults", {}), **defaults}
+        rows[name] = {**base, **overrides}
     return {name: _architecture(row) for name, row in rows.items()}
 
 
@@ -147,7 +147,7 @@ def _architecture(row: dict[str, Any]) -> _Architecture:
 
 @cache
 def _refusals() -> _Refusals:
-    """Return what is refused."""
+    """Return the refused architectures and files."""
     table = _table("refused.yaml")
     return _Refusals(
         types={name: reason for reason, names in table["types"].items() for name in names},

@@ -1,4 +1,4 @@
-"""A `config.json` with the place of each of its fields, and other files told by what they hold."""
+"""A `config.json` with the place of each of its fields, and other files recognised by content."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def _refuse_other(file: str, raw: bytes) -> None:
 
 
 def content(name: str) -> tuple[str, bytes]:
-    """Return the name of a file, that of a folder's config in place of a folder, and its content.
+    """Return the name and content of a file; for a folder, of the config in it.
 
     Raises:
         InputError: if it cannot be read.
@@ -116,17 +116,17 @@ def _parse_config(file: str, raw: bytes) -> _ConfigFile:
     """Return the fields of a JSON file.
 
     Raises:
-        InputError: if it is no JSON object.
+        InputError: if it is not a JSON object.
     """
     try:
         text = raw.decode("utf-8-sig")
     except UnicodeDecodeError:
-        message = "this is no UTF-8 text"
+        message = "this is not UTF-8 text"
         raise located("config-format", file, (1, 1), message, f"name the {CONFIG} of the model") from None
     try:
         data = json.loads(text)
     except json.JSONDecodeError as error:
-        fault = f"this is no JSON: {error.msg[:1].lower()}{error.msg[1:]}"
+        fault = f"this is not JSON: {error.msg[:1].lower()}{error.msg[1:]}"
         remedy = "download the file again, or correct the JSON here"
         raise located("config-format", file, (error.lineno, error.colno), fault, remedy) from None
     except (RecursionError, ValueError):
@@ -136,12 +136,12 @@ def _parse_config(file: str, raw: bytes) -> _ConfigFile:
         ) from None
     if not isinstance(data, dict):
         remedy = f"a {CONFIG} holds an object of fields between braces"
-        raise located("config-format", file, (1, 1), "this JSON is no object", remedy)
+        raise located("config-format", file, (1, 1), "this JSON is not an object", remedy)
     places: dict[FieldPath, tuple[int, int]] = {}
     for path, place in _places(text):
         if path in places:
             line, column = places[path]
-            remedy = f"keep one; the first stands at line {line}, column {column}"
+            remedy = f"keep one; the first is at line {line}, column {column}"
             raise located("config-format", file, place, f"the field `{shown(path[-1])}` is written twice", remedy)
         places[path] = place
     return _ConfigFile(file, sha256(raw).hexdigest(), data, places)

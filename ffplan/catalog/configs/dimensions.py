@@ -21,7 +21,7 @@ LONGEST = 8192
 _MOST_TOKENS = 10**9
 """Most tokens of a sequence [1]."""
 _ENDS = ("For", "LMHead", "Model")
-"""What follows the name of an architecture in that of a class."""
+"""Suffixes that turn the name of an architecture into a class name."""
 _LATENT = {
     "query_rank": "q_lora_rank",
     "key_value_rank": "kv_lora_rank",
@@ -36,7 +36,7 @@ _ROPE = ("rope_scaling", "rope_parameters")
 
 @record
 class _ConfigModel:
-    """What a `config.json` says of a model."""
+    """The model in a `config.json`."""
 
     model_type: str
     dimensions: dict[str, Any]
@@ -44,7 +44,7 @@ class _ConfigModel:
     fields: dict[str, str]
     """Field of the file behind each of them."""
     remarks: tuple[str, ...]
-    """What was assumed, and what is left out."""
+    """Assumptions and omissions."""
 
 
 def _model_type_of(fields: _ConfigFields) -> str | None:
@@ -70,7 +70,7 @@ def _model_type_of(fields: _ConfigFields) -> str | None:
 
 
 def _undescribed(fields: _ConfigFields, name: str, what: str, reason: str) -> None:
-    """Note a fault for what the dimensions cannot describe."""
+    """Note a fault for a feature that the dimensions cannot describe."""
     message = f"{what} has {reason}, which the dimensions of a transformer do not describe"
     if reason.endswith("alone"):
         fields.refuse("config-unsupported", name, f"{what} reads {reason}", "name the config of a language model")
@@ -95,7 +95,7 @@ class _Reader:
         return self.fields.whole(name, least, needed=needed)
 
     def refuse_undescribed(self) -> None:
-        """Refuse what no dimensions describe."""
+        """Refuse models that no dimensions describe."""
         for name, reason in _refusals().fields.items():
             value = self.fields.stated(name)
             if value and not (isinstance(value, list) and set(map(str, value)) <= {"1", "attention"}):
@@ -136,26 +136,26 @@ class _Reader:
             names = _LATENT.items()
             latent = {key: self.whole(f"latent.{key}", name, needed=key != "query_rank") for key, name in names}
             return {"heads": heads, "latent": {key: value for key, value in latent.items() if value is not None}}
-        found: dict[str, Any] = {"heads": heads}
+        dimensions: dict[str, Any] = {"heads": heads}
         kv_heads = self.key_value_heads(heads)
         if kv_heads != heads:
-            found["kv_heads"] = kv_heads
+            dimensions["kv_heads"] = kv_heads
         width = self.whole("head_dim", "head_dim", needed=False)
         if width is not None and heads is not None and width * heads != hidden:
-            found["head_dim"] = width
-        return found
+            dimensions["head_dim"] = width
+        return dimensions
 
     def experts(self, layers: int) -> dict[str, Any] | None:
         """Return the mixture of experts; None without experts."""
         names = self.row.experts
         if names is None or (self.fields.value(names.routed) is None and names.dense and not self.row.latent):
             return None
-        found: dict[str, Any] = {
+        mixture: dict[str, Any] = {
             key: self.whole(f"experts.{key}", name)
             for key, name in (("routed", names.routed), ("top_k", names.top_k), ("ffn", names.ffn))
         }
-        found |= self._grouped(names) | self._shared(names) | self._placed(names, layers)
-        return found
+        mixture |= self._grouped(names) | self._shared(names) | self._placed(names, layers)
+        return mixture
 
     def _grouped(self, names: _ExpertFields) -> dict[str, Any]:
         groups = self.whole("experts.groups", names.groups, needed=False) if names.groups else None
@@ -210,7 +210,7 @@ class _Reader:
         return {"layers": several, "tokens": tokens} if several else None
 
     def _listed(self, kinds: list[str], layers: int) -> dict[str, Any] | None:
-        """Return the layers with a sliding window, where the file lists the kind of each."""
+        """Return the layers with a sliding window, if the file lists the kind of each."""
         for kind in dict.fromkeys(kinds):
             for start, reason in _refusals().layers.items():
                 if kind.startswith(start):
@@ -254,26 +254,26 @@ class _Reader:
         return self.fields.flag("tie_word_embeddings")
 
     def read(self) -> dict[str, Any]:
-        """Return the dimensions; those with faults are missing."""
+        """Return the dimensions without faulty ones."""
         row, fields = self.row, self.fields
         self.refuse_undescribed()
         layers, hidden = self.whole("layers", row.layers), self.whole("hidden", row.hidden)
-        found: dict[str, Any] = {"layers": layers, "hidden": hidden, **self.attention(hidden)}
-        found |= {"ffn": self.feed_forward(hidden), "gated": row.gated, "biases": fields.trait(row.biases)}
-        found["vocabulary"] = self.whole("vocabulary", "vocab_size")
+        dimensions: dict[str, Any] = {"layers": layers, "hidden": hidden, **self.attention(hidden)}
+        dimensions |= {"ffn": self.feed_forward(hidden), "gated": row.gated, "biases": fields.trait(row.biases)}
+        dimensions["vocabulary"] = self.whole("vocabulary", "vocab_size")
         if (context := self.context()) is not None:
-            found["sequence"] = self.sequence(context)
+            dimensions["sequence"] = self.sequence(context)
             if fields.trait(row.learned) and not (row.alibi and fields.flag(row.alibi)):
-                found["positions"] = context + row.offset
-        found["tied"] = self.tied()
-        found["experts"], found["window"] = self.experts(layers or 1), self.window(layers or 1)
-        found |= checkpoint(fields, self.remarks)
+                dimensions["positions"] = context + row.offset
+        dimensions["tied"] = self.tied()
+        dimensions["experts"], dimensions["window"] = self.experts(layers or 1), self.window(layers or 1)
+        dimensions |= checkpoint(fields, self.remarks)
         self.remarks += [text for name, text in row.left_out.items() if fields.value(name)] + list(row.always)
-        return {key: value for key, value in found.items() if value not in (None, False)}
+        return {key: value for key, value in dimensions.items() if value not in (None, False)}
 
 
 def _model_of_config(config: _ConfigFile, inside: FieldPath) -> tuple[_ConfigModel | None, _ConfigFields]:
-    """Return what a file says of a model, and its fields with their faults; None if there are any.
+    """Return the model in a file and its fields with their faults; None for the model if there are any.
 
     Args:
         inside: path of the object that holds the language model.
@@ -292,7 +292,7 @@ def _model_of_config(config: _ConfigFile, inside: FieldPath) -> tuple[_ConfigMod
     if "vision_config" in config.data:
         remarks.append("the vision tower is left out")
     elif inside:
-        remarks.append(f"`{inside[0]}` alone is read; what stands around it is left out")
+        remarks.append(f"`{inside[0]}` alone is read; the rest is left out")
     if fields.assumed:
         taken = ", ".join(f"{name} {str(value).lower()}" for name, value in sorted(fields.assumed.items()))
         remarks.append(f"not stated, so by the defaults of `{kind}`: {taken}")

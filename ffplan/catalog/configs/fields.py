@@ -34,7 +34,7 @@ class _ConfigFields:
         return next((path for path in names if path in self.config.places), names[0])
 
     def stated(self, name: str) -> Any:
-        """Return what the file states of a field, without its defaults; None where it has none, or null."""
+        """Return the stated value of a field, without defaults; None if it is missing or null."""
         value: Any = self.config.data
         for step in self.path(name):
             value = value.get(step) if isinstance(value, dict) else None
@@ -59,7 +59,7 @@ class _ConfigFields:
             self.faults.append(fault)
 
     def whole(self, name: str, least: int = 1, *, most: int = MOST_COUNT, needed: bool = True) -> int | None:
-        """Return a whole number; None if it is wrong or missing, which is a fault where it is needed.
+        """Return a whole number; None if it is wrong or missing, a fault if needed.
 
         Args:
             least: the smallest it may be.
@@ -72,8 +72,8 @@ class _ConfigFields:
                 self.refuse("config-field", name, f"the field `{label}` is missing", f'add `"{label}":` and its number')
             return None
         if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-            wanted = f"a whole number from {least:,} to {most:,}"
-            self.refuse("config-value", name, f"`{label}` is `{shown(value, quotes=True)}`", f"write {wanted}")
+            remedy = f"write a whole number from {least:,} to {most:,}"
+            self.refuse("config-value", name, f"`{label}` is `{shown(value, quotes=True)}`", remedy)
             return None
         return value
 
@@ -86,7 +86,7 @@ class _ConfigFields:
         return False
 
     def trait(self, name: bool | str) -> bool:
-        """Return a trait: a truth value, or that of a field, the opposite behind `!`."""
+        """Return a trait: a truth value, or a field's value, negated by `!`."""
         if isinstance(name, bool):
             return name
         return not self.flag(name[1:]) if name.startswith("!") else self.flag(name)
@@ -96,7 +96,7 @@ class _ConfigFields:
         value = self.value(name)
         if value is None:
             return None
-        if isinstance(value, list) and all(isinstance(item, int) and not isinstance(item, bool) for item in value):
+        if isinstance(value, list) and all(isinstance(entry, int) and not isinstance(entry, bool) for entry in value):
             return value
         self.refuse(
             "config-value", name, f"`{name}` is `{shown(value, quotes=True)}`", "write a list of numbers of layers"
@@ -108,7 +108,7 @@ class _ConfigFields:
         value = self.value(name)
         if value is None:
             return None
-        if isinstance(value, list) and all(isinstance(item, str) for item in value):
+        if isinstance(value, list) and all(isinstance(entry, str) for entry in value):
             return value
         self.refuse("config-value", name, f"`{name}` is `{shown(value, quotes=True)}`", "write a list of texts")
         return None

@@ -26,7 +26,7 @@ _HUB = re.compile(r"[\w.-]+/[\w.-]+")
 """Owner and name of a model on the hub."""
 _KIND = re.compile(rb"(?m)^kind:[ \t]*[\"']?model\b")
 _TEXT = re.compile(rb"(?:\xef\xbb\xbf)?\s*(?:[^\s{\x80-\xff]|\Z)")
-"""Begins a text that is no JSON object."""
+"""Start of a text that is not a JSON object."""
 _MOST_NOTE = 1900
 """Most letters of a note, below the limit of a text [1]."""
 
@@ -40,12 +40,12 @@ class _ImportedModel:
     entry: Entry
     """The part; its document has the name and the hash of the file."""
     remarks: tuple[str, ...]
-    """What was assumed, and what is left out."""
+    """Assumptions and omissions."""
 
 
 @record
 class Import:
-    """What a file holds."""
+    """Content of a file."""
 
     model: _ImportedModel | None
     """None if it has no dimensions."""
@@ -106,7 +106,7 @@ def _no_dimensions(file: str) -> InputError:
 def read_import(file: str, name: str | None = None) -> Import:
     """Read a model and a training plan from a file.
 
-    A model stands in a `config.json`, in the folder that holds one, in a catalogue file, or in the arguments of a
+    A model comes from a `config.json`, from a folder with one, from a catalogue file, or from the arguments of a
     training program, with its plan.
 
     Args:
@@ -114,7 +114,7 @@ def read_import(file: str, name: str | None = None) -> Import:
         name: id of the model; one made of its name if omitted.
 
     Raises:
-        InputError: if the file is another, or describes what a model of the catalogue cannot.
+        InputError: if the file is of another kind, or a model of the catalogue cannot describe it.
     """
     path, raw = content(file)
     _refuse_other(path, raw)
@@ -145,8 +145,8 @@ def _of_launch(launch: Launch, dimensions: dict[str, Any], name: str | None) -> 
     try:
         entry = read_part(document)
     except InputError as error:
-        found = (replace(finding, line=1, column=1, remedy="correct it in the file") for finding in error.findings)
-        raise InputError(*found) from None
+        findings = (replace(finding, line=1, column=1, remedy="correct it in the file") for finding in error.findings)
+        raise InputError(*findings) from None
     return _ImportedModel(text, replace(entry, document=replace(document, sha256=launch.sha256)), launch.of_model)
 
 

@@ -1,7 +1,7 @@
 """Arguments `--name value` in shell scripts, command lines and logs, with the variables and branches of a script.
 
-Every argument of the text counts, whichever array or branch it stands in: of two values neither is chosen. A branch
-that a script's variables rule out is blanked, one left open is remembered.
+Every argument of the text counts, in any array or branch; of two values neither is chosen. Branches that the
+script's variables rule out are blanked, undecided ones are remembered.
 """
 
 from __future__ import annotations
@@ -62,13 +62,13 @@ def _blank(match: re.Match[str]) -> str:
 
 
 def _plain_lines(text: str) -> str:
-    """Return a script without comments and line continuations, each line where it was."""
+    """Return a script without comments and line continuations, line numbers unchanged."""
     text = unix_lines(text)
     return re.sub(r"\\(?=[ \t]*\n)", " ", _COMMENT.sub(_blank, text))
 
 
 def _bare(value: str | None) -> str | None:
-    """Return a value without the quotes and brackets around it; None if nothing is left."""
+    """Return a value without the quotes and brackets around it; None if it is empty then."""
     if value is None:
         return None
     value = value.strip().strip(",;").strip("\"'").strip()
@@ -177,7 +177,7 @@ def _value(node: ast.expr) -> int:
 
 def _settings_of(rows: Iterable[_Argument], variables: _Variables) -> dict[str, Setting]:
     """Return arguments by name, with their variables replaced; of a name with two values, both."""
-    found: dict[str, Setting] = {}
+    settings: dict[str, Setting] = {}
     for row in rows:
         name = row.name.replace("-", "_")
         value: object = True if row.value is None else row.value
@@ -187,8 +187,8 @@ def _settings_of(rows: Iterable[_Argument], variables: _Variables) -> dict[str, 
                 value = _bare(variables.expanded(value))
             except _UnknownError as error:
                 unknown = str(error)
-        _noted(found, name, Setting(value, row.line, unknown))
-    return found
+        _noted(settings, name, Setting(value, row.line, unknown))
+    return settings
 
 
 _IF = re.compile(r"^\s*(?P<word>if|elif)\s+(?P<test>[^\n;]*?)\s*(?:;\s*(?:then\b.*)?)?$")
@@ -200,7 +200,7 @@ _PATTERN = re.compile(r"""^\s*\(?(?P<names>["']?[\w.*+-]+["']?(?:\s*\|\s*["']?[\
 _QUOTED = re.compile(r"""(?<!\\)(?:"[^"]*"|'[^']*')""")
 _BEGINS = re.compile(r"(?:^|(?<=;))\s*(?:if|elif|else|fi|case|esac)(?![\w.-])")
 _ENDS = re.compile(r";;|(?:^|(?<=;))\s*(?:then|else)(?![\w.-])|\bcase\s+\S+\s+in\b")
-"""Where parts of a branch begin and end, which may stand on one line."""
+"""Starts and ends of the parts of a branch, which may share a line."""
 _MOST_TESTS, _MOST_FOLLOWED, _MOST_INSIDE = 200, 200_000, 50
 """Conditions that are worked out, letters of a script whose conditions are, and branches inside each other [1]."""
 
@@ -257,10 +257,10 @@ def _holds(test: str, variables: _Variables) -> bool | None:
 
 def _fits(names: str, subject: str | None) -> bool | None:
     """Return whether a word fits the pattern of a case."""
-    words = [name.strip().strip("\"'") for name in names.split("|")]
-    if "*" in words:
+    patterns = [name.strip().strip("\"'") for name in names.split("|")]
+    if "*" in patterns:
         return True
-    return None if subject is None or any("*" in word for word in words) else subject in words
+    return None if subject is None or any("*" in pattern for pattern in patterns) else subject in patterns
 
 
 def _pieces(line: str) -> list[str]:

@@ -1,6 +1,6 @@
 """The training plan in a JSON file of DeepSpeed.
 
-Names and defaults are those of DeepSpeed's configuration (recalled).
+Names and defaults follow DeepSpeed's configuration (recalled).
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def _plan_of(settings: Settings) -> dict[str, Any]:
     if shard is not None and shard > 1 and zero:
         if settings.stated(_SHARD[0]) is not None:
             settings.remark(
-                "zero_hpz_partition_size: only weights are gathered within so many ranks; a plan has no field"
+                "zero_hpz_partition_size: limits the gathering of weights to a group of ranks; a plan has no field"
             )
         else:
             plan["shard"] = shard
@@ -88,42 +88,42 @@ def _batch(settings: Settings) -> dict[str, Any]:
     micro = settings.whole("train_micro_batch_size_per_gpu")
     steps = settings.whole("gradient_accumulation_steps")
     batch = settings.whole("train_batch_size")
-    found: dict[str, Any] = {}
+    fields: dict[str, Any] = {}
     if micro is not None:
-        found["micro_batch"] = micro
+        fields["micro_batch"] = micro
     elif "train_micro_batch_size_per_gpu" not in settings.values:
         settings.remark(
             "train_micro_batch_size_per_gpu is not stated: micro_batch is 1 unless `--micro-batch` says more"
         )
     if batch is not None:
-        return {**found, "batch": batch}
+        return {**fields, "batch": batch}
     settings.each = (micro or 0) * (steps or 0)
     if not settings.each:
         settings.remark("no batch is stated: give `--batch`, micro-batch times accumulation times data-parallel ranks")
-    return found
+    return fields
 
 
 def _gradients(settings: Settings, zero: int, *, brain: bool, half: bool) -> dict[str, Any]:
-    """Return the precision of gradients, and what is hidden: with ZeRO they have the model's 16 bits."""
+    """Return the precision of gradients, with ZeRO the model's 16 bits, and the overlapped collectives."""
     kept = settings.word("data_types.grad_accum_dtype")
     sent = settings.word("communication_data_type")
     if not (brain or half):
         return {"overlap": ("gradients",) if settings.flag("zero_optimization.overlap_comm") else ()}
     wide = kept.startswith(("fp32", "float")) and "16" not in kept if kept else (brain and not zero)
-    found: dict[str, Any] = {"grad_dtype": "fp32" if wide else "bf16"}
+    fields: dict[str, Any] = {"grad_dtype": "fp32" if wide else "bf16"}
     if sent:
-        found["grad_reduce_dtype"] = "bf16" if "16" in sent else "fp32"
+        fields["grad_reduce_dtype"] = "bf16" if "16" in sent else "fp32"
     elif wide:
-        found["grad_reduce_dtype"] = "bf16"
+        fields["grad_reduce_dtype"] = "bf16"
     hides = settings.flag("zero_optimization.overlap_comm") or (
         zero == 3 and not settings.off("zero_optimization.overlap_comm")
     )
     hidden = ("gradients", "parameters") if zero == 3 else ("gradients",)
-    return {**found, "overlap": hidden if hides else ()}
+    return {**fields, "overlap": hidden if hides else ()}
 
 
 def _offload(settings: Settings) -> dict[str, Any]:
-    """Return what host memory or drives hold."""
+    """Return the states that are offloaded to host memory or drives."""
     states = settings.word("zero_optimization.offload_optimizer.device")
     weights = settings.word("zero_optimization.offload_param.device")
     if settings.flag("zero_optimization.cpu_offload"):

@@ -1,6 +1,6 @@
 """The dimensions of a model from the arguments of Megatron-LM, or the same settings of NeMo.
 
-Names and defaults are those of Megatron-LM's `megatron/training/arguments.py` and of NeMo's `megatron_gpt_config.yaml`
+Names and defaults follow Megatron-LM's `megatron/training/arguments.py` and NeMo's `megatron_gpt_config.yaml`
 (recalled).
 """
 
@@ -34,7 +34,7 @@ _UNDESCRIBED = {
     "encoder_num_layers": "an encoder beside the decoder",
     "heterogeneous_layers_config_path": "layers that differ in width",
 }
-"""What the dimensions of a transformer do not describe, by setting."""
+"""Features that a transformer's dimensions do not describe, by setting."""
 _GATED = ("swiglu", "fast-swiglu", "geglu", "fast-geglu", "reglu", "fast-reglu", "silu", "openai-geglu")
 _PATTERN = re.compile(r"\[[01](?:,[01])*,?\](?:\*\d{1,4})?(?:\+\[[01](?:,[01])*,?\](?:\*\d{1,4})?)*")
 _MOST_LAYERS = 10_000
@@ -55,20 +55,20 @@ def _dimensions(settings: Settings) -> dict[str, Any]:
             message = f"`{settings.label(name)}`: the model has {reason}, which no dimensions describe"
             settings.fault("config-unsupported", name, message, "give a model of attention and feed-forward layers")
     layers, hidden = settings.whole("num_layers", needed=True), settings.whole("hidden_size", needed=True)
-    found: dict[str, Any] = {"layers": layers, "hidden": hidden, **_attention(settings, hidden)}
+    dimensions: dict[str, Any] = {"layers": layers, "hidden": hidden, **_attention(settings, hidden)}
     gated = settings.flag("swiglu", "gated_linear_unit") or settings.word("activation", "activation_func") in _GATED
-    found |= {"ffn": _inner(settings, hidden, gated=gated), "gated": gated}
-    found["biases"] = not (settings.flag("disable_bias_linear") or settings.off("add_bias_linear", "bias"))
-    found["vocabulary"] = vocabulary(settings)
-    found["sequence"] = settings.whole("seq_length", needed=True)
-    found["positions"] = _positions(settings)
-    found["tied"] = not _untied(settings)
-    found["experts"] = _experts(settings, layers, found["ffn"])
-    found["window"] = _window(settings, layers)
-    if settings.flag("add_qkv_bias", "qkv_bias") and not found["biases"]:
+    dimensions |= {"ffn": _inner(settings, hidden, gated=gated), "gated": gated}
+    dimensions["biases"] = not (settings.flag("disable_bias_linear") or settings.off("add_bias_linear", "bias"))
+    dimensions["vocabulary"] = vocabulary(settings)
+    dimensions["sequence"] = settings.whole("seq_length", needed=True)
+    dimensions["positions"] = _positions(settings)
+    dimensions["tied"] = not _untied(settings)
+    dimensions["experts"] = _experts(settings, layers, dimensions["ffn"])
+    dimensions["window"] = _window(settings, layers)
+    if settings.flag("add_qkv_bias", "qkv_bias") and not dimensions["biases"]:
         settings.remark("biases of queries, keys and values are not counted")
     settings.strict = False
-    return {key: value for key, value in found.items() if value not in (None, False, 0)}
+    return {key: value for key, value in dimensions.items() if value not in (None, False, 0)}
 
 
 def _untied(settings: Settings) -> bool:
@@ -78,24 +78,24 @@ def _untied(settings: Settings) -> bool:
 
 def _attention(settings: Settings, hidden: int | None) -> dict[str, Any]:
     heads = settings.whole("num_attention_heads", needed=True)
-    found: dict[str, Any] = {"heads": heads}
+    dimensions: dict[str, Any] = {"heads": heads}
     if settings.flag("multi_latent_attention"):
         latent = {
             key: settings.whole(name) or _default(settings, name, value) for key, (name, value) in _LATENT.items()
         }
-        return {**found, "latent": {key: value for key, value in latent.items() if value is not None}}
+        return {**dimensions, "latent": {key: value for key, value in latent.items() if value is not None}}
     groups = settings.whole("num_query_groups", "num_key_value_heads")
     grouped = settings.flag("group_query_attention", "num_key_value_heads") or not settings.prefix
     if settings.off("group_query_attention"):
         grouped = False
     if groups is not None and grouped and groups != heads:
-        found["kv_heads"] = groups
+        dimensions["kv_heads"] = groups
     elif grouped and groups is None and settings.flag("group_query_attention"):
-        found["kv_heads"] = _default(settings, "num_query_groups", 1)
+        dimensions["kv_heads"] = _default(settings, "num_query_groups", 1)
     width = settings.whole("kv_channels")
     if width is not None and heads is not None and width * heads != hidden:
-        found["head_dim"] = width
-    return found
+        dimensions["head_dim"] = width
+    return dimensions
 
 
 def _default(settings: Settings, name: str, value: int | None) -> int | None:
@@ -105,7 +105,7 @@ def _default(settings: Settings, name: str, value: int | None) -> int | None:
 
 
 def _inner(settings: Settings, hidden: int | None, *, gated: bool) -> int | None:
-    """Return the inner width: four times the model's by default, of gated networks two thirds of it, in steps of 64."""
+    """Return the inner width; by default four times the model's, for gated networks 8/3 times, in steps of 64."""
     faults = len(settings.faults)
     stated = settings.whole("ffn_hidden_size")
     if stated is not None or hidden is None or len(settings.faults) > faults:
@@ -127,7 +127,7 @@ def vocabulary(settings: Settings) -> int | None:
             kind = "GPT2BPETokenizer"
         size = _TOKENIZERS.get(kind.lower())
         if size is not None:
-            settings.remark(f"the vocabulary is that of {kind}: {size:,} entries")
+            settings.remark(f"the vocabulary is {kind}'s: {size:,} entries")
     if size is None:
         if not {"vocab_size", "override_vocab_size"} & settings.values.keys():
             why = f": `{shown(kind)}` does not tell its size" if kind else ""
@@ -171,16 +171,16 @@ def _experts(settings: Settings, layers: int | None, ffn: int | None) -> dict[st
     routed = settings.whole("num_experts")
     if routed is None:
         return None
-    found: dict[str, Any] = {"routed": routed}
-    found["top_k"] = settings.whole("moe_router_topk") or _default(settings, "moe_router_topk", 2)
-    found["ffn"] = settings.whole("moe_ffn_hidden_size") or ffn
+    mixture: dict[str, Any] = {"routed": routed}
+    mixture["top_k"] = settings.whole("moe_router_topk") or _default(settings, "moe_router_topk", 2)
+    mixture["ffn"] = settings.whole("moe_ffn_hidden_size") or ffn
     groups, top = settings.whole("moe_router_num_groups"), settings.whole("moe_router_group_topk")
     if groups and top and groups > 1:
-        found |= {"groups": groups, "top_groups": top}
+        mixture |= {"groups": groups, "top_groups": top}
     shared = settings.whole("moe_shared_expert_intermediate_size", least=0)
     if shared:
-        found |= {"shared": 1, "shared_ffn": shared}
-    return found | _placed(settings, layers)
+        mixture |= {"shared": 1, "shared_ffn": shared}
+    return mixture | _placed(settings, layers)
 
 
 def _placed(settings: Settings, layers: int | None) -> dict[str, Any]:
@@ -207,10 +207,10 @@ def _listed(text: str) -> list[int] | None:
     """Return a list such as [0]*3+[1]*58; None of another text, or one too long."""
     if _PATTERN.fullmatch(text) is None:
         return None
-    found: list[int] = []
+    pattern: list[int] = []
     for part in text.split("+"):
         bits, _, times = part.partition("*")
-        found += [int(bit) for bit in re.findall("[01]", bits)] * int(times or 1)
-        if len(found) > _MOST_LAYERS:
+        pattern += [int(bit) for bit in re.findall("[01]", bits)] * int(times or 1)
+        if len(pattern) > _MOST_LAYERS:
             return None
-    return found
+    return pattern

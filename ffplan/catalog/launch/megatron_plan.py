@@ -1,6 +1,6 @@
 """The training plan in the arguments of Megatron-LM, or the same settings of NeMo.
 
-Names and defaults are those of Megatron-LM's `megatron/training/arguments.py` (recalled).
+Names and defaults follow Megatron-LM's `megatron/training/arguments.py` (recalled).
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _NO_FIELD = {
     "hierarchical_context_parallel_sizes": "context parallelism has one level",
     "optimizer_offload_fraction": "all of the optimizer's states are offloaded",
 }
-"""What a plan leaves out of settings that have no field in it."""
+"""Remark for settings without a field in a plan."""
 IGNORED = re.compile(
     r"_|TEST|optimizer_lr|tiktoken|fp8_amax|calculate_per|deepspeed|lr|min_lr|weight_decay|adam_|clip_grad|init_method|seed|train_|eval_|save|load|log_|tensorboard"
     r"|wandb|data(?!_parallel)|split|vocab|merge_file|tokenizer|num_workers|exit_|master|node|nproc|nnodes|rdzv|rank"
@@ -83,8 +83,8 @@ def _plan_of(settings: Settings, layers: int | None, *, experts: bool) -> dict[s
         layers: the model's, if the file has them.
         experts: whether the model has experts.
     """
-    found = {field: settings.whole(*names, least=0) for field, names in SIZES.items()}
-    plan: dict[str, Any] = {field: size for field, size in found.items() if size}
+    sizes = {field: settings.whole(*names, least=0) for field, names in SIZES.items()}
+    plan: dict[str, Any] = {field: size for field, size in sizes.items() if size}
     plan["micro_batch"] = plan.get("micro_batch", 1)
     if "micro_batch_size" not in settings.values:
         settings.remark(f"{settings.label('micro_batch_size')} is not stated: micro_batch is 1")
@@ -140,7 +140,7 @@ def _precision(settings: Settings) -> dict[str, Any]:
     half = settings.flag("fp16") or trained.startswith(("16", "fp16"))
     brain = settings.flag("bf16") or trained.startswith(("bf16", "bfloat16"))
     eight = settings.flag("fp8", "fp8_format", "fp8_hybrid", "fp8_e4m3") or "fp8" in trained
-    found: dict[str, Any] = {"precision": "fp8" if eight else "bf16" if brain else "fp16" if half else "tf32"}
+    fields: dict[str, Any] = {"precision": "fp8" if eight else "bf16" if brain else "fp16" if half else "tf32"}
     if not (half or brain or eight):
         settings.remark(
             "neither bf16 nor fp16 is stated, so 32 bits, which a plan has as tf32: plain fp32 is slower than its times"
@@ -153,44 +153,44 @@ def _precision(settings: Settings) -> dict[str, Any]:
     reduced = settings.word("grad_sync_dtype", "main_grads_dtype", "grad_reduce_dtype")
     if settings.flag("grad_reduce_in_bf16") or settings.off("grad_reduce_in_fp32") or reduced in _SHORT:
         kept = "bf16"
-    if found["precision"] != "tf32":
-        found["grad_dtype"] = kept
+    if fields["precision"] != "tf32":
+        fields["grad_dtype"] = kept
     else:
-        found["grad_dtype"] = "fp32"
+        fields["grad_dtype"] = "fp32"
     moments = {settings.word("exp_avg_dtype"), settings.word("exp_avg_sq_dtype")} - {""}
     if moments and moments <= set(_SHORT):
-        found["optimizer_dtype"] = "bf16"
+        fields["optimizer_dtype"] = "bf16"
     elif moments & set(_SHORT):
         settings.remark("moments of two precisions have no field in a plan: both have 32 bits")
     if settings.word("main_params_dtype") in _SHORT:
-        found["main_params"] = "bf16"
-    return found
+        fields["main_params"] = "bf16"
+    return fields
 
 
 def _sharding(settings: Settings) -> dict[str, Any]:
-    """Return the ZeRO stage and what is offloaded."""
+    """Return the ZeRO stage and the offload."""
     name = settings.word("optimizer", "optim_name", "optimizer_name")
     if name not in _OPTIMIZERS:
-        settings.remark(f"the optimizer `{name[:40]}` has no field in a plan: the states are those of Adam")
+        settings.remark(f"the optimizer `{name[:40]}` has no field in a plan: the states of Adam are assumed")
     zero = 1 if settings.flag("use_distributed_optimizer") or name in _DISTRIBUTED else 0
     strategy = settings.word("data_parallel_sharding_strategy")
     if settings.flag("use_torch_fsdp2", "use_megatron_fsdp", "use_custom_fsdp", "fsdp"):
         zero = 3 if settings.flag("use_torch_fsdp2") else _SHARDING.get(strategy, 0)
     zero = min(3, settings.whole("zero_stage", least=0) or zero)
-    found: dict[str, Any] = {"zero": zero}
+    fields: dict[str, Any] = {"zero": zero}
     if zero == 3:
-        found["weights_copy"] = True  # Megatron's optimizers keep weights at 16 bits beside their own
+        fields["weights_copy"] = True  # Megatron's optimizers keep weights at 16 bits beside their own
     copies = settings.whole("num_distributed_optimizer_instances")
     if copies is not None and copies > 1 and zero:
         label = settings.label("num_distributed_optimizer_instances")
         settings.remark(f"{label} {copies}: give `shard`, the data-parallel ranks over {copies}")
     if settings.flag("optimizer_cpu_offload", "cpu_offload", "cpu_optimizer"):
-        found["offload"] = "optimizer"
-    return found
+        fields["offload"] = "optimizer"
+    return fields
 
 
 def _recompute(settings: Settings) -> dict[str, Any]:
-    """Return what is computed again in the backward pass."""
+    """Return the recomputation in the backward pass."""
     kind, method = settings.word("recompute_granularity"), settings.word("recompute_method")
     layers = settings.whole("recompute_num_layers")
     if kind == "full" or settings.flag("checkpoint_activations") or (method and not kind):
@@ -200,9 +200,7 @@ def _recompute(settings: Settings) -> dict[str, Any]:
         return {"recompute": "full"}
     if kind not in ("selective", "") or not (kind or settings.flag("recompute_activations")):
         if kind:
-            settings.remark(
-                f"{settings.label('recompute_granularity')} `{kind[:40]}` is not known: nothing is recomputed"
-            )
+            settings.remark(f"{settings.label('recompute_granularity')} `{kind[:40]}` is unknown: no recomputation")
         return {"recompute": "none"}
     modules = re.findall(r"\w+", settings.word("recompute_modules")) or ["core_attn"]
     parts = [part for name in modules for part in _MODULES.get(name, ())]
@@ -220,18 +218,18 @@ def _kernels(settings: Settings) -> dict[str, Any]:
     backend = settings.word("attention_backend")
     flash = settings.flag("use_flash_attn", "use_flash_attn_v2", "use_flash_attn_triton")
     local = settings.word("transformer_impl") == "local" and not flash
-    found: dict[str, Any] = {"attention": _ATTENTION[backend]} if backend in _ATTENTION else {}
-    if local and not found:
-        found["attention"] = "unfused"
-    elif not found and not flash and not settings.word("transformer_impl") and settings.program == "Megatron-LM":
+    fields: dict[str, Any] = {"attention": _ATTENTION[backend]} if backend in _ATTENTION else {}
+    if local and not fields:
+        fields["attention"] = "unfused"
+    elif not fields and not flash and not settings.word("transformer_impl") and settings.program == "Megatron-LM":
         settings.assumed.append("attention fused, as in Transformer Engine")
     if settings.flag("no_scatter_gather_tensors_in_pipeline"):
-        found["scatter_gather"] = False
-    return found
+        fields["scatter_gather"] = False
+    return fields
 
 
 def _overlap(settings: Settings, *, chunks: int) -> tuple[str, ...]:
-    """Return the collectives that are hidden; Megatron-LM hides those between stages where it interleaves."""
+    """Return the overlapped collectives; Megatron-LM overlaps sends between stages if it interleaves."""
     hidden = {
         "gradients": settings.flag("overlap_grad_reduce"),
         "parameters": settings.flag("overlap_param_gather"),

@@ -1,4 +1,4 @@
-"""What a file of another training program says: whose it is, its model, and its plan."""
+"""Content of another training program's file: program, model and plan."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _KNOWN = (
     "pipeline[-_]model[-_]parallel[-_]size|micro[-_]batch[-_]size|global[-_]batch[-_]size|use[-_]distributed[-_]optimizer|"
     "context[-_]parallel[-_]size|expert[-_]model[-_]parallel[-_]size|recompute[-_]granularity|zero[-_]stage"
 )
-"""Settings by which a file of Megatron-LM or NeMo is known."""
+"""Settings that identify a file of Megatron-LM or NeMo."""
 _ARGUMENT = re.compile(rf"(?<![\w$-])--(?:{_KNOWN})(?![\w-])(?!\s*:)|(?<![\w.])(?:model|trainer)\.\w[\w.]*=")
 _NAME = re.compile(_KNOWN)
 _ROW = re.compile(rf"(?m)^[ \t]*[\"']?(?:--)?(?:{_KNOWN})[\"']?[ \t]*:(?:\s|$)")
@@ -59,7 +59,7 @@ _LEAST = 2
 
 @record
 class LaunchSize:
-    """What a command knows of a job whose plan another program's file holds."""
+    """Size of a job, as the command knows it, for a plan in another program's file."""
 
     gpus: int | None = None
     """Accelerators that were asked for."""
@@ -86,7 +86,7 @@ class Launch:
     lines: dict[str, int]
     """Line of each of them that the file states."""
     of_model: tuple[str, ...]
-    """What was assumed of the model, and what is left out."""
+    """Assumptions and omissions of the model."""
     of_plan: tuple[str, ...]
     """The same of the plan."""
 
@@ -98,7 +98,7 @@ class Launch:
         return "\n".join([*(f"# {comment(line)}" for line in head), "kind: training-plan", *rows]) + "\n"
 
     def document(self) -> Document:
-        """Return the plan as read from a file of its own, with the places of this one."""
+        """Return the plan as a separate document, with places in this file."""
         data = {"kind": "training-plan", **{key: _flowed(value) for key, value in self.plan.items()}}
         places = {name: (self.lines.get(name, 1), 1) for name in data}
         children = {name: _node(value, *places[name]) for name, value in data.items()}
@@ -112,12 +112,12 @@ def _flowed(value: object) -> object:
 
 
 def _node(value: object, line: int, column: int) -> Node:
-    children = [Node(line, column, item) for item in value] if isinstance(value, list) else None
+    children = [Node(line, column, child) for child in value] if isinstance(value, list) else None
     return Node(line, column, value, children)
 
 
 def read_launch(raw: bytes, file: str, job: LaunchSize | None = None) -> Launch | None:
-    """Return what a file of a training program says; None if it is none's.
+    """Return the model and plan in a file of a training program; None for other files.
 
     Args:
         job: what fills the batch of a file that states none.
@@ -171,7 +171,7 @@ def _torchtitan(text: str, raw: bytes, file: str) -> tuple[Launch, Settings]:
         place = re.search(r"\(at line (\d+), column (\d+)\)", fault)
         at = (int(place[1]), int(place[2])) if place else (1, 1)
         fault = fault.split(" (at ")[0]
-        message = f"this is no TOML: {fault[:1].lower()}{fault[1:200]}"
+        message = f"this is not TOML: {fault[:1].lower()}{fault[1:200]}"
         raise located("config-format", file, at, message, "correct it there") from None
     settings = torchtitan._torchtitan_settings(data, file, _toml_lines(text))
     if not torchtitan._is_job(settings):
@@ -183,13 +183,13 @@ def _torchtitan(text: str, raw: bytes, file: str) -> tuple[Launch, Settings]:
 def _toml_lines(text: str) -> dict[str, int]:
     """Return the line of each setting by its section and name."""
     section = ""
-    found: dict[str, int] = {}
+    lines: dict[str, int] = {}
     for number, line in enumerate(text.splitlines(), 1):
         if (title := _TITLE.match(line)) is not None:
             section = f"{title[1]}."
         elif (row := _ROW_OF_TOML.match(line)) is not None:
-            found.setdefault(section + row[1], number)
-    return found
+            lines.setdefault(section + row[1], number)
+    return lines
 
 
 def _yaml(raw: bytes, file: str) -> tuple[Launch, Settings]:
@@ -219,12 +219,12 @@ def _arguments(text: str, raw: bytes, file: str, *, printed: bool) -> tuple[Laun
     if script.text.rstrip(" \t\n").endswith("\\"):
         notes.append("the file ends inside a command: it may be cut")
     if '"zero_optimization"' in text:
-        notes.append("the configuration of DeepSpeed inside is not read: give it as a file of its own")
+        notes.append("the configuration of DeepSpeed inside is not read: give it as a separate file")
     return _megatron(settings, raw, notes)
 
 
 def _nothing(settings: Settings, what: str) -> InputError:
-    message = f"nothing of {settings.program} that ffplan reads stands in the file"
+    message = f"the file has no settings of {settings.program} that ffplan reads"
     return located("config-format", settings.file, (1, 1), message, f"add {what}")
 
 
@@ -250,7 +250,7 @@ def _megatron(settings: Settings, raw: bytes, notes: Iterable[str] = ()) -> tupl
 
 
 def _sized(launch: Launch, settings: Settings, job: LaunchSize) -> Launch:
-    """Return a plan with the batch that its program makes of the accelerators, and what is still to be given."""
+    """Return a plan with its program's batch for the accelerators, and options that are still missing."""
     plan, remarks = launch.plan, list(launch.of_plan)
     sizes = {**plan, **job.fields}
     rest = sizes.get("tensor", 1) * sizes.get("pipeline", 1) * sizes.get("context", 1)
@@ -277,7 +277,7 @@ def _launch(
     dimensions: dict[str, Any] | None = None,
     part: str = "",
 ) -> Launch:
-    """Return what was read.
+    """Return model and plan, with remarks.
 
     Raises:
         InputError: if settings are wrong.

@@ -1,4 +1,4 @@
-"""Settings of a training program by name, with their lines, also from YAML; what is wrong or missing is collected."""
+"""Settings of a training program by name, with their lines, also from YAML; wrong and missing ones are collected."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Setting:
     """One setting as written."""
 
     value: object
-    """What it is set to; True for an argument without a value."""
+    """Its value; True for an argument without one."""
     line: int
     unknown: str = ""
     """Why its value is not known, such as of a variable that the file does not set."""
@@ -39,11 +39,11 @@ class Setting:
     """Another value of the same name, and its line."""
 
 
-def _noted(found: dict[str, Setting], name: str, setting: Setting) -> None:
+def _noted(settings: dict[str, Setting], name: str, setting: Setting) -> None:
     """Add a setting; of a name with two values, keep both."""
-    first = found.setdefault(name, setting)
+    first = settings.setdefault(name, setting)
     if first is not setting and first.value != setting.value and first.again is None:
-        found[name] = replace(first, again=(setting.value, setting.line))
+        settings[name] = replace(first, again=(setting.value, setting.line))
 
 
 def leaves(
@@ -53,7 +53,7 @@ def leaves(
 
     Args:
         left_out: names of tables that are passed over.
-        path: where the table stands.
+        path: path of the table.
     """
     for key, value in table.items():
         steps = (*path, str(key))
@@ -72,7 +72,7 @@ class Settings:
         Args:
             program: whose they are.
             values: by name in the form `num_layers`.
-            prefix: what stands before names in the file.
+            prefix: prefix of names in the file.
         """
         self.program, self.file, self.values, self.prefix = program, file, values, prefix
         self.strict = False
@@ -82,7 +82,7 @@ class Settings:
         self.remarks: list[str] = []
         self.assumed: list[str] = []
         self.each = 0
-        """Sequences of a step on each data-parallel rank, where no batch is stated; 0 where it is, or where unknown."""
+        """Sequences of a step on each data-parallel rank if no batch is stated; else, or if unknown, 0."""
         self.world: int | None = None
         """Accelerators that the file starts the job on, if it says so."""
         """Values of settings that the file leaves to the program."""
@@ -161,10 +161,10 @@ class Settings:
         return None
 
     def flag(self, *names: str) -> bool:
-        """Return whether one of some settings is on; an argument is, whatever stands behind it."""
+        """Return whether one of some settings is on; an argument is on, whatever its value."""
         self.used.update(names)
-        found = [self.values[name] for name in names if name in self.values]
-        return any(str(setting.value).lower() not in (*_NO, *_NOTHING) for setting in found)
+        settings = [self.values[name] for name in names if name in self.values]
+        return any(str(setting.value).lower() not in (*_NO, *_NOTHING) for setting in settings)
 
     def off(self, *names: str) -> bool:
         """Return whether one of some settings is stated as off."""
@@ -177,7 +177,7 @@ class Settings:
         return "" if value is None else str(value).strip().lower()
 
     def unread(self, ignored: re.Pattern[str]) -> list[str]:
-        """Return the names that nothing has asked for, without those whose beginning is ignored."""
+        """Return the names that were never read, except ignored prefixes."""
         return sorted(name for name in self.values if name not in self.used and ignored.match(name) is None)
 
 
@@ -196,7 +196,7 @@ _LEFT_OUT = frozenset(
 )
 """Sections without settings of a model or a plan."""
 _OF_SECTION = frozenset(["optim", "optimizer", "sched", "scheduler", "tokenizer", "data", "dataset", "ddp"])
-"""Sections whose common names say nothing without theirs."""
+"""Sections whose common names are ambiguous without theirs."""
 _COMMON = frozenset(["name", "type", "model", "size", "path", "vocab_size", "target", "lr", "dtype"])
 RENAMED = {
     "encoder_seq_length": "seq_length",
@@ -220,7 +220,7 @@ RENAMED = {
     "persist_layer_norm": "no_persist_layer_norm",
     "mcore_gpt": "use_mcore_models",
 }
-"""Names of Megatron-LM by those of NeMo and of Megatron-Core's configuration."""
+"""Megatron-LM's name for a setting of NeMo or Megatron-Core."""
 _REFERENCE = re.compile(r"\$\{\.*([\w.]+)\}")
 _PRODUCT = re.compile(r"\$\{multiply:\s*([^,{}]+),\s*([^,{}]+)\}")
 _DEEPEST = 20
@@ -236,14 +236,14 @@ def _name_of(steps: tuple[str, ...]) -> str:
     return RENAMED.get(name, name)
 
 
-def _resolved(value: object, found: dict[str, Setting], depth: int = 0) -> object:
-    """Return a value with references of OmegaConf replaced; as it is where it refers to nothing known."""
+def _resolved(value: object, settings: dict[str, Setting], depth: int = 0) -> object:
+    """Return a value with OmegaConf's references replaced; unchanged if a reference is unknown."""
     if not isinstance(value, str) or "${" not in value or depth > _DEEPEST:
         return value
     for match in _REFERENCE.finditer(value):
         name = _name_of(tuple(match[1].split(".")))
-        if name in found:
-            other = _resolved(found[name].value, found, depth + 1)
+        if name in settings:
+            other = _resolved(settings[name].value, settings, depth + 1)
             if match[0] == value:
                 return other
             value = value.replace(match[0], str(other)[:100])
@@ -259,17 +259,17 @@ def _resolved(value: object, found: dict[str, Setting], depth: int = 0) -> objec
 def _table_settings(document: Document) -> dict[str, Setting]:
     """Return the settings of a YAML file by the names of Megatron-LM; of a name with two values, both."""
     data = document.data
-    found: dict[str, Setting] = {}
+    settings: dict[str, Setting] = {}
     for steps, value in leaves(data, _LEFT_OUT) if isinstance(data, dict) else ():
-        _noted(found, _name_of(steps), Setting(value, document.place(steps, key=True)[0]))
-    return {name: _known(setting, found) for name, setting in found.items()}
+        _noted(settings, _name_of(steps), Setting(value, document.place(steps, key=True)[0]))
+    return {name: _known(setting, settings) for name, setting in settings.items()}
 
 
-def _known(setting: Setting, found: dict[str, Setting]) -> Setting:
+def _known(setting: Setting, settings: dict[str, Setting]) -> Setting:
     """Return a setting with its references replaced."""
-    value = _resolved(setting.value, found)
+    value = _resolved(setting.value, settings)
     again = setting.again
-    if again is not None and _resolved(again[0], found) == value:
+    if again is not None and _resolved(again[0], settings) == value:
         again = None
-    unknown = "it refers to what this file does not say" if isinstance(value, str) and "${" in value else ""
+    unknown = "it refers to a setting that this file lacks" if isinstance(value, str) and "${" in value else ""
     return Setting(value, setting.line, unknown, again)

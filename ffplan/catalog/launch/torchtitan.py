@@ -1,6 +1,6 @@
 """The training plan in a TOML file of torchtitan, and the model that it names.
 
-Names and defaults are those of torchtitan's `job_config.py` (recalled); the flavours, of its `torchtitan/models`.
+Names and defaults follow torchtitan's `job_config.py`, flavours its `torchtitan/models` (recalled).
 """
 
 from __future__ import annotations
@@ -86,12 +86,12 @@ def _is_job(settings: Settings) -> bool:
 def _flavour(settings: Settings) -> str:
     """Return the id of the catalogue of the model that is named; empty, with a remark, if it has none."""
     name, kind = settings.word("model.name"), settings.word("model.flavor")
-    found = FLAVOURS.get((name, kind), "")
-    if not found and (name or kind):
+    model = FLAVOURS.get((name, kind), "")
+    if not model and (name or kind):
         settings.remark(f"the catalogue has no model for `{name[:40]}` in flavour `{kind[:40]}`: give `--model`")
-    elif not found:
+    elif not model:
         settings.remark("the file names no model: give `--model`")
-    return found
+    return model
 
 
 def _plan_of(settings: Settings) -> dict[str, Any]:
@@ -120,40 +120,40 @@ def _plan_of(settings: Settings) -> dict[str, Any]:
 def _pipeline(settings: Settings, stages: int, local: int) -> dict[str, Any]:
     """Return the schedule, its chunks and the micro-batch."""
     name = settings.word("parallelism.pipeline_parallel_schedule", "experimental.pipeline_parallel_schedule") or "1f1b"
-    found: dict[str, Any] = {"schedule": _SCHEDULES.get(name, "1f1b")}
+    fields: dict[str, Any] = {"schedule": _SCHEDULES.get(name, "1f1b")}
     if name not in _SCHEDULES:
-        settings.remark(f"the schedule `{name[:40]}` has no equivalent: 1f1b stands in its place")
+        settings.remark(f"the schedule `{name[:40]}` has no equivalent: 1f1b is assumed")
     if name == "interleaved1f1b":
-        found["chunks"] = _CHUNKS
+        fields["chunks"] = _CHUNKS
         settings.remark(f"chunks {_CHUNKS} by torchtitan's default for Interleaved1F1B")
     micro = settings.whole("parallelism.pipeline_parallel_microbatch_size")
     several = settings.whole(
         "experimental.pipeline_parallel_microbatches", "parallelism.pipeline_parallel_microbatches"
     )
     if micro is not None:
-        found["micro_batch"] = micro
+        fields["micro_batch"] = micro
     elif several is not None and local % several == 0:
-        found["micro_batch"] = local // several
+        fields["micro_batch"] = local // several
     elif name and "parallelism.pipeline_parallel_degree" in settings.values:
-        found["micro_batch"] = 1
+        fields["micro_batch"] = 1
         settings.remark("parallelism.pipeline_parallel_microbatch_size is not stated: 1 by default")
     else:
-        found["micro_batch"] = max(1, local // stages)
+        fields["micro_batch"] = max(1, local // stages)
         settings.remark(f"micro-batches are as many as the stages, {stages}, by the default of older releases")
-    return found
+    return fields
 
 
 def _sharding(settings: Settings, stages: int) -> dict[str, Any]:
-    """Return precision and sharding: FSDP2, which keeps parameters after the forward pass where there are stages."""
+    """Return precision and sharding: FSDP2, which keeps parameters after the forward pass of a pipeline."""
     shard = settings.stated("parallelism.data_parallel_shard_degree", "training.data_parallel_shard_degree")
     copies = settings.whole("parallelism.data_parallel_replicate_degree", "training.data_parallel_replicate_degree")
     reshard = settings.word("parallelism.fsdp_reshard_after_forward") or "default"
     sharded = str(shard) != "1"
     keeps = reshard == "never" or (reshard == "default" and stages > 1)
-    found: dict[str, Any] = {"zero": 0 if not sharded else 2 if keeps else 3}
+    fields: dict[str, Any] = {"zero": 0 if not sharded else 2 if keeps else 3}
     number = shard if isinstance(shard, int) and shard > 1 else None
-    if number is not None and found["zero"]:
-        found["shard"] = number
+    if number is not None and fields["zero"]:
+        fields["shard"] = number
     elif sharded and copies is not None and copies > 1:
         settings.remark(f"data_parallel_replicate_degree {copies}: give `shard`, the data-parallel ranks over {copies}")
     converted = f"{settings.stated('model.converters')} {settings.word('float8.enable_float8_linear')}".lower()
@@ -161,19 +161,19 @@ def _sharding(settings: Settings, stages: int) -> dict[str, Any]:
     stored = settings.word("training.mixed_precision_param") or "bfloat16"
     if not sharded:
         settings.remark("without FSDP parameters stay in 32 bits unless training.dtype says otherwise: a plan has bf16")
-    found["precision"] = "fp8" if eight else "tf32" if stored == "float32" else "bf16"
+    fields["precision"] = "fp8" if eight else "tf32" if stored == "float32" else "bf16"
     reduced = settings.word("training.mixed_precision_reduce") or "float32"
-    return found | {"grad_dtype": "fp32", "grad_reduce_dtype": "fp32" if reduced == "float32" else "bf16"}
+    return fields | {"grad_dtype": "fp32", "grad_reduce_dtype": "fp32" if reduced == "float32" else "bf16"}
 
 
 def _recompute(settings: Settings) -> dict[str, Any]:
-    """Return what is computed again: every second product in the mode `op`."""
+    """Return the recomputation: every second product in the mode `op`."""
     mode = settings.word("activation_checkpoint.mode") or "selective"
     option = settings.word("activation_checkpoint.selective_ac_option") or "op"
     if mode in ("full", "none"):
         return {"recompute": mode}
     if mode != "selective":
-        settings.remark(f"activation_checkpoint.mode `{mode[:40]}` has no equivalent: nothing is recomputed")
+        settings.remark(f"activation_checkpoint.mode `{mode[:40]}` has no equivalent: no recomputation")
         return {"recompute": "none"}
     if option == "op":
         return {"recompute": "every-second"}

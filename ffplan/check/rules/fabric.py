@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 @rule(
     "empty-group",
     title="A dragonfly has a group that no endpoint needs",
-    why="A dragonfly has two groups at least. Where one holds every endpoint, the other is bought for nothing.",
+    why="A dragonfly has two groups at least. If one holds every endpoint, the other is useless.",
     example="nodes: [{role: compute, server: dgx-a100-320gb, count: 20}]\nfabric: {family: dragonfly, switch: qm8700}",
     good="nodes: [{role: compute, server: dgx-a100-320gb, count: 1250}]\nfabric: {family: dragonfly, switch: qm8700}",
     fix="Use a fat tree, or build the ports of the growth that is planned.",
@@ -62,7 +62,7 @@ def _fabric_full(examined: Examined) -> Iterator[Breach]:
     if fabric.spare_ports == 0 and not set_aside:
         yield Breach(
             path=("fabric",),
-            message="every leaf port is taken: nothing is left for growth, management or repair",
+            message="every leaf port is taken: no port is free for growth, management or repair",
             remedy="keep some ports free, or accept it knowingly",
             key=True,
         )
@@ -140,7 +140,7 @@ def _fewer_tiers(examined: Examined) -> Iterator[Breach]:
 @rule(
     "no-path-redundancy",
     title="Compute nodes have one path into the fabric",
-    why="Where a node has one port, its NIC, its cable and its leaf switch are each a single point of failure.",
+    why="If a node has one port, its NIC, its cable and its leaf switch are each a single point of failure.",
     example="nodes: [{server: fire-flyer-2-node, ...}]  # one NIC",
     good="nodes: [{server: hgx-h100-8nic, ...}]  # eight NICs, on a leaf each",
     fix="Accept it knowingly, with spares and checkpoints, or use two NICs on separate planes.",

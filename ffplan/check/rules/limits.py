@@ -111,7 +111,7 @@ def _power_per_rack(limit: DesignLimit, examined: Examined) -> Iterator[Breach]:
 
 
 def _goodput(limit: DesignLimit, examined: Examined) -> Iterator[Breach]:
-    """Hold the likely goodput of the workload, and warn where its median alone breaks the limit."""
+    """Hold the likely goodput of the workload, and warn if its median alone breaks the limit."""
     recovery, bound = examined.recovery, _declared(limit, examined)
     if recovery is None:
         yield from compare(limit, None, bound, unknown=_unknown_job(examined))
@@ -188,8 +188,8 @@ LIMITS: tuple[DesignLimit, ...] = (
     DesignLimit(
         field="blast_radius",
         holder=_blast_radius,
-        words="% of the accelerators",
-        what="what the loss of one switch cuts off",
+        printed_unit="% of the accelerators",
+        what="the share cut off by the loss of one switch",
         remedy="join each node to several leaf switches (planes, rails), or use smaller ones",
         title="The loss of one switch cuts off more accelerators than `limits.blast_radius`",
         why="A node whose ports all hang on one switch is lost with it, and so is every job that runs on it.",
@@ -203,7 +203,7 @@ LIMITS: tuple[DesignLimit, ...] = (
         what="the purchase",
         remedy="spend less, or raise the limit",
         title="The purchase costs more than `limits.capex`",
-        why="The design declares the most that it may cost to buy: the whole bill of `ffplan cost`, with storage, side "
+        why="The design declares the highest purchase price: the whole bill of `ffplan cost`, with storage, side "
         "networks, spares, racks and building, in the median of its draws.",
         example="limits: {capex: 11000 paper-unit}  # fire-flyer-2 costs 11,989",
         good="limits: {capex: 13000 paper-unit}",
@@ -216,7 +216,7 @@ LIMITS: tuple[DesignLimit, ...] = (
         what="the purchase for each accelerator",
         remedy="spend less, or raise the limit",
         title="An accelerator costs more than `limits.cost_per_accelerator`",
-        why="The design declares the most that an accelerator may cost, servers and network included.",
+        why="The design declares the highest price of an accelerator, servers and network included.",
         example="limits: {cost_per_accelerator: 1 paper-unit}  # fire-flyer-2 costs 1.1989",
         good="limits: {cost_per_accelerator: 2 paper-unit}",
         fix="Change the design, or the limit.",
@@ -226,7 +226,7 @@ LIMITS: tuple[DesignLimit, ...] = (
         what="a million output tokens of the load",
         remedy="raise the limit, or see what decides the cost with `ffplan serve`",
         title="A million output tokens cost more than `limits.cost_per_million_output`",
-        why="The design declares what an output token may cost, by the time that accelerators spend on it.",
+        why="The design declares the highest cost of an output token, by the time that accelerators spend on it.",
         example="serving: {model: llama3.1-70b, rate: 1/s}\nlimits: {cost_per_million_output: $0.01}",
         good="serving: {model: llama3.1-70b, concurrency: 64}\nlimits: {cost_per_million_output: $100}",
         fix="Serve more requests on each copy, search another plan with `ffplan serve --search`, or change the limit.",
@@ -237,7 +237,7 @@ LIMITS: tuple[DesignLimit, ...] = (
         what="a million tokens of the workload",
         remedy="raise the limit, or see what decides the cost with `ffplan cost`",
         title="A million tokens cost more than `limits.cost_per_million_tokens`",
-        why="The design declares what a token may cost, ownership or rent included.",
+        why="The design declares the highest cost of a token, ownership or rent included.",
         example="workload: {model: llama3-70b, tokens: 15T}\nlimits: {cost_per_million_tokens: $0.01}",
         good="workload: {model: llama3-70b, tokens: 15T}\nlimits: {cost_per_million_tokens: $1}",
         fix="See what decides the cost with `ffplan cost`, or change the limit.",
@@ -250,7 +250,7 @@ LIMITS: tuple[DesignLimit, ...] = (
         why="A feed must carry everything at its rated maximum, times PUE; a contract that is sized to the mean trips.",
         example="limits: {facility_peak: 4 MW}  # fire-flyer-2 may draw 4,428 kW at PUE 1.25",
         good="limits: {facility_peak: 5 MW}",
-        fix="Change the design, lower the PUE, or raise the limit. What a site draws in training is "
+        fix="Change the design, lower the PUE, or raise the limit. The power in training is "
         "`limits.facility_training`.",
     ),
     DesignLimit(
@@ -258,15 +258,15 @@ LIMITS: tuple[DesignLimit, ...] = (
         what="the facility power in training, {pue}",
         remedy=_LESS_POWER,
         title="The facility power in training exceeds `limits.facility_training`",
-        why="What a site draws at the meter while it trains: IT power times PUE.",
+        why="Power of the site at the meter in training: IT power times PUE.",
         example="limits: {facility_training: 4 MW}  # fire-flyer-2 draws 4,146 kW at PUE 1.25",
         good="limits: {facility_training: 5 MW}",
-        fix="Change the design, lower the PUE, or raise the limit. What the feed must carry is `limits.facility_peak`.",
+        fix="Change the design, lower the PUE, or raise the limit. The load on the feed is `limits.facility_peak`.",
     ),
     DesignLimit(
         field="goodput",
         holder=_goodput,
-        words="of its time",
+        printed_unit="of its time",
         what="the likely goodput of the workload",
         remedy="lower the limit, or change what loses time; `ffplan operate goodput` names what would help",
         title="The workload keeps less of its time than `limits.goodput`",
@@ -285,11 +285,11 @@ LIMITS: tuple[DesignLimit, ...] = (
         why="A hall's power distribution is built for a load of servers, switches and storage.",
         example="limits: {it_power: 3 MW}  # fire-flyer-2 draws 3,317 kW",
         good="limits: {it_power: 4 MW}",
-        fix="Change the design, or the limit. What the feed must carry is `limits.facility_peak`.",
+        fix="Change the design, or the limit. The load on the feed is `limits.facility_peak`.",
     ),
     DesignLimit(
         field="oversubscription",
-        words="to 1",
+        printed_unit="to 1",
         what="the oversubscription of a leaf switch",
         remedy="lower `fabric.oversubscription`, or raise the limit",
         title="A leaf switch is oversubscribed beyond `limits.oversubscription`",
@@ -301,7 +301,7 @@ LIMITS: tuple[DesignLimit, ...] = (
     DesignLimit(
         field="power_per_rack",
         holder=_power_per_rack,
-        words="W",
+        printed_unit="W",
         what="the power of a rack at the nodes' maximum",
         remedy="put fewer nodes in a rack",
         title="A rack draws more than `limits.power_per_rack`",
@@ -313,7 +313,7 @@ LIMITS: tuple[DesignLimit, ...] = (
     DesignLimit(
         field="price_age",
         holder=_price_age,
-        words="year",
+        printed_unit="year",
         what="the age of the prices",
         remedy="overlay a price book of newer quotes with `--catalog`",
         title="A price is older than `limits.price_age`, or of an unknown date",
@@ -345,18 +345,18 @@ LIMITS: tuple[DesignLimit, ...] = (
     ),
     DesignLimit(
         field="tokens_per_mw",
-        words="tokens/s a megawatt",
+        printed_unit="tokens/s a megawatt",
         what="the output of the load for each megawatt of the facility's peak",
         remedy="serve more requests on each copy, or lower the limit",
         title="The load yields fewer tokens a second and megawatt than `limits.tokens_per_mw`",
-        why="Where power is what is scarce, tokens a megawatt decide what a site can sell.",
+        why="If power is scarce, tokens a megawatt limit a site's sales.",
         example="serving: {model: llama3.1-70b, rate: 1/s}\nlimits: {tokens_per_mw: 1e9}",
         good="serving: {model: llama3.1-70b, concurrency: 64}\nlimits: {tokens_per_mw: 1}",
         fix="Serve more requests on each copy, search another plan with `ffplan serve --search`, or change the limit.",
     ),
     DesignLimit(
         field="tokens_per_second",
-        words="tokens/s",
+        printed_unit="tokens/s",
         what="the rate of the workload",
         remedy="lower the limit, or change what binds the step; `ffplan train` names it",
         title="The workload trains fewer tokens a second than `limits.tokens_per_second`",

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     "host-memory-below-nic",
     title="Host memory reduces less than the NICs carry",
     why="A library that reduces in host memory passes each byte through it many times, 24 in HFReduce on eight GPUs; "
-    "what the NICs could carry beyond it is paid for and not used.",
+    "NIC bandwidth beyond that is paid for and not used.",
     example="nodes: [{server: fire-flyer-2-node, ...}]  # with half of its memory channels populated",
     good="nodes: [{server: fire-flyer-2-node, ...}]  # with all of its memory channels populated",
     fix="Use more or faster memory channels, a library that leaves host memory alone, or slower NICs.",
@@ -56,7 +56,7 @@ class _End:
     label: str
     """The part, as the subject of a sentence."""
     rate: float
-    """Rate of a port, or of a part of a split cable [GB/s]."""
+    """Rate of a port, or of one leg of a split cable [GB/s]."""
     port: float
     """Rate of the switch port that it meets [GB/s]."""
 
@@ -89,7 +89,7 @@ def _mismatch_remedy(design: ResolvedDesign, rate: float) -> str:
     fabric, stripes, port = design.spec.fabric, design.stripes, design.parts.switch.rate.value
     if stripes > 1 and fabric.breakout == 1 and rate * stripes == port:
         return f"set `breakout: {stripes}`, with links of {number(port * 8)} Gb/s"
-    return "choose parts of one rate; the slower of the two is what a link carries"
+    return "choose parts of one rate; a link runs at the slower one"
 
 
 def _mismatches(design: ResolvedDesign, ends: Iterable[_End]) -> Iterator[Breach]:

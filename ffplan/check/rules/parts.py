@@ -54,7 +54,7 @@ def _announced_parts(examined: Examined) -> Iterator[Breach]:
     severity=Severity.INFO,
 )
 def _recalled_figures(examined: Examined) -> Iterator[Breach]:
-    """Find recalled figures behind the report, apart from prices, which have their own rule."""
+    """Find recalled figures behind the report, except prices, which have their own rule."""
     book = examined.assessment.cost.price_book if examined.assessment.cost else ""
     figures = [
         figure for figure in examined.assessment.unverified if figure.part != book and _HEADLINE.fullmatch(figure.path)
@@ -79,7 +79,7 @@ def _recalled_figures(examined: Examined) -> Iterator[Breach]:
     severity=Severity.WARNING,
 )
 def _no_spares(examined: Examined) -> Iterator[Breach]:
-    """Find ownership without spares; designs that say nothing of ownership are not asked."""
+    """Find ownership without spares; designs without ownership pass."""
     design = examined.design
     if design.ownership is None or design.rent is not None or design.prices is None:
         return
@@ -106,7 +106,7 @@ def _no_spares(examined: Examined) -> Iterator[Breach]:
     why="A slip of a unit, such as t/MWh for g/kWh, changes costs and carbon by a thousand, and stays unseen in a sum.",
     example="ownership: {grid: 2.6}",
     good="ownership: {grid: 369}",
-    fix="Check the unit; where the figure is right, accept it knowingly.",
+    fix="Check the unit; if the figure is right, accept it knowingly.",
     severity=Severity.INFO,
 )
 def _outside_known_range(examined: Examined) -> Iterator[Breach]:

@@ -142,7 +142,7 @@ def _storage_below_checkpoint(examined: Examined) -> Iterator[Breach]:
     why="NVIDIA's SuperPOD guidance has three tiers of storage; below the least, data that misses caches starves jobs.",
     example="nodes: [..., {role: storage, server: nvme-16x15tb-2x200g, count: 1}]",
     good="nodes: [..., {role: storage, server: nvme-16x15tb-2x200g, count: 32}]",
-    fix="Plan more storage servers, or accept it where the data set fits into the nodes' caches.",
+    fix="Plan more storage servers, or accept it if the data set fits into the nodes' caches.",
     severity=Severity.INFO,
 )
 def _storage_below_guidance(examined: Examined) -> Iterator[Breach]:

@@ -94,7 +94,7 @@ def parse_loss(text: str, fabric: WiredFabric, names: Names) -> Loss:
     for name in lost:
         if name not in known:
             hint = did_you_mean(name, known, what="switch")
-            raise LossError(f"`{name[:60]}` is no switch of this fabric, and no role; {hint}")
+            raise LossError(f"`{name[:60]}` is neither a switch of this fabric nor a role; {hint}")
     return Loss(text, "chosen", len(lost), np.array([known[name] for name in lost]))
 
 

@@ -315,7 +315,7 @@ def _slim_fly(ask: Request) -> Iterator[Candidate | str]:
     later = [size for size in (real or holding) if size[0] > q]
     note = f"q = {q}, {used} of {per_router} endpoints on each router"
     if not real:
-        note += f"; {q} is no prime power, so no such graph exists: the counts are those of the formulas"
+        note += f"; {q} is not a prime power, so no such graph exists: the counts follow the formulas"
     yield Candidate(
         family="slim-fly",
         endpoints=used * routers,

@@ -255,7 +255,7 @@ class CableLeg:
     """A cable, or one leg of a split one."""
 
     label: str
-    """What stands on both ends; the legs of a cable share it."""
+    """Text on both ends; the legs of a cable share it."""
     lower: tuple[str, str]
     """Device and port at the lower end, the part of a split port after a slash."""
     upper: tuple[str, str]

@@ -1,4 +1,4 @@
-"""Names of the devices of a fabric and of their printed ports: the same in every report, export and cable label."""
+"""Names of fabric devices and their printed ports: the same in every report, export and cable label."""
 
 from __future__ import annotations
 
@@ -74,16 +74,16 @@ class Names:
     def __init__(
         self, design: ResolvedDesign, fabric: WiredFabric, beside: str = "", joined: tuple[str, ...] = ()
     ) -> None:
-        """Name the devices of a fabric, or of a network beside it.
+        """Name the devices of a fabric or a side network.
 
         Args:
             design: the design, as seen from the network.
-            beside: name of the network; empty for the compute fabric.
+            beside: name of the side network; empty for the compute fabric.
             joined: names of the switches of other networks, which may join this one as nodes.
         """
         self.network: Network = fabric.network
         self.prefix: str = f"{beside}-" if beside else ""
-        """Prefix of switches and cables of a network beside the fabric."""
+        """Prefix of switches and cables in a side network."""
         self.printed: _PrintedPorts = _printed_ports(design, fabric)
         """Ports as they are printed on the switches."""
         self.stripes: int = design.stripes
@@ -109,7 +109,7 @@ class Names:
 
     def switch(self, number: int) -> str:
         """Return the name of a switch, such as `z1-leaf-07`, `p2-spine-3`, `g12-router-05` of a dragonfly, or
-        `storage-leaf-2` of a network beside the fabric."""
+        `storage-leaf-2` in a side network."""
         s = self.network.switches
         role = int(s.role[number])
         place = self.prefix + (f"p{int(s.plane[number]) + 1}-" if self.planes > 1 else "")

@@ -60,13 +60,13 @@ def _train_screen(report: TrainReport) -> _FirstScreen:
             ("Next", _cost_of(report) if report.unit == "tokens" else ""),
         ),
         unverified=(
-            f"speed estimated from {report.estimated_from}, no run of its own." if report.estimated_from else ""
+            f"speed estimated from {report.estimated_from}, not from measured runs." if report.estimated_from else ""
         ),
     )
 
 
 def _cost_of(report: TrainReport) -> str:
-    """Return what tells the money of the same run: of a plan that was given, this command alone."""
+    """Return the command that shows the cost of the same run; for a given plan, only this one does."""
     if not report.searched:
         return "the same with --tokens T, for days and money" if report.run is None else ""
     model, plan = model_as_given(report.catalog, report.model), report.rows[0].plan
@@ -111,7 +111,7 @@ def _memory(report: TrainReport, row: TrainRow) -> str:
 
 
 def _recommend_screen(report: RecommendReport) -> _FirstScreen:
-    """Return what to buy, how sure that is, and the alternatives."""
+    """Return the recommended purchase, its certainty and the alternatives."""
     target = f"{report.model} on {number(report.tokens / 1e12, 3)} T tokens in {number(report.days, 3)} days"
     if report.sustained_pflops is not None:
         target = f"{number(report.sustained_pflops, 3)} PFLOP/s on {report.model}"
@@ -136,7 +136,7 @@ def _recommend_screen(report: RecommendReport) -> _FirstScreen:
 
 
 def _written(report: RecommendReport) -> str:
-    """Return what to do with the designs."""
+    """Return the next command for the designs."""
     files = [design.file for design in report.designs if design.file]
     if len(files) > 1:
         return f"ffplan compare {' '.join(files[:3])}"

@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     from ffplan.results.comparison import Comparison, MoneyComparison, MoneyDifference
 
 _COLUMNS = 4
-"""Designs that stand side by side in 80 columns; more stand below each other [1]."""
+"""Designs that fit side by side in 80 columns; more are listed below each other [1]."""
 _WIDTH = 80
 """Letters of a line that a table of designs by rows fits [1]."""
 _MOST_ROWS = 10
-"""Designs that stand below each other [1]."""
+"""Designs that are listed below each other [1]."""
 _PAIR = 2
 _HALF = 0.5
-"""Ratio below which, or above whose inverse, a factor is told in place of a difference [1]."""
+"""Ratio below which, or above whose inverse, a factor is printed in place of a difference [1]."""
 _FLIPS = 2
 _WORDS = 2
 """Sentences of a comparison without a price that fit the screen [1]."""
@@ -96,11 +96,11 @@ def _advice_on_many(c: Comparison) -> tuple[tuple[str, str], ...]:
 
 
 def _head(c: Comparison) -> str:
-    own = f" · {c.workload}" if c.workload and c.training else ""
+    workload = f" · {c.workload}" if c.workload and c.training else ""
     if len(c.labels) == _PAIR:
-        return " against ".join(c.labels) + own
+        return " against ".join(c.labels) + workload
     basis = "the baseline is" if len(c.labels) > _COLUMNS else "ratios to"
-    return f"{len(c.labels)} designs, {basis} {c.baseline}{own}"
+    return f"{len(c.labels)} designs, {basis} {c.baseline}{workload}"
 
 
 def _side_by_side(c: Comparison, rows: Sequence[_SideRow]) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
@@ -159,7 +159,7 @@ def _verdict(c: Comparison, rows: Sequence[_SideRow]) -> tuple[str, ...]:
 
 
 def _leads(labels: Sequence[str], rows: Sequence[_SideRow]) -> str:
-    """Return which design is ahead in which figure."""
+    """Return the figures that each design leads in."""
     ahead: dict[str, list[str]] = {}
     for row in rows:
         known = {
@@ -200,7 +200,7 @@ def _cheapest(c: Comparison, money: MoneyComparison, model: str) -> tuple[str, .
 
 
 def _cells(c: Comparison, row: _SideRow) -> tuple[str, ...]:
-    """Return a row of the table: of two designs the ratio stands in a column of its own."""
+    """Return a row of the table; for two designs with a column for the ratio."""
     label, texts, values = row.label, row.texts, row.values
     place = c.labels.index(c.baseline)
     ratios = [
@@ -256,7 +256,7 @@ def _memory(c: Comparison) -> str:
 
 
 def _left_out(c: Comparison) -> str:
-    """Return what the purchase of each design leaves out."""
+    """Return the items that each design's purchase leaves out."""
     lacks: dict[Sequence[str], list[str]] = {}
     for label, design in zip(c.labels, c.designs, strict=True):
         if design.site is not None and design.site.left_out:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ffplan.results.run import RunReport
 
 _LARGE = ("to commit", "GPU-hour in use", "facility peak")
-"""Rows that a page shows large, beside the days of a run."""
+"""Rows that a page shows large, in addition to the days of a run."""
 _DRIVERS = 3
 """Inputs named as what moves the cost [1]."""
 
@@ -113,13 +113,13 @@ def _memory(run: RunReport | None) -> str:
 
 
 def _index(tco: Tco | None) -> str:
-    """State that an index of the market, which nobody can sign, stands below owning."""
+    """State that a market index, which nobody can sign, is below the cost of owning."""
     row = cheaper_index(tco.rents) if tco is not None else None
     return f"the market stands lower, {row.offer} at {row.hour:,.2f} {tco.currency}" if row and tco else ""
 
 
 def _drivers(study: CostStudy) -> str:
-    """Return what moves a token or an hour most, with how far."""
+    """Return the main drivers of the cost of a token or an hour, each with its swing."""
     if study.uncertainty is None or not study.uncertainty.tornado:
         return ""
     of = "a million tokens" if study.uncertainty.of.startswith("run") else "an hour"
@@ -149,7 +149,7 @@ def _next(study: CostStudy) -> str:
 
 
 def _unverified(study: CostStudy) -> str:
-    """Return the recalled part of the bill, and recalled inputs among those that move the cost."""
+    """Return the recalled share of the bill, and recalled inputs among the main drivers."""
     said = []
     share = study.bom.recalled_share if study.bom is not None else None
     if share:

@@ -99,7 +99,7 @@ def _failures(a: Assessment) -> tuple[str, ...]:
 
 
 def _binding(a: Assessment) -> str:
-    """Return what binds long messages, and what would bind next."""
+    """Return the bottleneck of long messages, and the next one."""
     if not a.communication:
         return ""
     bound = a.communication[0].bound
@@ -109,7 +109,7 @@ def _binding(a: Assessment) -> str:
 
 
 def _worst(a: Assessment) -> str:
-    """Return the first finding of the highest severity, notes apart."""
+    """Return the first finding of the highest severity; notes do not count."""
     for severity in (Severity.ERROR, Severity.WARNING):
         rows = [finding for finding in a.findings if finding.severity is severity]
         if rows:

@@ -142,7 +142,7 @@ def _rent_text(rent: DayRent, most: int) -> str:
 
 
 def _rents_text(design: FleetDesign) -> str:
-    """Return the cheapest way to rent the same hours, beside owning."""
+    """Return the cheapest way to rent the same hours, compared with owning."""
     if design.day is None or not design.day.rents:
         return ""
     most = max(hour.nodes for hour in design.day.hours)
@@ -150,7 +150,7 @@ def _rents_text(design: FleetDesign) -> str:
 
 
 def _fleet_screen(report: FleetReport) -> _FirstScreen:
-    """Return what to buy for a load, how sure that is, and the alternatives."""
+    """Return the recommended purchase for a load, its certainty and the alternatives."""
     shown = report.designs or report.near
     best = shown[0] if shown else None
     power = (

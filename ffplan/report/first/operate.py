@@ -27,7 +27,7 @@ def _share(band: Band) -> str:
 
 
 def _goodput_screen(report: GoodputReport) -> _FirstScreen:
-    """Return what failures leave of a job, where the rest goes and what would help."""
+    """Return a job's goodput, its losses and remedies."""
     job, saved = report.reliability, report.reliability.checkpoint
     lost = (
         ("restarts", job.lost.restarts),
@@ -140,7 +140,7 @@ def _utilization_screen(report: UtilizationReport) -> _FirstScreen:
 
 
 def _acceptance_screen(report: AcceptanceReport) -> _FirstScreen:
-    """Return what failed; without logs, what a delivered part should measure."""
+    """Return the failed checks; without logs, the expected measurements of a delivered part."""
     rows: tuple[tuple[str, ...], ...]
     if report.judged:
         failed = [row for row in report.judged if row.verdict != "pass"][:_ROWS]

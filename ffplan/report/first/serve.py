@@ -43,7 +43,7 @@ def _deployed_text(report: ServeReport) -> str:
 
 
 def _unit_gpus(report: ServeReport) -> int:
-    """Return the accelerators of a copy, or of a unit of pools [1]."""
+    """Return the accelerators in a copy, or in a unit of pools [1]."""
     if report.pools is None:
         return report.plan.gpus
     return sum(pool.copies * pool.plan.gpus for pool in (report.pools.prefill, report.pools.decode))
@@ -135,7 +135,7 @@ def _figures(report: ServeReport, row: ServeRow) -> list[tuple[str, ...]]:
 
 
 def _serve_screen(report: ServeReport) -> _FirstScreen:
-    """Return what is served within the targets, its latency, cost and what binds."""
+    """Return the rate within the targets, its latency, cost and bottleneck."""
     row = report.rows[report.best]
     where = report.design or plural(report.copies * _unit_gpus(report), report.accelerator, report.accelerator)
     lengths = f"{report.prompt_tokens:,.0f} in, {report.output_tokens:,.0f} out"
@@ -162,16 +162,16 @@ def _serve_screen(report: ServeReport) -> _FirstScreen:
 
 def _spread_choices(report: ServeReport) -> list[ServeChoice]:
     """Return a few plans of the search: the fastest for a user, the middle, and the most tokens a second."""
-    found = report.choices
-    if len(found) <= _PLANS:
-        return list(found)
-    return [found[0], found[len(found) // 2], found[-1]]
+    choices = report.choices
+    if len(choices) <= _PLANS:
+        return list(choices)
+    return [choices[0], choices[len(choices) // 2], choices[-1]]
 
 
 _ROWS = 8
 _SAME = 0.005
 _LEVEL = 0.05
-"""Cost over the cheapest, less one, that is said to be level with it [1]."""
+"""Largest cost above the cheapest that is called level with it, as a share [1]."""
 HEADER = ("", "GPUs", "req/s", "tok/s/GPU", "TTFT s", "TPOT ms", "all/M out", "k tok/s/MW")
 
 
@@ -198,8 +198,8 @@ def _load_of(comparison: ServeComparison) -> str:
 def _winner(comparison: ServeComparison) -> str:
     """Return who serves cheapest, how much cheaper, and how sure that is."""
     within = f" within {_limits_text(comparison.targets)}" if comparison.targets is not None else ""
-    found = comparison.verdict
-    if found is None:
+    verdict = comparison.verdict
+    if verdict is None:
         meeting = [side for side in comparison.sides if side.meets]
         if not meeting:
             return f"No design serves {comparison.model}{within}."
@@ -207,29 +207,29 @@ def _winner(comparison: ServeComparison) -> str:
             return f"Only {meeting[0].label} serves {comparison.model}{within}."
         return f"{len(meeting)} designs serve {comparison.model}{within}; costs in one currency are missing."
     costs = {side.label: side.cost for side in comparison.sides}
-    mine, other = costs[found.cheapest], costs[found.other]
+    mine, other = costs[verdict.cheapest], costs[verdict.other]
     assert mine is not None
     assert other is not None
-    if 1 - found.ratio < _SAME:
-        return f"{found.cheapest} and {found.other} serve {comparison.model}{within} at the same cost."
+    if 1 - verdict.ratio < _SAME:
+        return f"{verdict.cheapest} and {verdict.other} serve {comparison.model}{within} at the same cost."
     both = f"{number(mine.per_million_output_all, 3)} against {number(other.per_million_output_all, 3)} {mine.currency}"
     level = _level(comparison, mine.per_million_output_all)
     return (
-        f"{found.cheapest} serves {comparison.model} {percent(1 - found.ratio)} cheaper a token than {found.other} "
-        f"({both} a million out, prompts included; {percent(found.chance)} sure){within}.{level}"
+        f"{verdict.cheapest} serves {comparison.model} {percent(1 - verdict.ratio)} cheaper a token than "
+        f"{verdict.other} ({both} a million out, prompts included; {percent(verdict.chance)} sure){within}.{level}"
     )
 
 
 def _level(comparison: ServeComparison, least: float) -> str:
     """Return which other designs cost hardly more than the cheapest, as a sentence; empty if none does."""
-    found = comparison.verdict
-    assert found is not None
+    verdict = comparison.verdict
+    assert verdict is not None
     near = [
         side.label
         for side in comparison.sides
         if side.meets and side.cost is not None and side.cost.per_million_output_all <= least * (1 + _LEVEL)
     ]
-    names = [label for label in near if label not in (found.cheapest, found.other)]
+    names = [label for label in near if label not in (verdict.cheapest, verdict.other)]
     return f" {listed(names)} {'is' if len(names) == 1 else 'are'} within {percent(_LEVEL)} of it." if names else ""
 
 

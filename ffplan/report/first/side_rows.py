@@ -27,7 +27,7 @@ class _SideRow:
     label: str
     texts: tuple[str, ...]
     values: tuple[float | None, ...]
-    """Figures for ratios; None where they cannot be compared."""
+    """Figures for ratios; None if they cannot be compared."""
     better: int
     """1 if more of it is better, -1 if less is."""
 
@@ -70,7 +70,7 @@ def _job_size(job: TrainingComparison) -> JobSize:
 
 
 def _cluster_rows(c: Comparison) -> list[_SideRow]:
-    """Return what is bought; per accelerator where the designs have different numbers of them."""
+    """Return rows for the purchase; per accelerator if the designs differ in size."""
     counts = [a.accelerators for a in c.designs]
     shares = counts if len(set(counts)) > 1 else [1] * len(counts)
     each = " a GPU" if len(set(counts)) > 1 else ""
@@ -99,7 +99,7 @@ def _number(value: float) -> tuple[str, float]:
 
 
 def _purchase_row(c: Comparison, pairs: Sequence[tuple[Assessment, int]], each: str) -> _SideRow:
-    """Return the purchases; their currency stands in the label where all have the same."""
+    """Return the purchases, with a shared currency in the label."""
     currencies = {a.site.currency for a in c.designs if a.site is not None}
     shared = currencies.pop() if len(currencies) == 1 else ""
     cells: list[tuple[str, float | None]] = []

@@ -46,7 +46,7 @@ _LEAST_BAR, _MOST_BAR = 6, 30
 
 
 def _has_blocks() -> bool:
-    """True where standard output can show block letters."""
+    """True if standard output can show block letters."""
     encoding = getattr(sys.stdout, "encoding", None) or "ascii"
     try:
         (_EIGHTHS + _HEIGHTS).encode(encoding)

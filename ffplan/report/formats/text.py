@@ -93,7 +93,7 @@ def _fitted(text: str, width: int) -> list[str]:
     """Return the lines of a cell.
 
     Raises:
-        _WideError: where one is longer than its column is wide.
+        _WideError: if one is longer than its column is wide.
     """
     lines = pieces(text, width)
     if len(text) > width and max(map(len, lines)) > width:
@@ -121,7 +121,7 @@ def _labelled(block: Lines, width: int) -> Iterator[str]:
     """Yield labels and the texts after them.
 
     Raises:
-        _WideError: where the labels leave too little of a line.
+        _WideError: if the labels leave too little of a line.
     """
     rows = [(f"  {_narrow(label) or '-'}", _narrow(text)) for label, text in block.lines]
     if not rows:
@@ -153,7 +153,7 @@ def _matrix(block: _Matrix, width: int) -> Iterator[str]:
     """Yield columns side by side under their names.
 
     Raises:
-        _WideError: where a column is narrower than what it holds.
+        _WideError: if a column is narrower than what it holds.
     """
     taken, left, parts = [LABELS], width - LABELS, sum(map(_column_of, block.names))
     for name in block.names:

@@ -30,7 +30,7 @@ def _words(text: str) -> list[str]:
 
 
 def _units(text: str, width: int) -> list[str]:
-    """Return the words of a line; figures in brackets are one word where a line has room for them."""
+    """Return the words of a line; figures in brackets are one word if a line has room for them."""
     units, start = [], 0
     for group in _GROUP.finditer(text):
         if len(group[0].rstrip()) <= width:
@@ -195,7 +195,7 @@ def _shared_needs(blocks: Sequence[_Matrix]) -> list[int]:
 
 
 def _page_width(body: _Body) -> int:
-    """Return the width of a body that does not go to a terminal: wider where a column would be too narrow [1]."""
+    """Return the width of a body that does not go to a terminal: wider if a column would be too narrow [1]."""
     matrices = [block for block in body.blocks if isinstance(block, _Matrix)]
     least = _shared_needs(matrices)
     if LABELS + sum(max(CELL, need + 2) for need in least) <= _WIDTH:

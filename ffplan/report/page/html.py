@@ -63,7 +63,7 @@ class _PageBlock:
 
     @property
     def look(self) -> str:
-        """Return the classes of a table: `n3` where its third column holds numbers, `w3` where it never wraps."""
+        """Return the classes of a table: `n3` if its third column holds numbers, `w3` if that never wraps."""
         names = ["scroll"]
         columns = zip(*([cell.text for cell in row.cells] for row in self.rows), strict=True)
         for place, texts in enumerate(columns, 1):
@@ -101,7 +101,7 @@ class _PageChart:
     id: str
     title: str
     lead: bool
-    """It stands before everything that is folded."""
+    """It comes before everything that is folded."""
     svg: Markup
     least: int
     """Width below which it scrolls [px]."""
@@ -111,12 +111,12 @@ class _PageChart:
 
 
 def worded(text: str) -> Markup:
-    """Return a text as HTML, what stands between backticks as code."""
+    """Return a text as HTML, with code between backticks."""
     return Markup(_CODE.sub(r"<code>\1</code>", str(escape(visible(text)))))
 
 
 def _printed(value: object) -> str:
-    """Return what the template prints, its hidden characters visible."""
+    """Return the text of a value with hidden characters made visible."""
     return value if isinstance(value, Markup) else visible(str(value))
 
 
@@ -164,7 +164,7 @@ _TILES = 4
 
 
 def _tiles(screen: _FirstScreen, notes: Notes) -> tuple[_PageTile, ...]:
-    """Return the figures of a first screen that stand large above its table."""
+    """Return the figures of a first screen that are printed large above its table."""
     tiles = []
     for row in _large(screen):
         cells, paths = zip(*map(_read_marks, row), strict=True)
@@ -261,17 +261,17 @@ def render(document: Document) -> str:
         document: the result; its `extras` hold what only a page has.
 
     Raises:
-        UsageError: without vl-convert, where the result has charts.
+        UsageError: without vl-convert, if the result has charts.
     """
     extras = document.extras() if document.extras else Extras()
     body = document.made(document.value if extras.told is None else extras.told)
     blocks, notes = list(body.blocks), Notes(extras.origin)
-    words = [*([body.intro] if body.intro else []), *extras.verdict]
+    sentences = [*([body.intro] if body.intro else []), *extras.verdict]
     while blocks and isinstance(first := blocks[0], Remarks):
-        words += first.lines
+        sentences += first.lines
         blocks.pop(0)
     screen = document.first(document.value if extras.told is None else extras.told) if document.first else None
-    verdict, words = (words, []) if screen is None else (list(screen.verdict), words)
+    verdict, sentences = (sentences, []) if screen is None else (list(screen.verdict), sentences)
     charts = [_figure(chart, index) for index, chart in enumerate(_charts_of(document.value, extras.measured))]
     rows = tuple(row for row in screen.advice if row[1]) if screen else ()
     script = _asset("page.js")
@@ -281,7 +281,7 @@ def render(document: Document) -> str:
         "verdict": tuple(map(notes.sentence, verdict)),
         "tiles": _tiles(screen, notes) if screen else (),
         "figures": _figures(screen, notes) if screen else None,
-        "words": tuple(map(notes.sentence, words)),
+        "words": tuple(map(notes.sentence, sentences)),
         "unverified": _without_marks(screen.unverified) if screen else "",
         "advice": _block(Lines("What binds, and what to do next", rows), notes) if rows else None,
         "parts": _parts(blocks, notes),

@@ -1,4 +1,4 @@
-"""Notes of a page: where each figure comes from, beside its cell and at the end."""
+"""Notes of a page: the origin of each figure, next to its cell and at the end."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Notes:
     """The notes of a page, numbered from 1 as they are found."""
 
     def __init__(self, origin: Callable[[str], Origin] | None) -> None:
-        """Take what says where a figure comes from; None of a page without notes."""
+        """Take the function that returns a figure's origin; None for a page without notes."""
         self._origin = origin
         self.entries: list[tuple[str, list[list[str]]]] = []
         """Label of each note, and lines on its figures in groups."""

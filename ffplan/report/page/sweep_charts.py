@@ -93,7 +93,7 @@ def _note(measured: tuple[MeasuredCurve, ...], marks: list[_Point]) -> str:
 
 
 def _scale_chart(named: tuple[tuple[str, Assessment], ...], measured: tuple[MeasuredCurve, ...]) -> _Chart | None:
-    """Return allreduce by scale; None where no design asks for it.
+    """Return allreduce by scale; None if no design asks for it.
 
     Args:
         named: designs by name.
@@ -172,7 +172,7 @@ def _at(point: SweepPoint, path: str, places: dict[str, float]) -> float | None:
 
 
 def _part(point: SweepPoint, path: str, low: float, width: float) -> float | None:
-    """Return the place of a metric between its least and its most; None where the point has none."""
+    """Return the place of a metric between its least and its most; None if the point has none."""
     value = point.metrics.get(path)
     return None if value is None else (value - low) / width
 

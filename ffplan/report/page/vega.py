@@ -15,7 +15,7 @@ COLOURS = (
     *("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00"),
     *("#8c8c8c", "#b8a900", "#6a5acd", "#a0522d", "#5f9ea0", "#c71585"),
 )
-"""Colours that eyes of every kind tell apart (Okabe and Ito), then more of the same lightness."""
+"""Colours that colour-blind readers can distinguish (Okabe and Ito), then more of the same lightness."""
 SHAPES = ("diamond", "triangle-up", "square", "cross", "triangle-down")
 """Shapes of marks beside lines, by series."""
 WIDTH, ROW = 300, 28
@@ -54,7 +54,7 @@ LARGE = (
 _CONTAINER = re.compile(
     r'(<g [^>]*?) role="graphics-(?:object|symbol)" aria-roledescription="[^"]*"(?: aria-label="[^"]*")?'
 )
-"""A group with a role of its own: the picture has a name, and what it holds are its marks."""
+"""A group with a role: the picture has a name, and its content is its marks."""
 _SYMBOL = re.compile(
     r'<(?P<tag>\w+)(?P<rest>[^>]*?aria-label="(?P<words>[^"]*)"[^>]*?graphics-symbol[^>]*?)(?P<end>/?)>'
 )

@@ -129,7 +129,7 @@ def test_designs_vary_and_are_checked() -> None:
         (lambda: api.collective("fire-flyer-2", tokens={"tokens": 1}), "no effect"),
         (lambda: api.search("superpod-h100-4su", "llama3-8b", gpus=64, batch=256, top=0), "top"),
         (lambda: api.train("superpod-h100-4su", "llama3-8b", gpus=64, batch=64, memory=float("nan")), "memory"),
-        (lambda: api.load(None), "NoneType is no design"),  # type: ignore[arg-type]
+        (lambda: api.load(None), "cannot load NoneType"),  # type: ignore[arg-type]
         (lambda: api.load(api.load("fire-flyer-2"), catalogs=["x"]), "already"),
         (lambda: api.assess_many("fire-flyer-2", {"site.pue": ["a"]}), "no array of numbers"),
         (lambda: api.assess_many("fire-flyer-2", {"site.pue": []}), "empty array"),

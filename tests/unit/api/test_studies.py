@@ -87,7 +87,7 @@ AXIS = {"site.pue": [1.1, 1.2]}
 @pytest.mark.parametrize(
     ("model", "changed", "words"),
     [
-        ("resnet-50", {}, "no transformer"),
+        ("resnet-50", {}, "not a transformer"),
         ("llama3-9b", {}, "did you mean"),
         ("llama3-8b", {"days": 0}, "tokens and days are above 0"),
         ("llama3-8b", {"tokens": -1}, "tokens and days are above 0"),

@@ -522,8 +522,8 @@ def test_a_constant_before_a_fit() -> None:
     ("after", "doubts"),
     [
         (0.15, ()),
-        (0.151, ("the runs are missed by 15% in the mean, more than 15%",)),
-        (0.3, ("the runs are missed by 30% in the mean, more than 15%",)),
+        (0.151, ("the runs are missed by 15% on average, more than 15%",)),
+        (0.3, ("the runs are missed by 30% on average, more than 15%",)),
     ],
 )
 def test_doubts_of_a_calibration(after: float, doubts: tuple[str, ...]) -> None:
@@ -539,13 +539,13 @@ def test_doubts_of_a_calibration(after: float, doubts: tuple[str, ...]) -> None:
     [
         ({}, ""),
         ({"mine": False}, "no timed run in these files has `mine`"),
-        ({"base": None, "names": ("matrix",)}, "nothing is known of memory, kernel: fit them too, or give --start"),
+        ({"base": None, "names": ("matrix",)}, "no values for memory, kernel: fit them too, or give --start"),
         ({"base": None, "names": ("matrix", "memory", "kernel")}, ""),
         ({"names": ("launch",)}, "no run waits for its host to launch"),
         ({"names": ("launch",), "waits": True}, ""),
         ({"names": ("launch", "matrix", "memory", "kernel"), "base": None}, ""),
         ({"after": 0.5}, ""),
-        ({"after": 0.51}, "the best constants miss these rows by 51% in the mean"),
+        ({"after": 0.51}, "the best constants miss these rows by 51% on average"),
         ({"blind": ["matrix"]}, "these rows cannot tell matrix: fit the others alone, with --only"),
     ],
 )

@@ -183,7 +183,7 @@ def test_doubts_are_named() -> None:
     wrong = fitted(asked(), MADE_UP, origin="measured", device=units).report.doubts
     assert wrong == ("the device has 114 multiprocessors, the catalogue 132",)
     wild = fitted(asked("b200", only="matrix"), transcribed("b200-simumax")).report.doubts
-    assert wild == ("gemm bf16 is missed by 21% in the mean, more than 15%",)
+    assert wild == ("gemm bf16 is missed by 21% on average, more than 15%",)
 
 
 def test_remarks_say_what_is_missing() -> None:

@@ -89,7 +89,7 @@ def test_other_words_mean_kinds() -> None:
 @pytest.mark.parametrize(
     ("change", "rule", "message"),
     [
-        (("id: qm8700", "id: QM8700"), "catalog-id", "`QM8700` is no id of the switch"),
+        (("id: qm8700", "id: QM8700"), "catalog-id", "`QM8700` is not an id of the switch"),
         (("id: qm8700\n", ""), "catalog-id", "the switch has no `id`"),
         (("source: paper}", "source: papr}"), "catalog-source", "the source `papr` is not under `sources`"),
         (("{value: 253 W,", "{value: 253 W, grade: measured,"), "catalog-grade", "must have grade `estimate`"),

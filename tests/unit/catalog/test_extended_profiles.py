@@ -48,7 +48,7 @@ def test_a_profile_takes_all_that_it_does_not_state(tmp_path: Path) -> None:
         ("extends: rsc1\n", "reference-unknown", 3, "did you mean `rsc-1`?"),
         ("extends: usd-2026\n", "reference-kind", 3, "a reliability profile is wanted here"),
         ("extends: rsc-1\nwithout: [nick]\n", "catalog-reliability", 4, "`rsc-1` has no hazard `nick` to leave out"),
-        ("extends: rsc-1\nbeside: rsc\n", "reference-unknown", 4, "`rsc` stands for more than one reliability profile"),
+        ("extends: rsc-1\nbeside: rsc\n", "reference-unknown", 4, "`rsc` matches more than one reliability profile"),
         ("extends: [rsc-1]\n", "schema-type", 3, "text"),
         (
             "extends: rsc-1\nsources: {own: {title: t, date: '2026', grade: measured, status: V}}\n",

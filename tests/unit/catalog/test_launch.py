@@ -137,7 +137,7 @@ def test_two_values_are_refused_with_both_lines() -> None:
 def test_two_programs_in_one_file_are_refused() -> None:
     refused(LAUNCHES[2] + LAUNCHES[0], "settings of torchtitan and arguments of Megatron-LM")
     refused(LAUNCHES[1] + LAUNCHES[0], "settings in YAML and arguments of Megatron-LM")
-    refused(LAUNCHES[3] * 2, "no JSON: extra data")
+    refused(LAUNCHES[3] * 2, "not JSON: extra data")
 
 
 def test_a_missing_vocabulary_and_nothing_at_all() -> None:
@@ -145,8 +145,8 @@ def test_a_missing_vocabulary_and_nothing_at_all() -> None:
     refused(MODEL + "--tokenizer-type HuggingFaceTokenizer", "`HuggingFaceTokenizer` does not tell its size")
     assert dimensions(MODEL + "--tokenizer-type Llama2Tokenizer")["vocabulary"] == 32000
     assert read_launch(b"echo --help\n", "run.sh") is None
-    refused("x.py model.name=a", "nothing of NeMo that ffplan reads")
-    refused('[job]\nname = "x"\n', "nothing of torchtitan")
+    refused("x.py model.name=a", "no settings of NeMo that ffplan reads")
+    refused('[job]\nname = "x"\n', "no settings of torchtitan")
 
 
 def test_traits_of_a_model() -> None:

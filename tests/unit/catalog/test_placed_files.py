@@ -178,8 +178,8 @@ def test_a_part_is_found_by_its_id_whatever_its_file_is_called(
     [
         ("kind: swich\nid: mine\n", "1:7", "did you mean `switch`"),
         ("id: mine\n", "1:1", "the field `kind` is missing"),
-        ("kind: switch\nid: Mine\n", "2:5", "`Mine` is no id of the switch"),
-        ("kind: switch\nid: [mine]\n", "2:5", "is no id of the switch"),
+        ("kind: switch\nid: Mine\n", "2:5", "`Mine` is not an id of the switch"),
+        ("kind: switch\nid: [mine]\n", "2:5", "is not an id of the switch"),
         ("kind: switch\nid: a\nid: b\n", "3:1", "[yaml-duplicate-key]"),
         ("kind: switch\n  id: a\n", "2:5", "[yaml-syntax]"),
         ("", "1:1", "[file-empty]"),

@@ -180,5 +180,5 @@ def test_age_counts_from_the_price_and_not_from_the_reading(tmp_path: Path) -> N
 
 def test_a_source_without_any_date_is_refused(tmp_path: Path) -> None:
     name, text = quotes("mine", "usd-2026", SERVER, currency="USD")
-    with pytest.raises(InputError, match="neither a date of its own nor the day on which it was read"):
+    with pytest.raises(InputError, match="neither a publication date nor the day on which it was read"):
         book("mine", written(tmp_path, (name, text.replace('date: "2026-11", grade', "grade"))))

@@ -271,7 +271,7 @@ def test_github_says_each_kind_in_its_own_ten() -> None:
     lines = render(checked(*items), "github").splitlines()
     commands = [line.partition(" ")[0] for line in lines if line.startswith("::")]
     assert commands == ["::error"] * 10 + ["::warning"] * 10 + ["::notice"] * 10
-    assert sum("::2 more of this kind stand in the log" in line for line in lines) == 3
+    assert sum("::2 more of this kind are in the log" in line for line in lines) == 3
     assert [line.partition(":")[2].partition(":")[0] for line in lines if line.startswith("designs")] == [
         "10",
         "11",

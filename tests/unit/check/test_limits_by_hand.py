@@ -34,7 +34,7 @@ LOAD = DesignLimit(
     fix="",
     what="the load",
     remedy="less",
-    words="tons",
+    printed_unit="tons",
 )
 LEAST = replace(LOAD, field="goodput")
 """Of goodput more is better, so that its limit is a minimum."""
@@ -75,14 +75,14 @@ def test_a_limit_of_tons(actual: float, limit: float, least: bool, missing: str,
     for item in found:
         rule = f"limit-{row.field.replace('_', '-')}"
         assert (item.rule, item.line, item.severity) == (rule, LINES[row.field], Severity.ERROR)
-        assert item.remedy == ("add what is missing with `--catalog`" if "cannot" in words else "less")
+        assert item.remedy == ("add the missing parts with `--catalog`" if "cannot" in words else "less")
 
 
 @pytest.mark.parametrize(
     ("unknown", "message", "remedy"),
     [
         ("", "the load is not known", "weigh it"),
-        ("it sank", "it sank", "give the design what is missing, or drop the limit"),
+        ("it sank", "it sank", "complete the design, or drop the limit"),
     ],
 )
 def test_a_figure_that_is_not_known(unknown: str, message: str, remedy: str) -> None:
@@ -114,7 +114,7 @@ def test_a_least_has_the_slack_of_its_last_digits_too(actual: float, found: int)
 )
 def test_a_limit_of_power(watts: float | None, limit: float, missing: int, words: str) -> None:
     lacks: Any = tuple(SimpleNamespace(path=f"power.{at}", part="box") for at in range(missing))
-    found = held(replace(LOAD, what="the power", words=""), watts, limit, missing=_unrated(lacks))
+    found = held(replace(LOAD, what="the power", printed_unit=""), watts, limit, missing=_unrated(lacks))
     assert [item.message for item in found] == ([words] if words else [])
 
 
@@ -160,7 +160,7 @@ def cost(total: float | None, *missing: str, lines: int = 1) -> Any:
             9.0,
             ("nic", "link"),
             "the limit cannot be checked: the purchase is at least 9 USD, with no price of `nic` and `link`",
-            "add what is missing with `--catalog`",
+            "add the missing parts with `--catalog`",
         ),
         (None, (), "the limit cannot be checked: the purchase is not known", "name a price book"),
     ],
@@ -230,7 +230,7 @@ def test_a_figure_of_a_job_is_worked_out_only_for_a_limit() -> None:
         (26e3, True, (), "is 26 kW, above the limit of at most 25 kW", "put fewer nodes in a rack"),
         (24e3, True, (), "", ""),
         (24e3, True, ("fans",), "", ""),  # the rating is of the whole node
-        (24e3, False, ("fans",), "is at least 24 kW, with no `fans` of `box`", "add what is missing"),
+        (24e3, False, ("fans",), "is at least 24 kW, with no `fans` of `box`", "add the missing parts"),
         (None, True, (), "at the nodes' maximum is not known", "add `per_rack` to the compute nodes"),
     ],
 )

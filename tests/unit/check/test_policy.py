@@ -84,7 +84,7 @@ def test_a_broken_pyproject_with_a_policy_is_no_silence(folder: Path) -> None:
     (folder / "pyproject.toml").write_text('[tool.x]\na = \n[tool.ffplan]\nfail-on = "info"\n')
     done = check(folder)
     assert done.code == 2
-    assert "this is no TOML" in done.out
+    assert "this is not TOML" in done.out
 
 
 @pytest.mark.parametrize("text", ["tool = 1\n", "[tool]\nffplan = 3\n", f"x = {'[' * 3000}\n", f"x = {'9' * 5000}\n"])
@@ -140,7 +140,7 @@ def test_a_missing_price_is_no_cheap_token(tmp_path: Path) -> None:
         ("# ffplan: waive", "a waiver without rule or reason"),
         ("# ffplan: waive fabric-full", "a waiver without rule or reason"),
         ("# ffplan: waive fabric-ful: x", "no rule `fabric-ful`"),
-        ("# ffplan: waive fabric-full until soon: x", "`soon` is no day"),
+        ("# ffplan: waive fabric-full until soon: x", "`soon` is not a date"),
     ],
 )
 def test_comments_that_are_no_waivers(comment: str, message: str) -> None:
@@ -199,7 +199,7 @@ def test_what_keeps_a_file_from_being_read_is_not_waived(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("text", "line", "message", "remedy"),
     [
-        ("x = [", 1, "this is no TOML", "mend it"),
+        ("x = [", 1, "this is not TOML", "correct it"),
         ("\n[rule]\na = 1\n", 2, "unknown field `rule`", "`rules`"),
         ('[rules]\nfabric-ful = "off"\n', 2, "no rule `fabric-ful`", "`fabric-full`"),
         ('[rules]\nfabric-full = "no"\n', 2, "`rules.fabric-full`", "docs/ci.md"),
@@ -212,7 +212,7 @@ def test_what_keeps_a_file_from_being_read_is_not_waived(tmp_path: Path) -> None
             "no rule `nope`",
             "",
         ),
-        ('[[waivers]]\nrule = "fabric-full"\nreason = "a"\nuntil = "soon"\n', 4, "`soon` is no day", "2027-03-31"),
+        ('[[waivers]]\nrule = "fabric-full"\nreason = "a"\nuntil = "soon"\n', 4, "`soon` is not a date", "2027-03-31"),
         ("[regressions]\ncost = 5\n", 2, "`regressions.cost`", ""),
         ("[regressions]\nrun.day = 0.1\n", 2, "no figure `run.day` is compared", "`run.days`"),
         ("[regressions]\nrun.days = 5\n", 2, "`regressions.run.days`", ""),
@@ -253,7 +253,7 @@ def test_files_that_are_no_baseline(folder: Path, text: str) -> None:
     (folder / "b.json").write_text(text)
     done = check(folder, "--baseline", str(folder / "b.json"))
     assert (done.code, done.out) == (2, "")
-    assert "this is no baseline; write one with --update-baseline" in done.err
+    assert "this is not a baseline; write one with --update-baseline" in done.err
 
 
 def git(folder: Path, *words: str) -> str:
@@ -309,7 +309,7 @@ def test_regressions_against_a_saved_report(folder: Path) -> None:
     ("options", "words"),
     [
         (("--against", "nowhere"), "git knows no revision `nowhere`"),
-        (("--against", "a...b...c"), "is no revision, and no two of them"),
+        (("--against", "a...b...c"), "is neither a revision nor a pair of them"),
         (("--against", "x" * 300), "git knows no revision"),
         (("--against", "--exec=x"), "git knows no revision"),
         (("--update-baseline",), "--update-baseline needs --baseline FILE"),

@@ -224,7 +224,7 @@ def mismatches(
     return [(item.message, item.remedy) for item in RULE["rate-mismatch"].check(examined)]
 
 
-OTHERS = "choose parts of one rate; the slower of the two is what a link carries"
+OTHERS = "choose parts of one rate; a link runs at the slower one"
 
 
 def test_rates_that_fit_are_silent() -> None:

@@ -236,7 +236,7 @@ def fault(folder: Path, text: str, name: str = "ffplan.toml") -> Finding:
 @pytest.mark.parametrize(
     ("text", "line", "words"),
     [
-        ("a = 1\n\nb = [\n", 3, "this is no TOML"),
+        ("a = 1\n\nb = [\n", 3, "this is not TOML"),
         ('fail-on = "info"\n[rules]\nfabric-full = "off"\n"no-spare" = "off"\n', 4, "no rule `no-spare`"),
         ('# mandatory = 1\nmandatory = ["fabric-fall"]\n', 2, "no rule `fabric-fall`"),
         (
@@ -247,7 +247,7 @@ def fault(folder: Path, text: str, name: str = "ffplan.toml") -> Finding:
         ),
         ('[[waivers]]\nrule = "waiver-unused"\nreason = "a"\n', 1, "`waiver-unused` is about waivers: no waiver"),
         ('waivers = [{rule = "x", reason = "a"}]\n', 1, "no rule `x`"),
-        (f"\n\nx = {'9' * 5000}\n", 1, "this is no TOML"),  # Python says no line
+        (f"\n\nx = {'9' * 5000}\n", 1, "this is not TOML"),  # Python says no line
     ],
 )
 def test_a_fault_of_a_policy_stands_at_its_line(tmp_path: Path, text: str, line: int, words: str) -> None:
@@ -260,7 +260,7 @@ def test_a_policy_in_another_encoding(tmp_path: Path) -> None:
     (tmp_path / "ffplan.toml").write_bytes(b"# \xe4\n")
     with pytest.raises(InputError) as caught:
         read_policy(tmp_path / "ffplan.toml", "p")
-    assert [one.message for one in caught.value.findings] == ["this is no UTF-8 text"]
+    assert [one.message for one in caught.value.findings] == ["this is not UTF-8 text"]
 
 
 def test_of_a_pyproject_only_its_table_counts(tmp_path: Path) -> None:
@@ -271,7 +271,7 @@ def test_of_a_pyproject_only_its_table_counts(tmp_path: Path) -> None:
     assert policy(tmp_path, '[project]\nname = "x"\n', "pyproject.toml").fields.rules == {}
     assert policy(tmp_path, "tool = 3\n", "pyproject.toml").fields.rules == {}
     found = fault(tmp_path, "[tool]\n\nffplan = 3\n", "pyproject.toml")
-    assert (found.message, found.line) == ("`tool.ffplan` is no table", 3)
+    assert (found.message, found.line) == ("`tool.ffplan` is not a table", 3)
     assert fault(tmp_path, "[tool.ffplan]\n[rules]\n[tool.ffplan.rules]\nx = 'off'\n", "pyproject.toml").line == 4
 
 
@@ -318,7 +318,7 @@ def test_an_entry_that_is_none(entry: str) -> None:
 
     right = '{"file": "f", "rule": "r", "path": ""}'
     assert read_baseline(f'{{"format": 1, "findings": [{right}]}}', "b")
-    with pytest.raises(UsageError, match="--baseline b: this is no baseline"):
+    with pytest.raises(UsageError, match="--baseline b: this is not a baseline"):
         read_baseline(f'{{"format": 1, "findings": [{right}, {entry}]}}', "b")
 
 

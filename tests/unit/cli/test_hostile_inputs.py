@@ -238,7 +238,7 @@ def test_line_breaks_in_values_start_no_line_of_their_own(tmp_path: Path) -> Non
     [
         ("fire-flyer-2", "core:1", "this fabric has no core switch"),
         ("fire-flyer-2", "leaf:81", "between 1 and 80"),
-        ("fire-flyer-2", "x" * 5000, "is no switch of this fabric"),
+        ("fire-flyer-2", "x" * 5000, "is neither a switch of this fabric"),
     ],
 )
 def test_losses_that_cannot_be(design: str, lose: str, words: str) -> None:

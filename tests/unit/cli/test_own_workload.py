@@ -85,7 +85,7 @@ def test_what_cannot_be_meant_is_refused(tmp_path: Path) -> None:
     assert f"{one} and {two} have different workloads" in done.err
     assert "no `workload` in the design" in ffplan("train", NAME).err
     assert "--top has no effect" in ffplan("train", own(tmp_path / "c", ", plan: {tensor: 2}"), "--top", "3").err
-    assert "is no number of tokens" in ffplan("cost", one, "--tokens", "many").err
+    assert "is not a number of tokens" in ffplan("cost", one, "--tokens", "many").err
     for command in ("diff", "explain"):
         words = [command, one, two] if command == "diff" else [command, one, "run.days"]
         assert "--batch and --gpus have an effect with --model only" in ffplan(*words, "--batch", "8").err

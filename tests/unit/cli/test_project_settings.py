@@ -61,11 +61,11 @@ def test_an_option_counts_before_the_project(project: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ('catalog = "parts"', "ffplan.toml:1:1: error: `catalog` is no list"),
+        ('catalog = "parts"', "ffplan.toml:1:1: error: `catalog` is not a list"),
         ("prices = 3", "`prices`: input should be a valid string"),
         ('prices = "nothing"', "--prices: no price book `nothing`"),
         ('catalog = ["nowhere"]', "--catalog ../nowhere: cannot be read"),
-        ("catalog = [", "this is no TOML"),
+        ("catalog = [", "this is not TOML"),
     ],
 )
 def test_wrong_settings_are_told(project: Path, text: str, words: str) -> None:

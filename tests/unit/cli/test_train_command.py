@@ -219,7 +219,7 @@ def test_images_train_with_data_parallelism_alone() -> None:
         (("--search",), 2, "leave out --search"),
         (("--precision", "fp8"), 2, "nothing is known of convolutions at this precision"),
         (("--dp", "4"), 2, "4 data-parallel ranks on 16 accelerators"),
-        ((), 2, "give --micro-batch, the images of a rank, or --batch"),
+        ((), 2, "give --micro-batch, the images per rank, or --batch"),
         (("--batch", "1000", "--micro-batch", "50"), 2, "take 800 or 1600"),
         (("--batch", "8"), 2, "take 16"),
         (("--micro-batch", "2000"), 1, "GiB too much; take at most 8"),

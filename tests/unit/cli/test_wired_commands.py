@@ -167,7 +167,7 @@ def test_the_price_of_a_size_and_what_is_too_small() -> None:
         (("fabric place", "fire-flyer-2", "--order", "alined"), "did you mean `aligned`"),
         (("fabric faults", "fire-flyer-2", "--lose", "leaf:999"), "between 1 and 80"),
         (("fabric faults", "fire-flyer-2", "--lose", "plane"), "one plane only"),
-        (("fabric faults", "fire-flyer-2", "--lose", "z1-leaf-99"), "no switch of this fabric"),
+        (("fabric faults", "fire-flyer-2", "--lose", "z1-leaf-99"), "neither a switch of this fabric"),
         (("fabric size", "-n", "800", "--switch", "qm8701"), "did you mean `qm8700`"),
         (("fabric size", "-n", "800", "--switch", "hdr-aoc"), "is a link, not a switch"),
         (("fabric size", "-n", "800", "--switch", "qm8700", "--link", "hdr-aoc"), "with --prices only"),

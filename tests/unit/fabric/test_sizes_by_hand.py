@@ -119,7 +119,7 @@ def test_a_slim_fly_that_is_no_graph_says_so() -> None:
     assert (real.next_endpoints, real.capacity, none.capacity) == (None, 20_736, 20_736)
     assert none.router == 1152
     assert none.note.startswith(
-        "q = 24, 17 of 18 endpoints on each router; 24 is no prime power, so no such graph exists"
+        "q = 24, 17 of 18 endpoints on each router; 24 is not a prime power, so no such graph exists"
     )
 
 

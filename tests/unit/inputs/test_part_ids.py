@@ -58,7 +58,7 @@ def test_what_a_name_stands_for(name: str, ids: list[str]) -> None:
 def test_an_option_takes_what_stands_for_one_part_alone() -> None:
     catalog = Catalog()
     assert part_of(catalog, Accelerator, "H200", "--accelerator").id == "h200-sxm"
-    with pytest.raises(ffplan.UsageError, match=r"`a100-40` stands for more than one accelerator; write .*-pcie-40gb"):
+    with pytest.raises(ffplan.UsageError, match=r"`a100-40` matches more than one accelerator; write .*-pcie-40gb"):
         part_of(catalog, Accelerator, "a100-40", "--accelerator")
     with pytest.raises(ffplan.UsageError, match=r"no accelerator `zz9`.*`ffplan catalog new`.*`--catalog`"):
         part_of(catalog, Accelerator, "zz9", "--accelerator")
@@ -108,7 +108,7 @@ def test_faults_of_schema_and_unknown_parts_come_together(tmp_path: Path) -> Non
 
 
 def test_a_recommendation_takes_other_names() -> None:
-    with pytest.raises(ffplan.UsageError, match="stands for more than one accelerator"):
+    with pytest.raises(ffplan.UsageError, match="matches more than one accelerator"):
         ffplan.recommend("llama3-8b", tokens=1e12, days=30, allowed="H100")
     report = ffplan.recommend("LLAMA3_8b", tokens=1e11, days=30, allowed="h100_sxm_80", best=1)
     assert report.model == "llama3-8b"

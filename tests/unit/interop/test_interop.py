@@ -49,7 +49,7 @@ def test_host_lists_fold_and_unfold() -> None:
     assert unfold("x[8-11],y") == ["x8", "x9", "x10", "x11", "y"]
     with pytest.raises(ValueError, match="no run"):
         unfold("x[1-b]")
-    with pytest.raises(ValueError, match="no host list"):
+    with pytest.raises(ValueError, match="not a host list"):
         unfold("x[1")
 
 

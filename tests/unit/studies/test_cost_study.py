@@ -337,7 +337,7 @@ def test_one_part_is_one_draw_for_both_sides() -> None:
         (f"cost {POD} --tokens 2T", "no --model, and no `workload` in the design"),
         (f"cost {POD} --batch 8", "have an effect with --model only"),
         (f"cost {POD} --model llama3-70b --tokens 0", "is out of range"),
-        (f"cost {POD} --model llama3-70b --tokens many", "is no number of tokens"),
+        (f"cost {POD} --model llama3-70b --tokens many", "is not a number of tokens"),
         (f"cost {POD} --model llama3-70b --tokens 2T --gpus 5000", "one job can span 1,016"),
         (f"cost {POD} --model llama3-71b --tokens 2T", "did you mean"),
         (f"cost {POD} --model resnet-50 --tokens 2T", "tokens need a transformer"),

@@ -152,7 +152,7 @@ def test_a_workload_is_timed_on_both(tmp_path: Path) -> None:
         "--tokens goes with --model, or with a `workload` of a design" in ffplan("diff", FF2, FF2, "--tokens", "1T").err
     )
     assert "--model only" in ffplan("diff", FF2, FF2, "--batch", "8").err
-    assert "`llama` stands for more than one model" in ffplan("diff", FF2, FF2, "--model", "llama").err
+    assert "`llama` matches more than one model" in ffplan("diff", FF2, FF2, "--model", "llama").err
 
 
 def test_markdown_is_a_comment() -> None:

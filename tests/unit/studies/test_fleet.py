@@ -299,7 +299,7 @@ def test_a_limit_that_holds_no_copy() -> None:
         (("--serve", "5/s", "--ttft", "2s", "--precision", "fp7"), "--precision: no `fp7`"),
         (("--serve", "5/s", "--ttft", "2s", "--engine", "tgi"), "--engine: no `tgi`"),
         (("--serve", "5/s", "--ttft", "2s", "--at", "p95"), "--at: no `p95`"),
-        (("--serve", "lots", "--ttft", "2s"), "--serve: `lots` is no rate"),
+        (("--serve", "lots", "--ttft", "2s"), "--serve: `lots` is not a rate"),
     ],
 )
 def test_bad_requests(options: tuple[str, ...], message: str) -> None:
@@ -380,7 +380,7 @@ def test_limits_are_held_to_the_figures_of_serve(tmp_path: Path, factor: float, 
     [
         ("{model: llama3.1-70b}", "`serving` needs a rate or a concurrency, and not both"),
         ("{model: llama3.1-70b, rate: 3, concurrency: 4}", "`serving` needs a rate or a concurrency, and not both"),
-        ("{model: llama3.1-70b, rate: fast}", "`fast` is no rate"),
+        ("{model: llama3.1-70b, rate: fast}", "`fast` is not a rate"),
         ("{model: llama3.1-71b, rate: 3}", "did you mean `llama3.1-70b`"),
         ("{model: llama3.1-70b, rate: 3, engine: vlm}", "did you mean `vllm`"),
         ("{model: llama3.1-70b, rate: 1e6}", "the load under `serving` cannot be served"),

@@ -60,24 +60,24 @@ def system(**fields: Any) -> Any:
         (9.9e14, 9.9e14),
         ([1, 2.5], (1.0, 2.5)),
         ((2, 2), (2.0, 2.0)),
-        (0, "`0` is no measured value"),
-        (9.9e-7, "`9.9e-07` is no measured value"),
-        (1e15, "`1000000000000000.0` is no measured value"),
-        (-1.0, "`-1.0` is no measured value"),
-        (True, "is no measured value"),
-        ("3", "`3` is no measured value"),
-        ([3], "is no measured value"),
-        ([2, 1], "is no measured value"),
-        ([1, 2, 3], "is no measured value"),
-        ([0, 1], "is no measured value"),
-        ([None, 1], "is no measured value"),
-        ([], "is no measured value"),
+        (0, "`0` is not a measured value"),
+        (9.9e-7, "`9.9e-07` is not a measured value"),
+        (1e15, "`1000000000000000.0` is not a measured value"),
+        (-1.0, "`-1.0` is not a measured value"),
+        (True, "is not a measured value"),
+        ("3", "`3` is not a measured value"),
+        ([3], "is not a measured value"),
+        ([2, 1], "is not a measured value"),
+        ([1, 2, 3], "is not a measured value"),
+        ([0, 1], "is not a measured value"),
+        ([None, 1], "is not a measured value"),
+        ([], "is not a measured value"),
     ],
 )
 def test_what_a_measured_value_is(value: object, read: Any) -> None:
     """A number above a millionth of its unit, two of them in order, or nothing."""
     if isinstance(read, str):
-        with pytest.raises(ValueError, match="is no measured value") as caught:
+        with pytest.raises(ValueError, match="is not a measured value") as caught:
             _value(value)
         assert read in str(caught.value)
     else:

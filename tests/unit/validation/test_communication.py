@@ -87,7 +87,7 @@ def test_files_of_a_subject() -> None:
             "has no tree",
         ),
         ("kind: communication-cases", "kind: server", "of kind `server`"),
-        ("kind: communication-cases\n", "", "no file of measured cases"),
+        ("kind: communication-cases\n", "", "not a file of measured cases"),
         ("server: hgx-h100-8nic", "server: hgx-h100", "hgx-h100-8nic"),
         ("operation: allreduce", "operation: broadcast\n    in_network: true", "no effect"),
         ("[[65, 440], [null, [400, 500]]]", "[[null, null], [null, null]]", "no case of this file has a value"),
