@@ -31,6 +31,7 @@ from ffplan.cli.progress import Progress
 from ffplan.cli.serve_options import (
     AtOption,
     CacheOption,
+    DisaggregateOption,
     EachOption,
     EngineOption,
     FirstOption,
@@ -223,6 +224,7 @@ def compare(
     engine: EngineOption = "vllm",
     precision: PrecisionOption = None,
     kv: CacheOption = None,
+    disaggregate: DisaggregateOption = False,
     stack: StackOption = None,
     tokens: TokensOption = None,
     years: YearsOption = None,
@@ -244,7 +246,7 @@ def compare(
     from ffplan.studies.cost.request import DRAWS
 
     if serve:
-        asked = _ServedModel((isl, osl), (ttft, tpot, at), (engine, precision, kv))
+        asked = _ServedModel((isl, osl), (ttft, tpot, at), (engine, precision, kv), disaggregate)
         resolved = _each(files, lambda file: _resolved_design(file, catalog, profile))
         labels, base = study.labelled([design_info(design) for design, _ in resolved], files, baseline)
         _compare_served(resolved, labels, base, (model, asked), _ServedOutput(files, form, output, catalog=catalog))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY
+from dataclasses import KW_ONLY, replace
 from typing import TYPE_CHECKING
 
 import typer
@@ -80,12 +80,14 @@ def _compare_served(
     if model is None:
         raise UsageError(f"{_WHO}: --serve needs a --model")
     progress = Progress(f"serving {model}")
-    report = study(
-        [(design, parts, _question(parts, model, load)) for design, parts in designs],
-        labels,
-        baseline,
-        progress.now,
-    )
+    sides = []
+    for (design, parts), label in zip(designs, labels, strict=True):
+        question = _question(parts, model, load)
+        sides.append((label, design, parts, question))
+        if load.apart:
+            apart = replace(question, search=False, disaggregate=True)
+            sides.append((f"{label}, pools", design, parts, apart))
+    report = study(sides, labels[baseline], progress.now)
     progress.end()
     document = _with_extras(
         serve_comparison_document(report), output.form, output.files, output.catalog, "serve-comparison"

@@ -47,6 +47,7 @@ from ffplan.cli.recommend_options import (
 from ffplan.cli.serve_options import (
     AtOption,
     CacheOption,
+    DisaggregateOption,
     EachOption,
     EngineOption,
     FirstOption,
@@ -207,6 +208,7 @@ def recommend(
     engine: EngineOption = "vllm",
     precision: PrecisionOption = None,
     kv: CacheOption = None,
+    disaggregate: DisaggregateOption = False,
     aim: AimOption = Aim.CAPEX,
     capex: CapexOption = None,
     tco: TcoOption = None,
@@ -241,13 +243,14 @@ def recommend(
     parts = Catalog(catalog or ())
     _require_folder(folder, parts, model)
     book = _book_of(parts, prices, "recommend")
-    most = {"capex": _money_of(capex, book, "--capex", "recommend"), **_limit_of(within, book)}
-    space = {**_space(power, racks, floor, area_per_rack), **most}
+    space = {**_space(power, racks, floor, area_per_rack), "capex": _money_of(capex, book, "--capex", "recommend")}
+    space |= _limit_of(within, book)
     chosen = _parts(parts, accelerator, switch, exclude)
     shared = {"book": book.id, "pue": pue, "aim": aim.value, "slack": slack, "chance": chance, **chosen, **space}
     if serve is not None or within is not None:
-        asked = _ServedLoad((serve, peak, day), _ServedModel((isl, osl), (ttft, tpot, at), (engine, precision, kv)))
-        _recommend_fleet(parts, model, asked, shared, Output(best, folder, form, output, catalog=catalog))
+        served = _ServedModel((isl, osl), (ttft, tpot, at), (engine, precision, kv), disaggregate)
+        load = _ServedLoad((serve, peak, day), served)
+        _recommend_fleet(parts, model, load, shared, Output(best, folder, form, output, catalog=catalog))
         return
     run_only = {"tco": _money_of(tco, book, "--tco", "recommend"), "effort": effort}
     target = _training_target(parts, model, (tokens, days, sustained), later, {**shared, **run_only})

@@ -173,6 +173,7 @@ def _target(parts: Catalog, model: str, asked: _ServedLoad, fixed: dict[str, Any
         hours=hours,
         targets=targets,
         request=PlanRequest(precision=precision, kv=kv),
+        apart=asked.model.apart,
         limits=_limits(fixed),
         **{name: fixed[name] for name in kept},
     )

@@ -142,7 +142,7 @@ DisaggregateOption = Annotated[
 ]
 
 
-SERVING = ("isl", "osl", "ttft", "tpot", "at", "engine", "precision", "kv")
+SERVING = ("isl", "osl", "ttft", "tpot", "at", "engine", "precision", "kv", "disaggregate")
 """Options that say it."""
 
 
@@ -156,6 +156,8 @@ class _ServedModel:
     """Most time to the first token and of each further one, and their statistic."""
     plan: tuple[str, str | None, str | None]
     """Engine, and precision of weights and of keys and values."""
+    apart: bool = False
+    """Pools for prefill and for decoding are tried too."""
 
     def engine_and_targets(self, parts: Catalog, who: str) -> tuple[Engine, ServeTargets | None]:
         """Return the engine, and the latency targets if there are any.

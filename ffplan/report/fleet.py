@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from ffplan.base.formatting import kilowatts, number, percent
 from ffplan.report.document import Document, Grid, Lines, _Body
 from ffplan.report.first.fleet import _design_row, _fleet_screen, _load_text, _rent_text, header
-from ffplan.report.first.serve import _plan_text
+from ffplan.report.first.serve import _deployed_text
 from ffplan.report.phrases import left_out
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ def _built(designs: Sequence[FleetDesign]) -> Grid:
     rows = tuple(
         (
             design.accelerator,
-            _plan_text(design.plan),
+            _deployed_text(design.plan, design.pools),
             f"{design.copies:,}",
             f"{design.nodes:,} ({design.spare_nodes:,})",
             number(design.rate_s, 3),

@@ -119,7 +119,8 @@ def _choices(report: ServeReport) -> Grid:
 def _body(report: ServeReport) -> _Body:
     where = report.design or report.accelerator
     basis = f"{plural(report.runs, 'row')} on it" if report.calibrated_on else "other accelerators"
-    title = f"{where}: {report.model} on {report.engine}, {_deployed_text(report)}, constants from {basis}"
+    deployed = _deployed_text(report.plan, report.pools)
+    title = f"{where}: {report.model} on {report.engine}, {deployed}, constants from {basis}"
     blocks: list[Block] = [Remarks(verdict(report)), _loads(report), _step(report.rows[report.best]), _money(report)]
     blocks.append(_memory(report))
     if report.pools is not None:

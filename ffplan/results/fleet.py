@@ -5,7 +5,7 @@ from __future__ import annotations
 from ffplan.base.record import record
 from ffplan.results.recommendation import UnsizedAccelerator
 from ffplan.results.result import Result
-from ffplan.results.serving import Latency, ServePlan, ServeTargets
+from ffplan.results.serving import Latency, ServePlan, ServePools, ServeTargets
 
 
 @record
@@ -99,9 +99,11 @@ class FleetDesign:
     engine: str
     """Catalogue id of the engine."""
     plan: ServePlan
-    """Plan of a copy."""
+    """Plan of a copy; with pools, of one that decodes."""
+    pools: ServePools | None
+    """Pools of a unit; null where prompts share the copies that decode."""
     copies: int
-    """Copies of the model that the load takes."""
+    """Copies of the model, or units of pools, that the load takes."""
     rate_s: float
     """Largest rate within the targets with the chance that was asked for, of these copies [1/s]."""
     ttft_s: Latency

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ffplan.base.record import record
 from ffplan.results.result import CatalogFile, Result, UnverifiedFigure
-from ffplan.results.serving import Latency, ServeChoice, ServeCost, ServePlan, ServeTargets
+from ffplan.results.serving import Latency, ServeChoice, ServeCost, ServePlan, ServePools, ServeTargets
 
 
 @record
@@ -20,9 +20,11 @@ class ServedSide:
     engine: str
     """Catalogue id of the engine."""
     plan: ServePlan
-    """Plan of a copy."""
+    """Plan of a copy; with pools, of one that decodes."""
+    pools: ServePools | None
+    """Pools of a unit; null where prompts share the copies that decode."""
     copies: int
-    """Copies of the model."""
+    """Copies of the model, or units of pools."""
     meets: bool
     """True if the load is within the targets, or none were asked for."""
     rate_s: float

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from ffplan.base.formatting import amount, first_few, number, percent, plural, ranged
 from ffplan.report.document import _FirstScreen
-from ffplan.report.first.serve import _limits_text, _plan_text
+from ffplan.report.first.serve import _deployed_text, _limits_text, _unit_gpus
 from ffplan.report.phrases import left_out
 from ffplan.results.recommendation import MOST_RECALLED
 
@@ -35,7 +35,7 @@ def _design_row(place: int, design: FleetDesign, report: FleetReport) -> tuple[s
     """Return a fleet as a row of the table."""
     return (
         f"{place}",
-        design.accelerator,
+        f"{design.accelerator}{', pools' if design.pools else ''}",
         f"{design.accelerators:,}",
         amount(design.capex, 3),
         amount(design.year / 12, 3) if report.peak_rate_s is not None else number(design.requests_day / 1e6, 3),
@@ -76,9 +76,10 @@ def _copies(report: FleetReport) -> str:
     if not shown:
         return ""
     best = shown[0]
-    each, rate = plural(best.plan.gpus, "GPU"), best.output_tokens_s / report.output_tokens
+    each, rate = plural(_unit_gpus(best.plan, best.pools), "GPU"), best.output_tokens_s / report.output_tokens
+    copies = plural(best.copies, "copy", "copies") if best.pools is None else plural(best.copies, "unit")
     return (
-        f"{plural(best.copies, 'copy', 'copies')} of {each}, {_plan_text(best.plan)} on {best.engine}: at the peak "
+        f"{copies} of {each}, {_deployed_text(best.plan, best.pools)} on {best.engine}: at the peak "
         f"{number(rate, 3)} requests/s ({percent(report.chance)} sure; `serve` has the likely most), "
         f"{best.output_tokens_s_gpu:,.0f} tokens/s a GPU"
     )

@@ -11,7 +11,16 @@ from ffplan.results.recommendation import MOST_RECALLED
 
 if TYPE_CHECKING:
     from ffplan.results.serve_comparison import ServeComparison, ServedSide
-    from ffplan.results.serving import Latency, ServeChoice, ServePlan, ServePool, ServeReport, ServeRow, ServeTargets
+    from ffplan.results.serving import (
+        Latency,
+        ServeChoice,
+        ServePlan,
+        ServePool,
+        ServePools,
+        ServeReport,
+        ServeRow,
+        ServeTargets,
+    )
 
 _MILLI = 1e3
 _BLOCKS = "▁▂▃▄▅▆▇█"
@@ -33,20 +42,24 @@ def _pool_text(pool: ServePool) -> str:
     return f"{pool.copies} x {named.ways(' ')}"
 
 
-def _deployed_text(report: ServeReport) -> str:
-    """Return the plan of a report, or its pools."""
-    pools, plan = report.pools, report.plan
+def _deployed_text(plan: ServePlan, pools: ServePools | None) -> str:
+    """Return the plan of a copy, or its pools."""
     if pools is None:
         return _plan_text(plan)
     cache = f", {plan.kv} cache" if plan.kv != "bf16" else ""
     return f"{_pool_text(pools.prefill)} prefill, {_pool_text(pools.decode)} decode, {plan.precision}{cache}"
 
 
-def _unit_gpus(report: ServeReport) -> int:
-    """Return the accelerators in a copy, or in a unit of pools [1]."""
-    if report.pools is None:
-        return report.plan.gpus
-    return sum(pool.copies * pool.plan.gpus for pool in (report.pools.prefill, report.pools.decode))
+def _copies_text(side: ServedSide) -> str:
+    """Return the copies of a side, or its units of pools."""
+    if side.pools is None:
+        return f"{side.copies:,} x {_plan_text(side.plan)}"
+    return f"{side.copies:,} x ({_deployed_text(side.plan, side.pools)})"
+
+
+def _unit_gpus(plan: ServePlan, pools: ServePools | None) -> int:
+    """Return the accelerators of a copy, or of a unit of pools [1]."""
+    return plan.gpus if pools is None else sum(pool.copies * pool.plan.gpus for pool in (pools.prefill, pools.decode))
 
 
 def verdict(report: ServeReport) -> tuple[str, ...]:
@@ -54,7 +67,7 @@ def verdict(report: ServeReport) -> tuple[str, ...]:
     row, targets = report.rows[report.best], report.targets
     one = _one(report)
     copies = plural(report.copies, one, "copies" if one == "copy" else "units")
-    size = plural(_unit_gpus(report), "GPU")
+    size = plural(_unit_gpus(report.plan, report.pools), "GPU")
     verb = "serves" if report.copies == 1 else "serve"
     served = f"{copies} of {size} {verb} {number(row.rate_s, 3)} requests a second"
     if targets is None:
@@ -137,7 +150,9 @@ def _figures(report: ServeReport, row: ServeRow) -> list[tuple[str, ...]]:
 def _serve_screen(report: ServeReport) -> _FirstScreen:
     """Return the rate within the targets, its latency, cost and bottleneck."""
     row = report.rows[report.best]
-    where = report.design or plural(report.copies * _unit_gpus(report), report.accelerator, report.accelerator)
+    where = report.design or plural(
+        report.copies * _unit_gpus(report.plan, report.pools), report.accelerator, report.accelerator
+    )
     lengths = f"{report.prompt_tokens:,.0f} in, {report.output_tokens:,.0f} out"
     parts = ", ".join(f"{part.label} {percent(part.share)}" for part in row.parts[:3])
     kin = "" if report.calibrated_on else f"no run of {report.engine} on {report.accelerator}. "
@@ -147,7 +162,7 @@ def _serve_screen(report: ServeReport) -> _FirstScreen:
         for choice in _spread_choices(report)
     )
     return _FirstScreen(
-        head=f"{where} · {report.model} · {report.engine}, {_deployed_text(report)} · {lengths}",
+        head=f"{where} · {report.model} · {report.engine}, {_deployed_text(report.plan, report.pools)} · {lengths}",
         verdict=verdict(report),
         figures=tuple(_figures(report, row)),
         advice=(
@@ -236,7 +251,7 @@ def _level(comparison: ServeComparison, least: float) -> str:
 def _serve_comparison_screen(comparison: ServeComparison) -> _FirstScreen:
     """Return who serves a model cheapest, and the figures of every design."""
     sides = comparison.sides[:_ROWS]
-    plans = "; ".join(f"{side.label}: {side.copies:,} x {_plan_text(side.plan)}" for side in sides)
+    plans = "; ".join(f"{side.label}: {_copies_text(side)}" for side in sides)
     users = "; ".join(f"{side.label} {side.users_rack:,.0f}" for side in sides)
     kin = ", ".join(side.label for side in sides if not side.calibrated)
     guessed = ", ".join(

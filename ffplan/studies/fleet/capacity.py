@@ -48,6 +48,8 @@ class _ServedTarget:
     """What is fixed of the plan."""
     chance: float = 0.85
     """Chance that the targets hold [1]."""
+    apart: bool = False
+    """Pools that compute prompts apart from decoding are tried too."""
 
 
 @record

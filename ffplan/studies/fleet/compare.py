@@ -25,24 +25,21 @@ if TYPE_CHECKING:
     from ffplan.results.serving import ServeReport
     from ffplan.studies.serve.answer import ServeQuestion
 
-    Asked = tuple[ResolvedDesign, Catalog, ServeQuestion]
+    Asked = tuple[str, ResolvedDesign, Catalog, ServeQuestion]
 
 _NORMAL = NormalDist()
 
 
-def compare_served(
-    designs: Sequence[Asked], labels: Sequence[str], baseline: int, tell: Callable[[str], None]
-) -> ServeComparison:
+def compare_served(designs: Sequence[Asked], baseline: str, tell: Callable[[str], None]) -> ServeComparison:
     """Return how designs serve a model, each on all of its accelerators.
 
     Args:
-        designs: each with its catalogue and what is asked of it.
-        labels: names of the designs.
-        baseline: place of the design that ratios refer to.
+        designs: each with its name, its catalogue and the question to it.
+        baseline: name of the design that ratios refer to.
         tell: called with the design that is served.
     """
     sides, unserved, unverified = list[ServedSide](), list[UnservedSide](), dict[UnverifiedFigure, None]()
-    for (design, catalog, asked), label in zip(designs, labels, strict=True):
+    for label, design, catalog, asked in designs:
         tell(label)
         try:
             report = answer(fleet_of(design), catalog, asked)
@@ -51,7 +48,7 @@ def compare_served(
             continue
         unverified |= dict.fromkeys(report.unverified)
         sides.append(_side(design, catalog, asked, report, label))
-    first = designs[0][2]
+    first = designs[0][3]
     requests = first.task.load.requests
     return ServeComparison(
         schema_version=SCHEMA_VERSION,
@@ -59,10 +56,10 @@ def compare_served(
         prompt_tokens=float(requests.prompt),
         output_tokens=float(requests.output),
         targets=first.task.targets,
-        baseline=labels[baseline],
+        baseline=baseline,
         sides=tuple(sides),
         unserved=tuple(unserved),
-        verdict=_verdict(sides, labels[baseline]),
+        verdict=_verdict(sides, baseline),
         assumptions=(
             "Each design serves on all of its accelerators, with the plan of most tokens a second within the targets.",
             "Precision is the model's published one unless --precision says another.",
@@ -70,7 +67,7 @@ def compare_served(
             "The chance counts the engines' bands alone: errors on unlike accelerators are independent, those of one "
             "engine on one accelerator are the same on both sides, and prices are as they stand.",
         ),
-        catalog=files_of(catalog for _, catalog, _ in designs),
+        catalog=files_of(catalog for _, _, catalog, _ in designs),
         unverified=tuple(unverified),
     )
 
@@ -91,6 +88,7 @@ def _side(
         accelerators=int(design.accelerators),
         engine=report.engine,
         plan=report.plan,
+        pools=report.pools,
         copies=report.copies,
         meets=row.meets is not False,
         rate_s=row.rate_s,
@@ -133,7 +131,8 @@ def _chance(cheapest: ServedSide, other: ServedSide, ratio: float) -> float:
         P(ln ratio + e < 0), e normal with the variances of both engines' times; 1 where both are one engine's on one
         accelerator
     """
-    if (cheapest.engine, cheapest.accelerator) == (other.engine, other.accelerator):
+    kinds = [(side.engine, side.accelerator, side.pools is None) for side in (cheapest, other)]
+    if kinds[0] == kinds[1]:
         return 1.0
     spread = (_spread_of(cheapest.band) ** 2 + _spread_of(other.band) ** 2) ** 0.5
     return _NORMAL.cdf(-log(ratio) / spread)

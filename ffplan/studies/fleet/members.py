@@ -37,11 +37,13 @@ from ffplan.serving.load import Requests
 from ffplan.studies.cost.cost import inputs_for, ledger_for
 from ffplan.studies.cost.parts import hourly_rent
 from ffplan.studies.fleet.capacity import _ServedTarget, _stretch_of
-from ffplan.studies.fleet.recommend import _copies_on, _copy_on, _plans
+from ffplan.studies.fleet.recommend import _copies_on
+from ffplan.studies.fleet.ways import _copy_on, _ways
 from ffplan.studies.operate.goodput_basis import goodput_basis
 from ffplan.studies.operate.summaries import reliability_summary
 from ffplan.studies.serve.links import ServeError
 from ffplan.studies.serve.loads import Load
+from ffplan.studies.serve.serve import plan_row
 from ffplan.studies.serve.setup import PlanRequest, engine_of
 from ffplan.studies.train.default_job import timed_on
 from ffplan.training.accelerator_rates import UncalibratedError
@@ -255,7 +257,7 @@ class _Members:
         speed = timed.job.tokens_s * v["speed"] * v["speed_own"]
         seconds = run_seconds(1.0, speed, v["effective"], v.get("effort", 1.0))
         return Work(
-            rate=QUARTER_S * v["utilisation"] / seconds, plan=_ways(timed), paid=float(np.mean(v["utilisation"]))
+            rate=QUARTER_S * v["utilisation"] / seconds, plan=_job_plan(timed), paid=float(np.mean(v["utilisation"]))
         )
 
     def _path(self, demand: FleetDemand, field: str) -> tuple[str | int, ...]:
@@ -293,8 +295,8 @@ class _Members:
             targets=ServeTargets(ttft_s=demand.ttft, tpot_s=demand.tpot, at=demand.at),
             request=PlanRequest(precision=demand.precision, kv=demand.kv),
         )
-        choices, _ = _plans(target, catalog, design, wide=True)
-        copies = [_copy_on(target, catalog, design, choice.plan) for choice in choices]
+        ways, _ = _ways(target, catalog, design)
+        copies = [_copy_on(target, catalog, design, way) for way in ways]
         rates = [
             [copy.largest_rate(_stretch_of(copy.setup.speed.band, chance)) for chance in _CHANCES] for copy in copies
         ]
@@ -305,9 +307,9 @@ class _Members:
         count = _copies_on(nodes - spares, copy.setup.gpus, per_node)
         accelerator = copy.setup.fleet.accelerator.id
         rate = count * self._between(f"serving.{engine.id}.{accelerator}", rates[best])
-        plan = choices[best].plan
-        ways = PoolPlan(tensor=plan.tensor, pipeline=plan.pipeline, data=plan.data, expert=plan.expert)
-        self._served[key] = Work(rate=rate, plan=f"{count:,} x {ways.ways(' ')}, {plan.precision}", paid=1.0)
+        plan = plan_row(copy.setup)
+        spread = PoolPlan(tensor=plan.tensor, pipeline=plan.pipeline, data=plan.data, expert=plan.expert)
+        self._served[key] = Work(rate=rate, plan=f"{count:,} x {spread.ways(' ')}, {plan.precision}", paid=1.0)
         return self._served[key]
 
     def _between(self, key: str, rates: list[float]) -> Number:
@@ -367,7 +369,7 @@ def _on_site(design: ResolvedDesign, site: FleetSite | None, cluster: FleetClust
     return replace(design, spec=spec, ownership=owned)
 
 
-def _ways(timed: TimedJob) -> str:
+def _job_plan(timed: TimedJob) -> str:
     """Return the parallelism of a job."""
     plan = timed.report.rows[0].plan
     sizes = (("TP", plan.tensor), ("PP", plan.pipeline), ("CP", plan.context), ("DP", plan.data), ("EP", plan.expert))

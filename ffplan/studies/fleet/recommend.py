@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from math import ceil
 from typing import TYPE_CHECKING
 
@@ -10,29 +9,24 @@ from ffplan.base.record import record
 from ffplan.catalog.prices import PriceBook
 from ffplan.reliability.spare_count import enough
 from ffplan.results.recommendation import MOST_RECALLED
-from ffplan.results.serving import ServeChoice, ServePlan
-from ffplan.serving.hardware import engine_speed
 from ffplan.studies.choose.candidates import IDEAS, Built, Draft, Idea, Wishes
 from ffplan.studies.choose.cluster_search import with_nics
 from ffplan.studies.choose.first_designs import MOST_NODES, Builder, priced_accelerators
 from ffplan.studies.choose.recommend_target import WORTH
 from ffplan.studies.cost.parts import bom_report
-from ffplan.studies.fleet.capacity import Copy, _stretch_of
-from ffplan.studies.serve.links import ServeError, fleet_of
-from ffplan.studies.serve.search import search
-from ffplan.studies.serve.serve import scaled
-from ffplan.studies.serve.setup import ServeSetup, default_precision, serve_setup
+from ffplan.studies.fleet.capacity import _stretch_of
+from ffplan.studies.fleet.ways import _copy_on, _copy_setup, _Way, _ways
+from ffplan.studies.serve.links import ServeError
+from ffplan.studies.serve.serve import plan_row
+from ffplan.studies.serve.setup import ServeSetup
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ffplan.catalog.store import Catalog
-    from ffplan.design.resolved import ResolvedDesign
-    from ffplan.studies.fleet.capacity import FleetTarget, _ServedTarget
-    from ffplan.studies.serve.setup import PlanRequest
+    from ffplan.results.serving import ServePlan
+    from ffplan.studies.fleet.capacity import FleetTarget
 
-_TIGHTER = (1.0, 0.6)
-"""Mean latencies over the targets for which plans are sought: percentiles lie above means [1]."""
 _SIZED = {True: 4, False: 2}
 """Accelerators that are sized in any case: those that may win, and those on paper [1]."""
 _LEAST_NODES = 2
@@ -105,21 +99,24 @@ class _Recommended:
 
 @record
 class _Candidate:
-    """An accelerator with its plans, and a first estimate of its fleet."""
+    """An accelerator with ways to spread a copy on it, and a first estimate of its fleet."""
 
     name: str
+    label: str
+    """The accelerator, and whether pools are on it."""
     builder: Builder
     idea: Idea
     probe: Draft
-    """The design on which the plans were sought."""
-    plans: list[ServeChoice]
+    """The design on which the ways were sought."""
+    ways: list[_Way]
+    """Ways to spread a copy, or pools."""
     estimate: float
     """The aim as mean latencies have it."""
     trusted: bool
     """True if the engine ran on it, and most of its price was seen."""
 
 
-def _builder(target: FleetTarget, catalog: Catalog, accelerator: str) -> Builder:
+def _builder(target: FleetTarget, catalog: Catalog, accelerator: str, *, apart: bool) -> Builder:
     limits = dict(target.limits)
     wishes = Wishes(
         accelerator=accelerator,
@@ -133,77 +130,43 @@ def _builder(target: FleetTarget, catalog: Catalog, accelerator: str) -> Builder
         switches=target.switches,
         rack_area=target.rack_area,
     )
-    return Builder(wishes, catalog, f"{target.model.id}-{accelerator}")
+    return Builder(wishes, catalog, f"{target.model.id}-{accelerator}{'-pools' * apart}")
 
 
-def _request(target: _ServedTarget) -> PlanRequest:
-    """Return the request with the model's published precision where none is asked for."""
-    precision = target.request.precision or default_precision(target.model)
-    return replace(target.request, precision=precision)
-
-
-def _plans(
-    target: _ServedTarget, catalog: Catalog, design: ResolvedDesign, *, wide: bool
-) -> tuple[list[ServeChoice], bool]:
-    """Return plans whose means meet the targets with most tokens an accelerator, and whether they are measured.
+def _candidate(target: FleetTarget, catalog: Catalog, name: str, *, apart: bool) -> _Candidate | str:
+    """Return an accelerator with its ways and a first estimate, or why it has none.
 
     Args:
-        wide: copies may span scale-up domains.
-
-    Raises:
-        ServeError: if nothing has room, or no plan meets the targets.
+        apart: prompts are computed by pools of their own.
     """
-    fleet = fleet_of(design)
-    fleet = fleet if wide else replace(fleet, gpus=min(fleet.domain, fleet.gpus))
-    request, found = _request(target), list[ServeChoice]()
-    assert request.precision is not None
-    speed = engine_speed(target.engine, fleet.accelerator, request.precision)
-    slower = _stretch_of(speed.band, target.chance)
-    for factor in _TIGHTER:
-        try:
-            space = search(
-                catalog,
-                target.model,
-                target.engine,
-                fleet,
-                request,
-                requests=target.load.requests,
-                targets=scaled(target.targets, factor / slower),
-            )
-        except ServeError:
-            if found:
-                break
-            raise
-        found.append(max(space.choices, key=lambda choice: choice.output_tokens_s_gpu))
-    return found, speed.runs > 0
-
-
-def _candidate(target: FleetTarget, catalog: Catalog, name: str) -> _Candidate | str:
-    """Return an accelerator with its plans and a first estimate, or why it has none."""
-    builder = _builder(target, catalog, name)
+    builder = _builder(target, catalog, name, apart=apart)
     per_node = len(builder.server.accelerators)
-    reason = "no switch and cable hold it"
+    reason, found = "no switch and cable hold it", list[_Candidate]()
     for idea, wide in ((with_nics(IDEAS[0], 1), False), (IDEAS[0], True)):
         draft = builder.near(idea, ceil(_PROBE / per_node / builder.step) * builder.step)
         if draft is None:
             continue
         try:
-            plans, measured = _plans(target, catalog, draft.design, wide=wide)
+            ways, measured = _ways(target, catalog, draft.design, wide=wide or apart, apart=apart)
         except ServeError as error:
             reason = str(error)
             continue
         bill = bom_report(draft.ledger)
         assert bill is not None, "the builder takes parts with prices"
-        return _Candidate(
+        candidate = _Candidate(
             name=name,
+            label=f"{name} with pools" if apart else name,
             builder=builder,
             idea=idea,
             probe=draft,
-            plans=plans,
-            estimate=_estimate(target, draft, max(plan.output_tokens_s_gpu for plan in plans)),
+            ways=ways,
+            estimate=_estimate(target, draft, max(way.tokens_s_gpu for way in ways)),
             trusted=measured and (bill.recalled_share or 0.0) <= MOST_RECALLED,
         )
-    return reason
+        if not apart:
+            return candidate  # a copy within a domain needs no more NICs; pools move keys and values over them
+        found.append(candidate)
+    return min(found, key=lambda candidate: candidate.estimate) if found else reason
 
 
 def _estimate(target: FleetTarget, probe: Draft, tokens_s: float) -> float:
@@ -232,28 +195,15 @@ def _copies_on(nodes: int, gpus: int, per_node: int) -> int:
     return nodes * (per_node // gpus) if gpus <= per_node else nodes // ceil(gpus / per_node)
 
 
-def _copy_setup(target: _ServedTarget, catalog: Catalog, design: ResolvedDesign, plan: ServePlan) -> ServeSetup:
-    """Return a copy of a plan on a design."""
-    ways = {name: getattr(plan, name) for name in ("tensor", "pipeline", "expert", "data", "chunk")}
-    request, requests = replace(_request(target), **ways), replace(target.load.requests, chunk=plan.chunk)
-    return serve_setup(catalog, target.model, target.engine, fleet_of(design), request=request, requests=requests)
-
-
-def _copy_on(target: _ServedTarget, catalog: Catalog, design: ResolvedDesign, plan: ServePlan) -> Copy:
-    """Return a copy of a plan on a design, under the load."""
-    load = replace(target.load, requests=replace(target.load.requests, chunk=plan.chunk))
-    return Copy(_copy_setup(target, catalog, design, plan), load, target.targets)
-
-
 def _fleet(
-    target: FleetTarget, catalog: Catalog, one: _Candidate, choice: ServeChoice, best: _SizedFleet | None
+    target: FleetTarget, catalog: Catalog, one: _Candidate, way: _Way, best: _SizedFleet | None
 ) -> _SizedFleet | None:
-    """Return the fleet of a plan; None if it never meets the targets, cannot be built, or is no better than the best.
+    """Return the fleet of a way; None if it never meets the targets, cannot be built, or is no better than the best.
 
     Args:
         best: the best fleet of the accelerator so far.
     """
-    copy = _copy_on(target, catalog, one.probe.design, choice.plan)
+    copy = _copy_on(target, catalog, one.probe.design, way)
     setup = copy.setup
     most = _within(target, one, setup) if target.rate is None else None
     if target.rate is None and most is None:
@@ -270,8 +220,8 @@ def _fleet(
     peak = target.rate or rate * copies
     return _SizedFleet(
         accelerator=one.name,
-        built=built.with_text(_with_load(built.text, target, choice.plan, peak)),
-        setup=_copy_setup(target, catalog, built.design, choice.plan),
+        built=built.with_text(_with_load(built.text, target, way, plan_row(setup), peak)),
+        setup=_copy_setup(target, catalog, built.design, way),
         copies=copies,
         spares=spares,
         rate=rate,
@@ -328,12 +278,15 @@ def _within(target: FleetTarget, one: _Candidate, setup: ServeSetup) -> tuple[Bu
     return (built, copies, nodes - _nodes(copies, setup.gpus, per_node)) if copies > 0 else None
 
 
-def _with_load(text: str, target: FleetTarget, plan: ServePlan, peak: float) -> str:
+def _with_load(text: str, target: FleetTarget, way: _Way, plan: ServePlan, peak: float) -> str:
     """Return a design file with the load at its peak [1/s], and with targets of the 99th percentile as limits."""
     requests, targets = target.load.requests, target.targets
     pairs = (("ttft_p99", targets.ttft_s, 1.0, "s"), ("tpot_p99", targets.tpot_s, 1e3, "ms"))
     limits = [f"  {name}: {most * scale:.15g} {unit}" for name, most, scale, unit in pairs if most is not None]
     ways = {"tp": plan.tensor, "pp": plan.pipeline, "ep": plan.expert, "dp": plan.data}
+    spread = [f"  {name}: {ranks}" for name, ranks in ways.items() if ranks > 1 or name == "tp"]
+    if way.pools is not None:
+        spread = [f"  prefill: {way.pools.prefill}", f"  decode: {way.pools.decode}"]
     lines = ["", "limits:"] if limits and targets.at == "p99" and "\nlimits:\n" not in text else []
     lines += limits if targets.at == "p99" else []
     lines += [
@@ -346,20 +299,20 @@ def _with_load(text: str, target: FleetTarget, plan: ServePlan, peak: float) -> 
         f"  engine: {target.engine.id}",
         f"  precision: {plan.precision}",
         f"  kv: {plan.kv}",
-        *(f"  {name}: {ranks}" for name, ranks in ways.items() if ranks > 1 or name == "tp"),
+        *spread,
         f"  chunk: {plan.chunk}",
     ]
     return text.rstrip() + "\n" + "\n".join(lines) + "\n"
 
 
-def _best_plan(target: FleetTarget, catalog: Catalog, one: _Candidate) -> _SizedFleet | None:
-    """Return the fleet of the best plan of an accelerator; None if none meets the targets."""
+def _best_way(target: FleetTarget, catalog: Catalog, one: _Candidate) -> _SizedFleet | None:
+    """Return the fleet of the best way on an accelerator; None if none meets the targets."""
     best: _SizedFleet | None = None
-    for choice in one.plans:
+    for way in one.ways:
         reached = best.rate * float(target.load.requests.output) / best.setup.gpus if best is not None else 0.0
-        if choice.output_tokens_s_gpu <= reached:
+        if way.tokens_s_gpu <= reached:
             continue  # its mean is no more than what percentiles leave of another
-        fleet = _fleet(target, catalog, one, choice, best)
+        fleet = _fleet(target, catalog, one, way, best)
         if fleet is not None and (best is None or _aim_of(fleet, target) < _aim_of(best, target)):
             best = fleet
     return best
@@ -395,23 +348,23 @@ def recommend_fleet(target: FleetTarget, catalog: Catalog, tell: Callable[[str],
     book = catalog.entry(target.book).part
     assert isinstance(book, PriceBook)
     for part, _ in priced_accelerators(catalog, book, target.allowed, target.excluded, left_out):
-        name = part.id
-        tell(name)
-        one = _candidate(target, catalog, name)
-        if isinstance(one, str):
-            left_out[name] = one
-        else:
-            candidates.append(one)
+        tell(part.id)
+        for apart in (False, True)[: 1 + target.apart]:
+            one = _candidate(target, catalog, part.id, apart=apart)
+            if not isinstance(one, str):
+                candidates.append(one)
+            elif not apart:
+                left_out[part.id] = one
     fleets: list[_SizedFleet] = []
     for one in sorted(candidates, key=lambda one: (one.estimate, one.name)):
         same = [_aim_of(fleet, target) for fleet in fleets if fleet.trusted == one.trusted]
         if len(same) >= _SIZED[one.trusted] and one.estimate > min(same) * (1 + WORTH):
-            left_out[one.name] = "a first estimate lies over a third above the best"
+            left_out[one.label] = "a first estimate lies far above the best"
             continue
-        tell(f"{one.name}, {one.plans[0].plan.gpus} GPUs a copy")
-        sized = _best_plan(target, catalog, one)
+        tell(f"{one.label}, {one.ways[0].gpus} GPUs a copy")
+        sized = _best_way(target, catalog, one)
         if sized is not None:
             fleets.append(sized)
         else:
-            left_out[one.name] = "its percentiles miss the targets at every load, or no fabric holds the nodes"
+            left_out[one.label] = "its percentiles miss the targets at every load, or no fabric holds the nodes"
     return _Recommended(sorted(fleets, key=lambda fleet: (_aim_of(fleet, target), fleet.accelerator)), left_out)

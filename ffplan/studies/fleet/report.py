@@ -18,7 +18,7 @@ from ffplan.studies.fleet.day import _day_of
 from ffplan.studies.fleet.recommend import _aim_of, _copies_on, _nodes, broken
 from ffplan.studies.serve.loads import run_open
 from ffplan.studies.serve.money import tokens_per_megawatt
-from ffplan.studies.serve.serve import latency_of, plan_row
+from ffplan.studies.serve.serve import latency_of, plan_row, pools_row
 
 if TYPE_CHECKING:
     from ffplan.catalog.store import Catalog
@@ -112,6 +112,7 @@ def _row(fleet: _SizedFleet, target: FleetTarget, catalog: Catalog, files: dict[
         spare_nodes=fleet.spares,
         engine=setup.engine.id,
         plan=plan_row(setup),
+        pools=pools_row(setup),
         copies=fleet.copies,
         rate_s=fleet.rate * fleet.copies,
         ttft_s=latency_of(times.ttft),
@@ -147,7 +148,9 @@ def _assumptions(target: FleetTarget) -> tuple[str, ...]:
         f"{100 * target.chance:.0f} %.",
         f"Nodes in repair leave enough up {100 * target.available:g} % of the time; lost requests are sent again.",
         "A copy within a scale-up domain has one NIC in a node on the fabric.",
-        "Prefill and decoding share each copy.",
+        "Prefill and decoding share each copy, pools apart."
+        if target.apart
+        else "Prefill and decoding share each copy.",
     ]
     if target.hours:
         said.append("The load of an hour is even, and copies start and stop ahead of it; nodes on rent need no spares.")

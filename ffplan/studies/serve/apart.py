@@ -130,6 +130,8 @@ class _FoundPools:
     decode: PoolPlan
     request: PlanRequest
     """Precision and chunk of both."""
+    rate: float
+    """Requests a second of all units [1/s]."""
     plans: int
     """Plans that were tried [1]."""
 
@@ -181,12 +183,12 @@ def _best_pools(
         pair = _balanced(prefill.best(precision, tokens), decode.best(precision, tokens), fleet.gpus)
         if pair is not None:
             own = replace(request, precision=precision, chunk=tokens)
-            found.append((pair[0], _FoundPools(pair[1], pair[2], own, 2 * len(plans))))
+            found.append(_FoundPools(prefill=pair[1], decode=pair[2], request=own, rate=pair[0], plans=2 * len(plans)))
     if not found:
         raise ServeError(
             f"no pools of {model.id} on {fleet.gpus:,} accelerators meet the targets, or have room", infeasible=True
         )
-    return max(found, key=lambda one: one[0])[1]
+    return max(found, key=lambda pools: pools.rate)
 
 
 def _prompts_within(served: Served, use: MemoryUse, load: Requests, targets: ServeTargets | None) -> Floats:

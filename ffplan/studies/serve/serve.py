@@ -357,7 +357,7 @@ def plan_row(setup: ServeSetup) -> ServePlan:
     )
 
 
-def _pools_row(setup: ServeSetup) -> ServePools | None:
+def pools_row(setup: ServeSetup) -> ServePools | None:
     """Return the pools of a unit as results have them; None where prompts share the copies that decode."""
     apart = setup.apart
     if apart is None:
@@ -411,7 +411,7 @@ def _report(
         model=setup.model.id,
         engine=setup.engine.id,
         plan=plan_row(setup),
-        pools=_pools_row(setup),
+        pools=pools_row(setup),
         copies=setup.copies,
         idle=setup.fleet.gpus - setup.copies * setup.gpus,
         prompt_tokens=float(requests.prompt),

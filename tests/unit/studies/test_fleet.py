@@ -250,6 +250,30 @@ def test_the_report_adds_up(tmp_path: Path) -> None:
     assert (best["tco"], best["year"]) == pytest.approx((drawn["total"], drawn["year"]))
 
 
+def test_pools_are_sized_beside_copies(tmp_path: Path) -> None:
+    """Long prompts: a fleet with pools and one without, each as its own file serves; `check` holds both to it."""
+    long = ("-a", "b200", "--isl", "8192", "--osl", "512", "--tpot", "40ms", "--disaggregate")
+    run = ffplan(*ASKED, *long, "--folder", str(tmp_path), "-f", "json")
+    assert run.code == 0, run.err
+    valid(run.out, "fleet-recommendation")
+    designs = json.loads(run.out)["designs"]
+    assert {design["pools"] is None for design in designs} == {True, False}
+    for design in designs:
+        pools, unit = design["pools"], design["plan"]["gpus"]
+        if pools is not None:
+            sides = (pools["prefill"], pools["decode"])
+            unit = sum(side["copies"] * side["plan"]["gpus"] for side in sides)
+        served = json.loads(ffplan("serve", design["file"], "-f", "json").out)
+        assert (served["pools"] is None) == (pools is None)
+        assert served["copies"] >= design["copies"]
+        row = served["rows"][served["best"]]
+        assert row["ttft_s"]["p99"] <= 2.0
+        assert row["tpot_s"]["p99"] <= 0.04
+        # spares and copies fill the nodes, of eight accelerators each
+        assert design["copies"] * unit <= (design["nodes"] - design["spare_nodes"]) * 8
+        assert ffplan("check", design["file"]).code == 0
+
+
 WITHIN = ("recommend", "--model", "llama3.1-8b", "--isl", "1024", "--osl", "256", "--ttft", "2s", "-f", "json")
 
 
