@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from ffplan.api.costs import costs
     from ffplan.api.designs import Design, load
     from ffplan.api.fabric import wire
+    from ffplan.api.fleets import fleet
     from ffplan.api.many import assess_many
     from ffplan.api.recovery import goodput, storage
     from ffplan.api.search import recommend, sweep
@@ -33,6 +34,7 @@ _HOMES = {
     "collective": "ffplan.api.studies",
     "compare": "ffplan.api.studies",
     "costs": "ffplan.api.costs",
+    "fleet": "ffplan.api.fleets",
     "goodput": "ffplan.api.recovery",
     "load": "ffplan.api.designs",
     "recommend": "ffplan.api.search",
@@ -55,6 +57,7 @@ __all__ = [
     "collective",
     "compare",
     "costs",
+    "fleet",
     "goodput",
     "load",
     "recommend",

@@ -67,6 +67,7 @@ SCHEMAS = (
     "sweep",
     "recommendation",
     "fleet-recommendation",
+    "fleet-plan",
     "serve-comparison",
     "storage",
     "explanation",

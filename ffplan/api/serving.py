@@ -84,7 +84,7 @@ def _stated(owner: Design | None, model: str, options: ServeKeywords) -> tuple[s
     Raises:
         UsageError: if neither names a model.
     """
-    from ffplan.studies.serve.stated import stated_fields
+    from ffplan.studies.serve.answer import stated_fields
 
     section = owner.resolved.serving if owner is not None else None
     if section is None:

@@ -21,12 +21,25 @@ def document_of(result: Result) -> Document:
     Raises:
         TypeError: for a kind of result without a document.
     """
-    from ffplan.report import choose, collective, compare, cost, design, fabric, goodput, operate, serve, train
+    from ffplan.report import (
+        choose,
+        collective,
+        compare,
+        cost,
+        design,
+        fabric,
+        fleet_plan,
+        goodput,
+        operate,
+        serve,
+        train,
+    )
     from ffplan.results import collective as collectives
     from ffplan.results import comparison, recommendation, reliability, sweep, training
     from ffplan.results import cost as costs
     from ffplan.results import design as designs
     from ffplan.results import fabric as fabrics
+    from ffplan.results import fleet_plan as fleets
     from ffplan.results import serving as servings
     from ffplan.results import storage as storages
 
@@ -39,6 +52,7 @@ def document_of(result: Result) -> Document:
         recommendation.RecommendReport: choose.recommendation_document,
         sweep.SweepReport: choose.sweep_document,
         collectives.CollectiveTable: collective.collective_document,
+        fleets.FleetPlan: fleet_plan.fleet_plan_document,
         servings.ServeReport: serve.serve_document,
         training.TrainReport: train.train_document,
         fabrics.SizeReport: fabric.size_document,

@@ -69,6 +69,7 @@ OTHER_FILES = {
     "training-cases": "case file",
     "serving-cases": "case file",
     "training-plan": "plan",
+    "fleet": "fleet",
     "kernel-recording": "recording",
 }
 """Names of files other than parts, by stated kind; a design may omit its kind."""

@@ -114,8 +114,8 @@ class Examined:
         """
         if self.study.design.serving is None:
             return None, "the design has no `serving`"
+        from ffplan.studies.serve.answer import stated_report
         from ffplan.studies.serve.links import ServeError
-        from ffplan.studies.serve.stated import stated_report
 
         try:
             report = stated_report(self.study.design, self.catalog.fork())

@@ -1,4 +1,4 @@
-"""Rules enforced while a design's purpose is read: its training job, and the model that it serves."""
+"""Rules enforced while the purpose of a design or a fleet is read: training jobs, served models, demand."""
 
 from __future__ import annotations
 
@@ -18,6 +18,14 @@ JOB_ROWS = (
         "serving: {model: llama3.1-70b, rate: 5/s, concurrency: 64}",
         "serving: {model: llama3.1-70b, rate: 5/s}",
         "Name a model, one engine, and a rate or a concurrency.",
+    ),
+    (
+        "fleet-file",
+        "A fleet file contradicts itself, or a cluster cannot do what it is used for",
+        "A fleet is planned for all of its demand, on clusters that can meet it.",
+        "use: {pretraining: 70 %, chat: 50 %}",
+        "use: {pretraining: 70 %, chat: 30 %}",
+        "Follow the hint; `ffplan catalog schema fleet` describes the format.",
     ),
 )
 """Id, title, why, wrong and right example, and remedy of each rule."""

@@ -103,12 +103,13 @@ def _add(
     cls: type[typer.core.TyperCommand] | None = None,
 ) -> None:
     """Add a command to the command line, or a group with one of its commands, or all."""
-    module: Any = import_module(f"ffplan.cli.{command.module}") if command.module else None
+    place, _, function = command.module.partition(":")
+    module: Any = import_module(f"ffplan.cli.{place}") if place else None
     if command.commands is None:
-        if hasattr(module, "app"):
+        if hasattr(module, "app") and not function:
             app.add_typer(module.app, name=name, short_help=command.summary)
         else:
-            app.command(name, cls=cls, short_help=command.summary)(_viewed(getattr(module, command.module)))
+            app.command(name, cls=cls, short_help=command.summary)(_viewed(getattr(module, function or place)))
         return
     summary = f"{command.summary[:1].upper()}{command.summary[1:]}."
     group = typer.Typer(help=summary, no_args_is_help=True, rich_markup_mode=None)
@@ -124,7 +125,7 @@ def _viewed(command: Callable[..., None]) -> Callable[..., None]:
     """Return a command with the options of a report, if it makes one."""
     if command.__annotations__.get("form") != "FormatOption":
         return command
-    from ffplan.cli.view import _with_view
+    from ffplan.cli.output import _with_view
 
     return _with_view(command)
 

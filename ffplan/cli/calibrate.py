@@ -10,8 +10,7 @@ from ffplan.base.errors import EXIT_FINDINGS, UsageError
 from ffplan.catalog.named import part_of
 from ffplan.cli.formats import FormatOption, ReportFormat
 from ffplan.cli.options import CatalogOption, OutputOption, _complete_part
-from ffplan.cli.output import emit
-from ffplan.cli.overlay_files import _overlay_target, _write_overlay
+from ffplan.cli.output import _overlay_target, _write_overlay, emit
 
 AcceleratorArgument = Annotated[
     str,

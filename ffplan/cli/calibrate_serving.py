@@ -11,8 +11,7 @@ from ffplan.catalog.named import part_of
 from ffplan.cli.calibrate import ForceOption
 from ffplan.cli.formats import FormatOption, ReportFormat
 from ffplan.cli.options import CatalogOption, OutputOption, _complete_part
-from ffplan.cli.output import emit
-from ffplan.cli.overlay_files import _overlay_target, _write_overlay
+from ffplan.cli.output import _overlay_target, _write_overlay, emit
 from ffplan.cli.serve_options import CacheOption, DataOption, ExpertOption, PipelineOption
 
 if TYPE_CHECKING:

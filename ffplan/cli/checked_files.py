@@ -184,7 +184,11 @@ def _check(document: Document, path: Path, kind: str, task: _Task) -> tuple[Find
     Raises:
         InputError: if the file is wrong.
     """
-    if kind in OTHER_KINDS:
+    if kind == "fleet":
+        from ffplan.design.fleet_file import read_fleet
+
+        read_fleet(document)
+    elif kind in OTHER_KINDS:
         from ffplan.inputs.validate import validate
 
         module, model = OTHER_KINDS[kind]

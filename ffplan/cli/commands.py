@@ -14,7 +14,7 @@ class _Command:
     summary: str
     """What the help says of it, in a line."""
     module: str = ""
-    """Its module under `ffplan.cli`; empty if it has no function of its own."""
+    """Its module under `ffplan.cli`, with `:function` where that is named otherwise; empty if it has none."""
     _: KW_ONLY
     commands: dict[str, _Command] | None = None
     """Commands of a group, beside those of its module."""
@@ -41,23 +41,23 @@ _SERVE = (
 )
 _COLLECTIVE = ("--op", "--library", "--size", "--gpus", "--algorithm", "--sharp", "--tokens", "--chart")
 _OPERATE = {
-    "goodput": _Command("what failures and checkpoints leave of a job", "goodput", former="goodput"),
-    "storage": _Command("capacity, rates and what binds them", "storage", former="storage"),
-    "jobs": _Command("how jobs share a cluster: use, and waits by size", "utilization", former="utilization"),
+    "goodput": _Command("what failures and checkpoints leave of a job", "operate:goodput", former="goodput"),
+    "storage": _Command("capacity, rates and what binds them", "operate:storage", former="storage"),
+    "jobs": _Command("how jobs share a cluster: use, and waits by size", "operate:utilization", former="utilization"),
 }
 _FABRIC = {
     "size": _Command("every network family for a number of endpoints", "size", former="size"),
-    "route": _Command("a job over the wired fabric: load per link", "route", former="route"),
-    "place": _Command("the order of a job's ranks over its nodes", "place", former="place"),
-    "faults": _Command("what losing switches and links leaves", "faults", former="faults"),
-    "cables": _Command("cables by length over the floor plan", "cabling", former="cabling"),
+    "route": _Command("a job over the wired fabric: load per link", "fabric:route", former="route"),
+    "place": _Command("the order of a job's ranks over its nodes", "fabric:place", former="place"),
+    "faults": _Command("what losing switches and links leaves", "fabric:faults", former="faults"),
+    "cables": _Command("cables by length over the floor plan", "fabric:cabling", former="cabling"),
     "export": _Command("the fabric for another program", "export", former="export"),
     "import": _Command("files of other programs", "import_", former="import"),
     "audit": _Command("the fabric as built against the design", "audit", former="audit"),
-    "verify": _Command("the fabric in a real program, such as OpenSM", "verify", former="verify"),
+    "verify": _Command("the fabric in a real program, such as OpenSM", "audit:verify", former="verify"),
     "accept": _Command("what delivered parts should measure, and do", "acceptance", former="acceptance"),
 }
-_CATALOG = {"schema": _Command("the JSON Schema of files and outputs", "schema", former="schema")}
+_CATALOG = {"schema": _Command("the JSON Schema of files and outputs", "catalog:schema", former="schema")}
 _CALIBRATE = {
     "accelerator": _Command("an accelerator, from training runs or collectives", "calibrate"),
     "serving": _Command("a serving engine, from results of benchmarks", "calibrate_serving"),
@@ -68,7 +68,7 @@ _MODEL = {
         "constants from your own runs", commands=_CALIBRATE, former="calibrate", default="accelerator"
     ),
     "measure": _Command("kernels on a GPU at hand", "measure", former="measure"),
-    "reproduce": _Command("a saved report, computed again", "reproduce", former="reproduce"),
+    "reproduce": _Command("a saved report, computed again", "diff:reproduce", former="reproduce"),
 }
 PANELS = {
     "Plan": {
@@ -82,6 +82,7 @@ PANELS = {
             "the best purchase to train or serve a model", "recommend", common=(*_RECOMMEND, *_OUTPUT)
         ),
         "sweep": _Command("a design varied along any paths", "sweep"),
+        "fleet": _Command("clusters and sites over quarters of demand", "fleet"),
     },
     "Predict": {
         "train": _Command("seconds a step, memory and what binds", "train", common=(*_TRAIN, *_OUTPUT)),

@@ -4,29 +4,27 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
-import typer  # noqa: TC002 - the parser of options reads annotations
+import typer
 
 from ffplan.base.errors import InputError, UsageError
 from ffplan.base.record import record
 from ffplan.catalog.named import part_of
 from ffplan.catalog.ownership import Effort
-from ffplan.cli.compare_options import (
-    BaselineOption,
-    BatchOption,
-    GpusOption,
-    ModelOption,
-    PlanOption,
-    SearchOption,
-    ServeOption,
-)
 from ffplan.cli.compare_serve import _compare_served, _refuse_others, _ServedOutput
-from ffplan.cli.cost_options import DrawsOption, TokensOption, YearsOption, _tokens_of
 from ffplan.cli.formats import FormatOption, ReportFormat
-from ffplan.cli.loading import _resolved_design
-from ffplan.cli.models import _model_part
-from ffplan.cli.options import CatalogOption, DesignsArgument, EffortOption, OutputOption, ProfileOption, SeedOption
+from ffplan.cli.job import DrawsOption, TokensOption, YearsOption, _model_part, _shared_workload, _tokens_of
+from ffplan.cli.loading import MOST, _resolved_design
+from ffplan.cli.options import (
+    CatalogOption,
+    DesignsArgument,
+    EffortOption,
+    OutputOption,
+    ProfileOption,
+    SeedOption,
+    _complete_part,
+)
 from ffplan.cli.output import emit
 from ffplan.cli.page import _with_extras
 from ffplan.cli.progress import Progress
@@ -39,10 +37,9 @@ from ffplan.cli.serve_options import (
     OutputLengthOption,
     PrecisionOption,
     PromptOption,
+    _ServedModel,
 )
-from ffplan.cli.served_model import _ServedModel
 from ffplan.cli.train_options import StackOption
-from ffplan.cli.workload import _shared_workload
 from ffplan.studies.cost.request import CostRequest
 
 if TYPE_CHECKING:
@@ -52,6 +49,38 @@ if TYPE_CHECKING:
     from ffplan.design.resolved import ResolvedDesign
     from ffplan.results.comparison import Comparison, MoneyComparison, TrainingComparison
     from ffplan.results.design import Assessment
+
+BaselineOption = Annotated[
+    str | None,
+    typer.Option("--baseline", "-b", metavar="NAME", help="Design that ratios refer to; the first if omitted."),
+]
+ModelOption = Annotated[
+    str | None,
+    typer.Option(
+        "--model",
+        metavar="ID",
+        help="Train this model on every design, each with its fastest plan: tokens/s, MFU, capital; or --serve it.",
+        autocompletion=_complete_part("model"),
+    ),
+]
+BatchOption = Annotated[
+    int | None, typer.Option("--batch", min=1, max=MOST, help="Sequences of a step, needed with --model.")
+]
+GpusOption = Annotated[
+    int | None,
+    typer.Option("--gpus", min=1, max=MOST, help="Accelerators of the job; if omitted, as many as all can span."),
+]
+PlanOption = Annotated[
+    str | None, typer.Option("--plan", metavar="FILE", help="A training plan that every design runs.")
+]
+SearchOption = Annotated[
+    bool,
+    typer.Option("--search", help="Search the fastest plan of every design, as without --plan; its fields stay."),
+]
+ServeOption = Annotated[
+    bool, typer.Option("--serve", help="Serve the model on every design, each with its best plan within the targets.")
+]
+
 
 T = TypeVar("T")
 
@@ -104,7 +133,7 @@ def _training(
     """
     from ffplan.catalog.launch.read import LaunchSize
     from ffplan.catalog.stacks import SoftwareStack
-    from ffplan.cli.plan_file import _told_plan
+    from ffplan.cli.train_options import _told_plan
     from ffplan.studies.basis.job_layout import most_gpus
     from ffplan.studies.basis.provenance import files_of
     from ffplan.studies.compare.compare import comparable
@@ -156,7 +185,7 @@ def _stated(job: _JobOptions, designs: list[ResolvedDesign]) -> tuple[_JobOption
         InputError: if a workload gives its batch twice.
         UsageError: if no design states a job, or two state different jobs.
     """
-    from ffplan.cli.workload import _own_workload
+    from ffplan.cli.job import _own_workload
     from ffplan.studies.train.default_job import workload_fields
 
     design, workload = _own_workload("compare", designs)

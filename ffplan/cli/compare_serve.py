@@ -10,18 +10,18 @@ import typer
 from ffplan.base.errors import EXIT_FINDINGS, UsageError
 from ffplan.base.record import record
 from ffplan.cli.formats import ReportFormat
-from ffplan.cli.models import _model_part
+from ffplan.cli.job import _model_part
 from ffplan.cli.options import _given_options
 from ffplan.cli.output import emit
 from ffplan.cli.page import _with_extras
 from ffplan.cli.progress import Progress
-from ffplan.cli.served_model import SERVING
+from ffplan.cli.serve_options import SERVING
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ffplan.catalog.store import Catalog
-    from ffplan.cli.served_model import _ServedModel
+    from ffplan.cli.serve_options import _ServedModel
     from ffplan.design.resolved import ResolvedDesign
     from ffplan.studies.serve.answer import ServeQuestion
 

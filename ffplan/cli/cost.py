@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ffplan.base.errors import EXIT_FINDINGS, UsageError
-from ffplan.cli.cost_options import DrawsOption, TokensOption, YearsOption, _tokens_of
 from ffplan.cli.formats import FormatOption, ReportFormat
-from ffplan.cli.loading import _resolved_design
-from ffplan.cli.models import _model_part
+from ffplan.cli.job import DrawsOption, TokensOption, YearsOption, _model_part, _tokens_of
+from ffplan.cli.loading import MOST, _resolved_design
 from ffplan.cli.options import (
     CatalogOption,
     DesignArgument,
@@ -24,7 +23,6 @@ from ffplan.cli.options import (
 from ffplan.cli.output import emit
 from ffplan.cli.page import _with_extras
 from ffplan.cli.progress import Progress
-from ffplan.cli.series import MOST
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -51,7 +49,7 @@ def _timed(
         UsageError: if the model is unknown, or the plan is invalid.
     """
     from ffplan.catalog.launch.read import LaunchSize
-    from ffplan.cli.plan_file import _told_plan
+    from ffplan.cli.train_options import _told_plan
     from ffplan.studies.basis.job_layout import most_gpus
     from ffplan.studies.train.default_job import timed_on
 
@@ -75,7 +73,7 @@ def _own_job(design: ResolvedDesign, parts: Catalog, tokens: str | None) -> Time
     if tokens is None and (design.workload is None or design.workload.tokens is None):
         return None  # before the imports: a cluster without a job needs no model of training
 
-    from ffplan.cli.workload import _own_workload
+    from ffplan.cli.job import _own_workload
     from ffplan.studies.train.default_job import timed_workload, with_tokens
 
     _own_workload("cost", [design])

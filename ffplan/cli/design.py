@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def _with_levels(file: str, catalogs: list[str] | None, profile: str | None) -> Assessment:
     """Return the assessment of a design with its scaling-book rooflines."""
     from ffplan.check.run import examine
-    from ffplan.studies.train.rooflines import level_rooflines
+    from ffplan.studies.train.cluster import level_rooflines
 
     design, catalog = _resolved_design(file, catalogs, profile)
     return replace(examine(design, catalog), levels=level_rooflines(design, catalog))

@@ -1,4 +1,4 @@
-"""`ffplan diff`."""
+"""`ffplan diff` and `ffplan model reproduce`: a design or a saved report, and what changed since."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ffplan.base.errors import UsageError
-from ffplan.base.files import is_file
-from ffplan.cli.cost_options import TokensOption
+from ffplan.base.errors import EXIT_FINDINGS, UsageError
+from ffplan.base.files import is_file, is_regular
 from ffplan.cli.formats import FormatOption, ReportFormat
+from ffplan.cli.job import TokensOption
+from ffplan.cli.loading import MOST, _examined_design, _read_text
 from ffplan.cli.options import CatalogOption, OutputOption, _complete_design, _complete_part
 from ffplan.cli.output import emit
 from ffplan.cli.progress import Progress
-from ffplan.cli.series import MOST
 
 if TYPE_CHECKING:
     from ffplan.cli.versions import _Assessor
@@ -81,8 +81,8 @@ def diff(
     Both versions use the current parts. `ffplan fabric audit` compares a design with the fabric as built.
     """
     from ffplan.catalog.store import Catalog
+    from ffplan.cli.job import _own_tokens, _workload_of
     from ffplan.cli.versions import _Assessor
-    from ffplan.cli.workload import _own_tokens, _workload_of
     from ffplan.inputs.document import parse_document
     from ffplan.report.explain import difference_document
     from ffplan.studies.explain.difference import difference
@@ -97,3 +97,50 @@ def diff(
     report = difference(old, new, lambda raw: assessor.figures(parse_document(raw, new.info.file)), progress.step)
     progress.end()
     emit(difference_document(report), form, output)
+
+
+MOST_BYTES = 16 * 2**20
+"""Largest report read [byte]."""
+
+
+def _design_of(report: str, file: str) -> str:
+    """Return the design of a report: a regular file, or a shipped one.
+
+    Raises:
+        UsageError: if it is neither; the report chooses the path, so pipes and devices are never opened.
+    """
+    from ffplan.inputs.design_files import shipped_designs, shipped_label
+    from ffplan.inputs.quantities import printable
+
+    if is_regular(file):
+        return file
+    shipped = next((name for name in shipped_designs() if shipped_label(name) == file), None)
+    if shipped is not None:
+        return shipped
+    raise UsageError(
+        f"ffplan model reproduce: {report}: `design.file` is `{printable(file)}`, and there is no such file"
+    )
+
+
+def reproduce(
+    report: Annotated[str, typer.Argument(metavar="REPORT", help="JSON that `ffplan design` or `compare` saved.")],
+    form: FormatOption = ReportFormat.TABLE,
+    output: OutputOption = None,
+    catalog: CatalogOption = None,
+) -> None:
+    """Recompute a saved report, and explain differences: version, design or catalogue.
+
+    Exit code 1 if values differ.
+    """
+    from ffplan.report.accuracy import reproduction_document
+    from ffplan.studies.explain import reproduce as study
+
+    try:
+        saved = study.read_report(_read_text(report, MOST_BYTES))
+    except study.NoReportError as error:
+        line, column = error.place
+        raise UsageError(f"ffplan model reproduce: {report}:{line}:{column}: {error}") from None
+    reproduction = study.reproduce(saved, report, lambda file: _examined_design(_design_of(report, file), catalog))
+    emit(reproduction_document(reproduction), form, output)
+    if reproduction.differences:
+        raise typer.Exit(EXIT_FINDINGS)

@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ffplan.base.errors import UsageError
-from ffplan.cli.completion import _complete_figure
-from ffplan.cli.cost_options import TokensOption
 from ffplan.cli.formats import FormatOption, ReportFormat
-from ffplan.cli.options import CatalogOption, OutputOption, _complete_design, _complete_part
+from ffplan.cli.job import TokensOption
+from ffplan.cli.loading import MOST
+from ffplan.cli.options import CatalogOption, OutputOption, _complete_design, _complete_figure, _complete_part
 from ffplan.cli.output import emit, write
 from ffplan.cli.progress import Progress
-from ffplan.cli.series import MOST
 
 if TYPE_CHECKING:
     from ffplan.check.rule import Rule
@@ -90,7 +89,7 @@ def _meaning(document: Any, path: str) -> str:
 
 def _kept(report: TrainReport) -> Any:
     """Return the plan of a report to be timed unchanged."""
-    from ffplan.cli.plan_file import _plan_text
+    from ffplan.cli.train_options import _plan_text
     from ffplan.design.plan_file import plan_of
     from ffplan.design.training import PlanFields
     from ffplan.inputs.document import parse_document
@@ -137,8 +136,8 @@ def explain(
         write(_word(what), output)
         return
     from ffplan.catalog.store import Catalog
+    from ffplan.cli.job import _own_tokens, _workload_of
     from ffplan.cli.versions import _design_document
-    from ffplan.cli.workload import _own_tokens, _workload_of
     from ffplan.report.explain import explanation_document
     from ffplan.studies.explain.path import Question
     from ffplan.studies.explain.path import explain as study

@@ -11,8 +11,7 @@ import typer
 from ffplan.base.errors import UsageError
 from ffplan.cli.loading import _resolved_design, _wired_design
 from ffplan.cli.options import CatalogOption, DesignArgument, OutputOption
-from ffplan.cli.output import write
-from ffplan.cli.view import _refuse_page
+from ffplan.cli.output import _refuse_page, write
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

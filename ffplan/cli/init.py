@@ -13,11 +13,10 @@ from ffplan.base.control_characters import visible
 from ffplan.base.errors import EXIT_FINDINGS, UsageError
 from ffplan.base.files import is_file, is_folder
 from ffplan.cli.formats import FormatOption, ReportFormat
-from ffplan.cli.loading import _parsed, choice
+from ffplan.cli.loading import MOST, _parsed, choice
 from ffplan.cli.options import CatalogOption, PricesOption, _complete_design, _complete_part
 from ffplan.cli.output import emit, write
 from ffplan.cli.progress import Progress
-from ffplan.cli.series import MOST
 
 if TYPE_CHECKING:
     from ffplan.catalog.store import Catalog
@@ -219,8 +218,7 @@ def _wishes(
     from ffplan.catalog.named import part_of
     from ffplan.catalog.parts import Accelerator, Switch
     from ffplan.catalog.store import Catalog
-    from ffplan.cli.cost_options import _book_of, _money_of, _transformer_of
-    from ffplan.cli.models import _refuse_own_file
+    from ffplan.cli.job import _book_of, _money_of, _refuse_own_file, _transformer_of
     from ffplan.inputs.dimensions import POWER
     from ffplan.inputs.quantities import parse_quantity
     from ffplan.studies.choose.candidates import Wishes

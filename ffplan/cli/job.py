@@ -1,20 +1,28 @@
-"""The job of `goodput`, `storage` and `acceptance`: from options, or the design's workload."""
+"""Models, jobs and money of a command: the options that commands share, and what is read from them.
+
+A model is an id of the catalogue, or a file of another program; a job comes from options, or the `workload` of designs.
+"""
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ffplan.base.errors import UsageError
-from ffplan.cli.models import _model_part
+from ffplan.cli.loading import MOST, _parsed
 from ffplan.cli.options import _complete_part
 from ffplan.cli.progress import Progress
-from ffplan.cli.series import MOST
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ffplan.catalog.models import Model
+    from ffplan.catalog.prices import PriceBook
     from ffplan.catalog.store import Catalog
     from ffplan.design.resolved import ResolvedDesign
+    from ffplan.design.training import Workload
     from ffplan.studies.operate.goodput_job import GoodputJob
 
 JobModelOption = Annotated[
@@ -31,6 +39,60 @@ JobGpusOption = Annotated[
     int | None,
     typer.Option("--gpus", "-g", min=1, max=MOST, help="Accelerators of the job; the most it can span if omitted."),
 ]
+TokensOption = Annotated[
+    str | None,
+    typer.Option(
+        "--tokens",
+        metavar="NUMBER",
+        help="Tokens to train on, such as 300B or 2T: days, cost, energy, CO2e. Alone: of the design's `workload`.",
+    ),
+]
+YearsOption = Annotated[
+    float | None,
+    typer.Option("--years", min=0.5, max=20, help="Life of the hardware, in place of the ownership profile's."),
+]
+DrawsOption = Annotated[
+    int | None,
+    typer.Option(
+        "--draws", min=0, max=10_000_000, help="Draws of the uncertain inputs; 10,000 if omitted, 0 for none."
+    ),
+]
+
+
+def _model_part(parts: Catalog, name: str, command: str) -> Model:
+    """Return the model given by `--model`; of a file, say once what was assumed and left out.
+
+    Args:
+        parts: the catalogue, which takes a model read from a file.
+        command: for messages.
+
+    Raises:
+        UsageError: if the catalogue has no such model.
+        InputError: if the file holds none.
+    """
+    from ffplan.catalog.models import Model
+    from ffplan.catalog.named import names_file, part_of
+
+    name = str(name)
+    first = names_file(name) and parts.admitted(name) is None
+    part = part_of(parts, Model, name, f"ffplan {command}: --model")
+    if first and part.note:
+        print(f"ffplan {command}: `{part.id}`: {part.note}", file=sys.stderr)
+    return part
+
+
+def _refuse_own_file(parts: Catalog, name: str, command: str) -> None:
+    """Refuse a model read from a file where designs are written: they would name one that no catalogue has.
+
+    Raises:
+        UsageError: if the model is in no catalogue.
+    """
+    part = _model_part(parts, name, command)
+    if parts.admitted(str(name)) == part.id:
+        raise UsageError(
+            f"ffplan {command}: --model {name}: the designs would name `{part.id}`, which no catalogue has; write it "
+            f"with `ffplan fabric import model {name} -o parts/{part.id}.yaml`, then --catalog parts --model {part.id}"
+        )
 
 
 def _requested_job(
@@ -64,3 +126,158 @@ def _requested_job(
         raise UsageError(f"ffplan {command}: {option}{error}") from None
     finally:
         progress.end()
+
+
+def _workload_of(
+    command: str, catalog: Catalog, model: str | None, tokens: str | None, batch: int | None, gpus: int | None
+) -> Workload | None:
+    """Return the job given by options; None if each design keeps its own.
+
+    Args:
+        command: for messages.
+        catalog: catalogue of the model.
+        tokens: tokens to train on, as written.
+        batch: sequences of a step [1].
+        gpus: accelerators [1].
+
+    Raises:
+        UsageError: if the model is unknown, or job options are given without a model.
+    """
+    from ffplan.design.training import Workload
+
+    if model is None:
+        if batch or gpus:
+            raise UsageError(f"ffplan {command}: --batch and --gpus have an effect with --model only")
+        return None
+    model = _model_part(catalog, model, command).id
+    number = _tokens_of(tokens, command) if tokens else None
+    return Workload.model_construct(model=model, tokens=number, batch=batch, gpus=gpus, plan=None, search=False)
+
+
+def _own_tokens(command: str, model: str | None, tokens: str | None) -> float | None:
+    """Return the tokens that replace the design's; None without tokens, or with a model.
+
+    Args:
+        command: for messages.
+        model: id of another model.
+        tokens: tokens to train on, as written.
+
+    Raises:
+        UsageError: if the text is not a number of tokens.
+    """
+    return _tokens_of(tokens, command) if tokens and model is None else None
+
+
+def _shared_workload(designs: Sequence[ResolvedDesign], labels: Sequence[str]) -> tuple[Workload | None, str]:
+    """Return the workload that every design states, with tokens of the first that has any, and what to say of it.
+
+    Args:
+        labels: labels of the designs.
+    """
+    from ffplan.base.formatting import listed, number
+
+    stated = [design.workload for design in designs]
+    jobs = [workload for workload in stated if workload is not None]
+    if not jobs:
+        return None, ""
+    if len(jobs) < len(stated):
+        without = listed(label for label, workload in zip(labels, stated, strict=True) if workload is None)
+        return None, f"no job: no `workload` in {without}; --tokens T trains the others' on all"
+    first = jobs[0]
+    apart = [job for job in jobs if job.model_copy(update={"tokens": first.tokens}) != first]
+    if apart:
+        models = dict.fromkeys(job.model for job in jobs)
+        what = f" ({listed(models)})" if len(models) > 1 else ""
+        return None, f"no job: the `workload` of the designs differs{what}; --model ID names one"
+    said = f"their `workload`: {first.model}"
+    tokens = list(dict.fromkeys(job.tokens for job in jobs if job.tokens is not None))
+    if tokens:
+        said += f" on {number(tokens[0] / 1e12, 3)} T tokens"
+    if len(tokens) > 1:
+        said += f"; others state {listed(f'{number(most / 1e12, 3)} T' for most in tokens[1:])}"
+    return first.model_copy(update={"tokens": tokens[0] if tokens else None}), said
+
+
+def _own_workload(command: str, designs: Sequence[ResolvedDesign]) -> tuple[ResolvedDesign, Workload]:
+    """Return the designs' common workload, and the first design with it; designs without a workload run it too.
+
+    Args:
+        command: for messages.
+
+    Raises:
+        UsageError: if no design has a workload, or two have different jobs, tokens aside.
+    """
+    stated = [(design, design.workload) for design in designs if design.workload is not None]
+    if not stated:
+        where = "the design" if len(designs) == 1 else "a design"
+        raise UsageError(f"ffplan {command}: no --model, and no `workload` in {where}: name a model, or add a workload")
+    first = stated[0][1]
+    for design, further in stated[1:]:
+        if further.model_copy(update={"tokens": first.tokens}) != first:
+            names = f"{stated[0][0].document.file} and {design.document.file}"
+            raise UsageError(f"ffplan {command}: {names} have different workloads; name --model and its options")
+    return stated[0]
+
+
+def _tokens_of(text: str, command: str) -> float:
+    """Parse a number of tokens.
+
+    Args:
+        text: such as 300B, 15.6T or 2e12.
+        command: for messages.
+
+    Raises:
+        UsageError: if the text is not a number above 0.
+    """
+    from ffplan.inputs.workloads import parse_tokens
+
+    return _parsed(lambda: parse_tokens(text), "--tokens", command)
+
+
+def _book_of(parts: Catalog, name: str, command: str) -> PriceBook:
+    """Return the price book that --prices names.
+
+    Raises:
+        UsageError: if it is unknown.
+    """
+    from ffplan.catalog.named import part_of
+    from ffplan.catalog.prices import PriceBook
+
+    return part_of(parts, PriceBook, name, f"ffplan {command}: --prices")
+
+
+def _money_of(text: str | None, book: PriceBook, option: str, command: str) -> float | None:
+    """Parse an amount in the currency of a price book [currency]; None if not given.
+
+    Args:
+        text: such as $40M.
+        command: for messages.
+
+    Raises:
+        UsageError: if the text is no amount, or in another currency.
+    """
+    from ffplan.inputs.quantities import parse_money
+
+    if text is None:
+        return None
+    money = _parsed(lambda: parse_money(text), option, command)
+    if money.currency != book.currency:
+        fault = f"{option} is in {money.currency}, the price book `{book.id}` in {book.currency}"
+        remedy = f"no rate of exchange is known: give it in {book.currency}, or another book with --prices"
+        raise UsageError(f"ffplan {command}: {fault}; {remedy}")
+    return money.amount
+
+
+def _transformer_of(parts: Catalog, name: str, command: str) -> Model:
+    """Return a model whose work is counted in tokens.
+
+    Args:
+        command: for messages.
+
+    Raises:
+        UsageError: if the part is not a model, or no transformer.
+    """
+    part = _model_part(parts, name, command)
+    if part.transformer is None:
+        raise UsageError(f"ffplan {command}: --model {name}: a workload is counted in tokens; name a transformer")
+    return part

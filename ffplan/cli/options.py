@@ -1,15 +1,79 @@
-"""Arguments and options shared by several commands."""
+"""Arguments and options shared by several commands, settings of a project that stand in for them, and completion.
+
+The settings are `catalog` and `prices` of the nearest `ffplan.toml`; the shell completes names, fields that `sweep`
+varies, and figures that `explain` derives.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Literal
+import os
+import re
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from ffplan.cli.project import _project_catalogs, _project_prices
+from ffplan.base.errors import FfplanError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from ffplan.design.policy_schema import PolicyFields
+    from ffplan.inputs.document import Document
+
+_TABLE = re.compile(rb"\btool\.ffplan\b|^\s*\[tool\]", re.MULTILINE)
+"""What a `pyproject.toml` with settings of ffplan has."""
+
+
+def _may_have(folder: Path) -> bool:
+    """Return whether a folder may have settings, without importing what reads them."""
+    if (folder / "ffplan.toml").is_file():
+        return True
+    try:
+        return _TABLE.search((folder / "pyproject.toml").read_bytes()) is not None
+    except OSError:
+        return False
+
+
+def _here() -> Path | None:
+    """Return the working folder; None if it is gone."""
+    try:
+        return Path.cwd()
+    except OSError:
+        return None
+
+
+@cache
+def _settings(folder: Path | None) -> tuple[Path, PolicyFields] | None:
+    """Return the folder of the nearest settings upwards, and the settings; None without any.
+
+    Raises:
+        InputError: if the settings are wrong.
+    """
+    if folder is None or not any(map(_may_have, (folder, *folder.parents))):
+        return None
+    from ffplan.check.policy import find_policy, read_defaults
+
+    path = find_policy(folder)
+    return None if path is None else (path.parent, read_defaults(path, os.path.relpath(path)))
+
+
+def _project_catalogs(given: list[str] | None = None) -> list[str]:
+    """Return the folders of parts: those of the option, then those of the project.
+
+    Args:
+        given: values of `--catalog`.
+    """
+    found = _settings(_here())
+    own = [] if found is None else [os.path.relpath(found[0] / name) for name in found[1].catalog]
+    return [*(given or ()), *own]
+
+
+def _project_prices() -> str | None:
+    """Return the project's price book; None of a project without one."""
+    found = _settings(_here())
+    return None if found is None else found[1].prices
 
 
 def _complete_design(incomplete: str) -> list[str]:
@@ -127,3 +191,45 @@ def _given_options(context: typer.Context) -> set[str]:
 
     sources = {name: context.get_parameter_source(name) for name in context.params}
     return {name for name, source in sources.items() if source is ParameterSource.COMMANDLINE}
+
+
+USUAL = ("nodes[0].count", "fabric.oversubscription", "fabric.switch", "fabric.tiers", "site.pue")
+"""Paths that are offered before a design is named."""
+
+
+def _document(ctx: typer.Context) -> Document | None:
+    """Return the design that the command line names; None if it names none that can be read."""
+    from ffplan.cli.versions import _design_document
+
+    name: Any = ctx.params.get("file") or ctx.params.get("what")
+    if not isinstance(name, str) or name == "-":
+        return None
+    try:
+        return _design_document(name)
+    except FfplanError:
+        return None
+
+
+def _complete_varied(ctx: typer.Context, incomplete: str) -> list[str]:
+    """Return the fields of the design that begin so, each with the `=` that values follow."""
+    from ffplan.base.plain import leaves
+
+    document = _document(ctx)
+    stated = [path for path, _ in leaves(document.data)] if document is not None else []
+    known = dict.fromkeys([*stated, *USUAL])
+    return [f"{path}=" for path in known if path.startswith(incomplete) and path not in ("name", "description")]
+
+
+def _complete_figure(ctx: typer.Context, incomplete: str) -> list[str]:
+    """Return the figures of the design that begin so."""
+    document = _document(ctx)
+    if document is None:
+        return []
+    from ffplan.catalog.store import Catalog
+    from ffplan.studies.explain.path import known_figures
+
+    try:
+        known = known_figures(document, Catalog(_project_catalogs(ctx.params.get("catalog"))))
+    except FfplanError:
+        return []
+    return [path for path in known if path.startswith(incomplete)]

@@ -1,26 +1,91 @@
-"""Output of results: standard output or a file, in one of the formats."""
+"""Output: a report as much as a terminal shows or into a file, and parts into a folder of the user's catalogue."""
 
 from __future__ import annotations
 
+import functools
+import inspect
 import os
 import shutil
 import sys
+from contextvars import ContextVar
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ffplan.base.control_characters import visible_but_styles
 from ffplan.base.errors import EXIT_PIPE, UsageError
 from ffplan.base.files import is_file, is_folder, write_whole
+from ffplan.cli.options import _by_comma
 from ffplan.cli.progress import LINE
-from ffplan.cli.view import _current_view, _refuse_page, _to_terminal
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
     from enum import StrEnum
 
-    from ffplan.report.document import Document
+    from ffplan.catalog.store import Catalog
+    from ffplan.report.document import Document, View
+
+_view: ContextVar[tuple[bool, tuple[str, ...]]] = ContextVar("view", default=(False, ()))
+
+
+def _current_view() -> View:
+    """Return how much of its report the command in progress shows."""
+    from ffplan.report.document import View
+
+    full, sections = _view.get()
+    return View(full=full, sections=sections)
+
+
+def _to_terminal(output: str | None) -> bool:
+    """Return whether the report goes to a terminal."""
+    return output is None and sys.stdout is not None and sys.stdout.isatty()
+
+
+def _refuse_page(option: str, output: str | None, remedy: str = "add `-o page.html`") -> None:
+    """Refuse to print a page of HTML on a terminal, before it is made.
+
+    Args:
+        option: what asks for the page.
+
+    Raises:
+        UsageError: if the page would go to a terminal.
+    """
+    if _to_terminal(output):
+        raise UsageError(f"ffplan: {option} is a page for a browser, not for a terminal: {remedy}")
+
+
+def _with_view(command: Callable[..., None]) -> Callable[..., None]:
+    """Return a command with `--full` and `--section`, which `current_view` then returns."""
+
+    @functools.wraps(command)
+    def run(*, full: bool, section: list[str] | None, **options: Any) -> None:
+        if options["form"].value == "html":  # before a search of minutes
+            remedy = "add `-o page.html`" if "output" in options else "end the command with `> page.html`"
+            _refuse_page("--format html", options.get("output"), remedy)
+        token = _view.set((full, tuple(section or ())))
+        try:
+            command(**options)
+        finally:
+            _view.reset(token)
+
+    parameters = [
+        *inspect.signature(command, eval_str=True).parameters.values(),
+        *inspect.signature(_options, eval_str=True).parameters.values(),
+    ]
+    run.__dict__["__signature__"] = inspect.Signature(parameters)
+    return run
+
+
+def _options(
+    *,
+    full: Annotated[bool, typer.Option("--full", help="Print the whole report.")] = False,
+    section: Annotated[
+        list[str] | None,
+        typer.Option("--section", metavar="NAME", help="Print one part, or several with commas.", callback=_by_comma),
+    ] = None,
+) -> None:
+    """Declare the options of `with_view`."""
 
 
 LEAST = 40
@@ -106,3 +171,47 @@ def emit(document: Document, form: StrEnum, output: str | None) -> None:
         hint = did_you_mean(error.name, error.known, what="section")
         raise UsageError(f"ffplan: --section {error.name}: {hint}") from None
     write(text, output)
+
+
+def _overlay_target(folder: str, name: str, parts: Catalog, command: str) -> Path:
+    """Return the file to write a part to: a new one, or its existing file in a catalogue folder.
+
+    Args:
+        name: id of the part.
+        command: the command, for messages.
+
+    Raises:
+        UsageError: if the file cannot be written, or another file would be lost.
+    """
+    import os
+    from pathlib import Path
+
+    path, place = Path(folder) / f"{name}.yaml", parts.locate(name)
+    if place is not None and Path(folder).resolve() in place[0].resolve().parents:
+        path = place[0]  # whatever it is called there: a second file of the part would be one too many
+    above = (path.parent.absolute(), *path.parent.absolute().parents)
+    there = next(parent for parent in above if is_file(parent) or is_folder(parent))
+    if not is_folder(there) or not os.access(there, os.W_OK):
+        raise UsageError(f"{command}: --write {folder}: cannot be written: {there} is no folder to write into")
+    if is_file(path) and (place is None or path.resolve() != place[0].resolve()):
+        fault = f"{path} is there already and would be lost; read it with --catalog {folder}, or write elsewhere"
+        raise UsageError(f"{command}: --write {folder}: {fault}")
+    return path
+
+
+def _write_overlay(path: Path, folder: str, text: str, command: str) -> str:
+    """Write the file of a part; return its path.
+
+    Args:
+        folder: the folder as the user wrote it.
+        command: the command, for messages.
+
+    Raises:
+        UsageError: if the file cannot be written.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(path, text)
+    except OSError as error:
+        raise UsageError(f"{command}: --write {folder}: cannot be written: {error.strerror}") from None
+    return str(path)

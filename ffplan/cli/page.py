@@ -1,4 +1,4 @@
-"""Additions of a page to its result: design files, drawings, evidence, and the meaning of every figure."""
+"""Additions of a page to its result: design files, drawings, evidence, measurements, and what every figure means."""
 
 from __future__ import annotations
 
@@ -7,15 +7,17 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ffplan.base.files import is_regular
-from ffplan.base.formatting import number
+from ffplan.base.formatting import data_size, number
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from enum import StrEnum
 
     from ffplan.catalog.store import Catalog
+    from ffplan.design.resolved import ResolvedDesign
     from ffplan.interop.canvas import RackKind
     from ffplan.report.document import Document, Drawing, Extras, MeasuredCurve
+    from ffplan.results.collective import CollectiveReport
     from ffplan.results.design import Assessment
     from ffplan.results.explanation import Derivation, Evidence
 
@@ -44,7 +46,6 @@ def _with_extras(
 
 def _extras(value: Any, files: Sequence[str], catalogs: tuple[str, ...], schema: str) -> Extras:
     from ffplan.catalog.store import Catalog
-    from ffplan.cli.page_measured import _measured_curves
     from ffplan.design.resolve import resolve
     from ffplan.figures.origins import Origins
     from ffplan.inputs.design_files import find_design
@@ -193,3 +194,42 @@ def _sources(catalog: Catalog) -> dict[tuple[str, str], Evidence]:
                 date=str(source.date),
             )
     return evidence
+
+
+def _measured_curves(
+    position: int, design: ResolvedDesign, assessments: tuple[Assessment, ...], base: Catalog
+) -> list[MeasuredCurve]:
+    """Return the measurements for each curve of a design; empty without curves.
+
+    Args:
+        position: position of the design in the result.
+        assessments: its assessment first; empty if the result has none.
+    """
+    from ffplan.report.document import MeasuredCurve
+    from ffplan.validation.replay import measured_files, measured_points, rows_at
+
+    reports = assessments[0].communication if assessments else ()
+    if not reports or design.compute.accelerator is None:
+        return []
+    files, catalog, curves = measured_files(), base.fresh(), []
+    for report in reports:
+        points = measured_points(design, report, catalog, files)
+        others = tuple(sorted({point.gpus for point in points} - {row.gpus for row in report.scales}))
+        curves.append(
+            MeasuredCurve(
+                design=position,
+                library=report.library,
+                requirements=_requirements(design.compute.accelerator.id, report),
+                points=points,
+                expected=tuple((row.gpus, row.algbw_gbyte_s) for row in rows_at(design, report, others)),
+            )
+        )
+    return curves
+
+
+def _requirements(accelerator: str, report: CollectiveReport) -> str:
+    """Return the attributes a measurement must match to be shown with a curve."""
+    from ffplan.validation.replay import TOLERANCE
+
+    size = f"{data_size(report.message_bytes)} (within {100 * TOLERANCE:.0f} %)"
+    return f"{accelerator}, {report.library} and {size} on {report.scales[0].gpus} to {report.ranks:,} GPUs"

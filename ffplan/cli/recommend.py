@@ -15,7 +15,6 @@ from ffplan.cli.output import emit
 from ffplan.cli.page import _with_extras
 from ffplan.cli.progress import Progress
 from ffplan.cli.recommend_fleet import Output, _limit_of, _recommend_fleet, _refuse_others, _ServedLoad
-from ffplan.cli.recommend_folder import _require_folder, written
 from ffplan.cli.recommend_options import (
     Aim,
     AimOption,
@@ -42,6 +41,8 @@ from ffplan.cli.recommend_options import (
     TcoOption,
     TokensOption,
     WithinOption,
+    _require_folder,
+    written,
 )
 from ffplan.cli.serve_options import (
     AtOption,
@@ -52,8 +53,8 @@ from ffplan.cli.serve_options import (
     OutputLengthOption,
     PrecisionOption,
     PromptOption,
+    _ServedModel,
 )
-from ffplan.cli.served_model import _ServedModel
 
 if TYPE_CHECKING:
     from ffplan.catalog.store import Catalog
@@ -101,7 +102,7 @@ def _time(
 ) -> tuple[float, float, float | None]:
     """Return tokens, days, and the sustained rate [FLOP/s]; a rate alone implies a run of thirty days."""
     from ffplan.catalog.models import Model
-    from ffplan.cli.cost_options import _tokens_of
+    from ffplan.cli.job import _tokens_of
     from ffplan.inputs.dimensions import COMPUTE
     from ffplan.inputs.quantities import parse_quantity
     from ffplan.studies.choose.recommend_target import USUAL_DAYS, days_for
@@ -233,7 +234,7 @@ def recommend(
     Exit code 1 if no design meets the target within the limits.
     """
     from ffplan.catalog.store import Catalog
-    from ffplan.cli.cost_options import _book_of, _money_of
+    from ffplan.cli.job import _book_of, _money_of
     from ffplan.report.choose import recommendation_document
 
     _refuse_others(context, serve, within)
@@ -263,7 +264,7 @@ def _training_target(
     shared: dict[str, Any],
 ) -> Target:
     """Return what a cluster is to train, from tokens, days and a sustained rate."""
-    from ffplan.cli.cost_options import _transformer_of
+    from ffplan.cli.job import _transformer_of
     from ffplan.studies.choose.recommend_target import Target
 
     name = _transformer_of(parts, model, "recommend").id

@@ -12,20 +12,20 @@ import typer
 from ffplan.base.errors import EXIT_FINDINGS, UsageError
 from ffplan.base.record import record
 from ffplan.cli.formats import ReportFormat
+from ffplan.cli.job import _model_part
 from ffplan.cli.loading import _parsed, _read_text
-from ffplan.cli.models import _model_part
 from ffplan.cli.options import _given_options
 from ffplan.cli.output import emit
 from ffplan.cli.page import _with_extras
 from ffplan.cli.progress import Progress
-from ffplan.cli.recommend_folder import written
-from ffplan.cli.served_model import SERVING, _ServedModel
+from ffplan.cli.recommend_options import written
+from ffplan.cli.serve_options import SERVING, _ServedModel
 
 if TYPE_CHECKING:
     from ffplan.catalog.prices import PriceBook
     from ffplan.catalog.store import Catalog
     from ffplan.results.fleet import FleetReport
-    from ffplan.studies.fleet.target import FleetTarget
+    from ffplan.studies.fleet.capacity import FleetTarget
 
 WHO = "ffplan recommend"
 TRAINING = ("tokens", "days", "sustained", "tco", "later", "slack", "effort")
@@ -87,7 +87,7 @@ def _limit_of(within: str | None, book: PriceBook) -> dict[str, Any]:
     Raises:
         UsageError: if it is neither a power, nor money, nor racks.
     """
-    from ffplan.cli.cost_options import _money_of
+    from ffplan.cli.job import _money_of
     from ffplan.inputs.dimensions import POWER
     from ffplan.inputs.quantities import parse_quantity
 
@@ -137,7 +137,7 @@ def _recommend_fleet(parts: Catalog, model: str, asked: _ServedLoad, fixed: dict
 
 def _limits(fixed: dict[str, Any]) -> tuple[tuple[str, float], ...]:
     """Return the limits that are given; a power in kW, as the figure that it bounds."""
-    from ffplan.studies.fleet.target import LIMITS
+    from ffplan.studies.fleet.capacity import LIMITS
 
     watts = fixed["watts"]
     given = {**fixed, "power": None if watts is None else watts / 1e3}
@@ -149,7 +149,7 @@ def _target(parts: Catalog, model: str, asked: _ServedLoad, fixed: dict[str, Any
     from ffplan.cli.serve import _rate_of
     from ffplan.inputs.hours import read_hours
     from ffplan.serving.load import Requests
-    from ffplan.studies.fleet.target import AIMS, FleetTarget
+    from ffplan.studies.fleet.capacity import AIMS, FleetTarget
     from ffplan.studies.serve.loads import Load
     from ffplan.studies.serve.setup import PlanRequest
 

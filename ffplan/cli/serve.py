@@ -9,8 +9,8 @@ import typer
 from ffplan.base.errors import EXIT_FINDINGS, UsageError
 from ffplan.catalog.named import part_of
 from ffplan.cli.formats import FormatOption, ReportFormat
+from ffplan.cli.job import _model_part
 from ffplan.cli.loading import _parsed, _read_text, _resolved_design
-from ffplan.cli.models import _model_part
 from ffplan.cli.options import CatalogOption, OutputOption, SeedOption, _given_options
 from ffplan.cli.output import emit
 from ffplan.cli.page import _with_extras
@@ -42,6 +42,7 @@ from ffplan.cli.serve_options import (
     SpeculateOption,
     TensorOption,
     TraceOption,
+    _seconds_of,
 )
 
 if TYPE_CHECKING:
@@ -90,7 +91,7 @@ def _loads(concurrency: str | None, rate: str | None) -> tuple[float, ...]:
     Raises:
         UsageError: if both are given, one is malformed, or they are too many.
     """
-    from ffplan.cli.series import series
+    from ffplan.cli.loading import series
 
     if concurrency and rate:
         what = "--concurrency keeps requests under way, --rate lets them arrive"
@@ -182,23 +183,6 @@ def _trace(lengths: str | None, trace: str | None) -> Trace | None:
     )
 
 
-def _seconds_of(text: str | None, option: str, who: str = _WHO) -> float | None:
-    """Return a duration of an option [s]; None if it is not given.
-
-    Args:
-        text: the duration.
-        option: its option.
-        who: the command, for messages.
-
-    Raises:
-        UsageError: if it is malformed.
-    """
-    from ffplan.inputs.dimensions import DURATION
-    from ffplan.inputs.quantities import parse_quantity
-
-    return _parsed(lambda: parse_quantity(text, DURATION), option, who.removeprefix("ffplan ")) if text else None
-
-
 def _mean_requests(isl: int, osl: int, hit: float, speculation: dict[str, float], trace: Trace | None) -> Requests:
     from ffplan.serving.load import Requests
 
@@ -273,7 +257,7 @@ def _stated(context: typer.Context, options: dict[str, Any], fleet: Fleet, parts
     Raises:
         UsageError: if neither names a model.
     """
-    from ffplan.studies.serve.stated import stated_fields, stated_parts
+    from ffplan.studies.serve.answer import stated_fields, stated_parts
 
     given = _given_options(context)
     section = fleet.design.serving if fleet.design is not None else None

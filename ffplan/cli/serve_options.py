@@ -1,12 +1,20 @@
-"""The options of `ffplan serve`."""
+"""The options of `ffplan serve`, and what `compare --serve` and `recommend --serve` read from them."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ffplan.base.errors import UsageError
+from ffplan.base.record import record
+from ffplan.cli.loading import _parsed
 from ffplan.cli.options import _complete_design, _complete_part
+
+if TYPE_CHECKING:
+    from ffplan.catalog.engines import Engine
+    from ffplan.catalog.store import Catalog
+    from ffplan.results.serving import ServeTargets
 
 _TOKENS = 10_000_000
 _WAYS = 4096
@@ -132,3 +140,59 @@ DecodeOption = Annotated[
 DisaggregateOption = Annotated[
     bool, typer.Option("--disaggregate", help="Seek pools for prefill and for decoding: plans, copies and ratio.")
 ]
+
+
+SERVING = ("isl", "osl", "ttft", "tpot", "at", "engine", "precision", "kv")
+"""Options that say it."""
+
+
+@record
+class _ServedModel:
+    """What is asked to be served, as written."""
+
+    lengths: tuple[int, int]
+    """Tokens of a prompt and of an answer."""
+    targets: tuple[str | None, str | None, str]
+    """Most time to the first token and of each further one, and their statistic."""
+    plan: tuple[str, str | None, str | None]
+    """Engine, and precision of weights and of keys and values."""
+
+    def engine_and_targets(self, parts: Catalog, who: str) -> tuple[Engine, ServeTargets | None]:
+        """Return the engine, and the latency targets if there are any.
+
+        Args:
+            parts: the catalogue.
+            who: the command, for messages.
+
+        Raises:
+            UsageError: if an engine, a precision, a statistic or a time is wrong.
+        """
+        from ffplan.studies.serve.answer import refuse_precisions
+        from ffplan.studies.serve.links import ServeError
+        from ffplan.studies.serve.serve import targets_of
+        from ffplan.studies.serve.setup import PlanRequest, engine_of
+
+        (ttft, tpot, at), (software, precision, kv) = self.targets, self.plan
+        try:
+            refuse_precisions(PlanRequest(precision=precision, kv=kv))
+            engine = engine_of(parts, software)
+            return engine, targets_of(_seconds_of(ttft, "--ttft", who), _seconds_of(tpot, "--tpot", who), at)
+        except ServeError as error:
+            raise UsageError(f"{who}: {error}") from None
+
+
+def _seconds_of(text: str | None, option: str, who: str = "ffplan serve") -> float | None:
+    """Return a duration of an option [s]; None if it is not given.
+
+    Args:
+        text: the duration.
+        option: its option.
+        who: the command, for messages.
+
+    Raises:
+        UsageError: if it is malformed.
+    """
+    from ffplan.inputs.dimensions import DURATION
+    from ffplan.inputs.quantities import parse_quantity
+
+    return _parsed(lambda: parse_quantity(text, DURATION), option, who.removeprefix("ffplan ")) if text else None

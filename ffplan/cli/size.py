@@ -9,11 +9,9 @@ import typer
 from ffplan.base.errors import EXIT_FINDINGS, UsageError
 from ffplan.catalog.named import part_of
 from ffplan.cli.formats import FormatOption, ReportFormat
-from ffplan.cli.loading import _parsed, choice
-from ffplan.cli.options import CatalogOption, OutputOption, _complete_part
+from ffplan.cli.loading import _parsed, choice, series
+from ffplan.cli.options import CatalogOption, OutputOption, _complete_part, _project_prices
 from ffplan.cli.output import emit
-from ffplan.cli.project import _project_prices
-from ffplan.cli.series import series
 
 EndpointsOption = Annotated[int, typer.Option("--endpoints", "-n", min=2, max=100_000_000, help="Endpoints (NICs).")]
 SwitchOption = Annotated[
@@ -94,7 +92,7 @@ def size(
     """
     from ffplan.catalog.parts import Switch
     from ffplan.catalog.store import Catalog
-    from ffplan.cli.cost_options import _book_of
+    from ffplan.cli.job import _book_of
     from ffplan.inputs.quantities import parse_ratio
     from ffplan.report.fabric import no_family, size_document
     from ffplan.studies.choose import size as study

@@ -13,9 +13,8 @@ from ffplan.base.errors import EXIT_FINDINGS, EXIT_STOPPED, UsageError
 from ffplan.base.files import is_file
 from ffplan.base.processes import heard
 from ffplan.base.record import record
-from ffplan.cli.completion import _complete_varied
 from ffplan.cli.formats import FormatOption, ReportFormat
-from ffplan.cli.options import CatalogOption, DesignArgument, OutputOption, SeedOption, _by_comma
+from ffplan.cli.options import CatalogOption, DesignArgument, OutputOption, SeedOption, _by_comma, _complete_varied
 from ffplan.cli.output import emit
 from ffplan.cli.progress import Progress
 

@@ -10,15 +10,12 @@ import typer
 
 from ffplan.base.errors import EXIT_FINDINGS, UsageError
 from ffplan.base.record import record
-from ffplan.cli.cost_options import TokensOption, _tokens_of
 from ffplan.cli.formats import FormatOption, ReportFormat
-from ffplan.cli.loading import _parsed, _resolved_design
-from ffplan.cli.models import _model_part
+from ffplan.cli.job import TokensOption, _model_part, _tokens_of
+from ffplan.cli.loading import _parsed, _resolved_design, series
 from ffplan.cli.options import CatalogOption, DesignArgument, EffortOption, OutputOption
 from ffplan.cli.output import _refuse_target, emit, write
 from ffplan.cli.page import _with_extras
-from ffplan.cli.plan_file import _overlap_names, _plan_text, _told_plan
-from ffplan.cli.series import series
 from ffplan.cli.train_options import (
     MOST_ROWS,
     TOP,
@@ -47,6 +44,9 @@ from ffplan.cli.train_options import (
     TopOption,
     ZeroOption,
     _option_name,
+    _overlap_names,
+    _plan_text,
+    _told_plan,
     _with_axes,
 )
 from ffplan.training.axes import AXES
@@ -132,7 +132,7 @@ def _own_job(design: ResolvedDesign, parts: Catalog, document: Document | None, 
         UsageError: if the design has no workload.
     """
     from ffplan.catalog.models import Model
-    from ffplan.cli.workload import _own_workload
+    from ffplan.cli.job import _own_workload
     from ffplan.design.plan_file import plan_of
     from ffplan.studies.train.default_job import with_default_batch, workload_fields, workload_gpus
 

@@ -160,6 +160,11 @@ def price_inputs(book: PriceBook, rate: float, parts: tuple[str, ...]) -> list[I
     ]
 
 
+def stated_input(name: str, figure: Assumed) -> Input:
+    """Return a figure that a file states as an input, which draws by its own name."""
+    return _input(name, name, "1", figure)
+
+
 def rent_input(price: Assumed, offer: str) -> Input:
     """Return the rent of a fleet as an input.
 

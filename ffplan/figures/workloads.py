@@ -137,7 +137,7 @@ SERVING: Table = {
     ServeRow: {
         "rate_s": Figure(place=f"{_S}.load:closed_loop"),
         "output_tokens_s": Figure(how="requests a second x tokens of an answer"),
-        "power_w": Figure(place=f"{_S}.power:accelerator_power"),
+        "power_w": Figure(place=f"{_S}.hardware:accelerator_power"),
         "output_tokens_s_mw": Figure(
             label="output tokens a second and megawatt",
             unit="1/s",

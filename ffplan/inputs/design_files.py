@@ -7,8 +7,8 @@ from pathlib import Path
 from ffplan.base.errors import UsageError
 from ffplan.base.files import data_folder
 
-DESIGNS, PLANS = "designs", "designs/plans"
-"""Folders of the shipped designs and plans."""
+DESIGNS, PLANS, FLEETS = "designs", "designs/plans", "designs/fleets"
+"""Folders of the shipped designs, plans and fleets."""
 
 
 def _names(folder: str) -> list[str]:
@@ -39,6 +39,11 @@ def find_design(name: str) -> tuple[Path, str]:
 def find_plan(name: str) -> tuple[Path, str]:
     """Return the file of a training plan, as `find_design` does for designs."""
     return _find(name, PLANS, "plan")
+
+
+def find_fleet(name: str) -> tuple[Path, str]:
+    """Return the file of a fleet, as `find_design` does for designs."""
+    return _find(name, FLEETS, "fleet")
 
 
 def _find(name: str, folder: str, what: str) -> tuple[Path, str]:

@@ -19,6 +19,7 @@ OUTPUTS = {
     "sweep": "ffplan sweep --format json",
     "recommendation": "ffplan recommend --format json",
     "fleet-recommendation": "ffplan recommend --serve --format json",
+    "fleet-plan": "ffplan fleet --format json",
     "serve-comparison": "ffplan compare --serve --format json",
     "acceptance": "ffplan fabric accept --format json",
     "train": "ffplan train --format json",

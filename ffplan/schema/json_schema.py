@@ -15,6 +15,7 @@ from pydantic import TypeAdapter
 
 from ffplan.base.errors import Finding
 from ffplan.catalog import any_part
+from ffplan.design import fleet_file
 from ffplan.design import policy_schema as policies
 from ffplan.design import schema as design
 from ffplan.design import training as plans
@@ -39,6 +40,7 @@ from ffplan.results import cost as costs
 from ffplan.results import design as assessment
 from ffplan.results import fabric as results
 from ffplan.results import fleet as fleets
+from ffplan.results import fleet_plan as fleet_plans
 from ffplan.results import measurement as measurements
 from ffplan.results import recommendation as recommendations
 from ffplan.results import serve_comparison as served_comparisons
@@ -67,6 +69,7 @@ OWNERS = (
     serving_cases,
     training_cases,
     plans,
+    fleet_file,
     policies,
     tables,
     trainings,
@@ -85,6 +88,7 @@ OWNERS = (
     sweeps,
     recommendations,
     fleets,
+    fleet_plans,
     served_comparisons,
     measurements,
     recordings,

@@ -28,6 +28,7 @@ VALUES: dict[str, tuple[str, ...]] = {
     "--breakout": ("1", "2", "4", "3"),
     "--chunks": ("1", "2", "4"),
     "--core-policy": ("minimal", "per-rail-whole-pods", "equal-stripe", "x"),
+    "--chance": ("0.85", "0.5", "2", "x"),
     "--checkpoints": ("asynchronous", "synchronous", "in-memory", "x"),
     "--cp": ("1", "2", "4"),
     "--cpu": ("epyc-7502", "xeon-8480c", "x"),
@@ -298,6 +299,8 @@ def _argument(command: str, option: Any, chance: Random, folder: Path) -> list[s
         return [_design(chance, folder, f"{name}.yaml", small=small)]
     if name == "design":
         return [_design(chance, folder, "design.yaml", small=small)] if chance.random() < 0.8 else []
+    if command == "fleet":
+        return [_file(folder, "fleet.yaml", files.text(files.tree("fleet", chance), chance))]
     if name == "file" and command == "fabric audit" and chance.random() < 0.7:
         return ["superpod-h100-4su"]
     if name == "file":

@@ -77,7 +77,7 @@ SIGNS = (b"\t", b"\n", b": ", b"- ", b"*a", b"&a ", b"{", b"]", b"\x00", b"\xff"
 
 @cache
 def shipped(kind: str) -> tuple[Any, ...]:
-    """Return the content of every shipped file of a kind: design, part, cases, training-plan, recording."""
+    """Return the content of every shipped file of a kind: design, part, cases, training-plan, fleet, recording."""
     if kind == "recording":
         from ffplan.measuring.recording import recording_text
         from tests.unit.calibration.recordings import made_up
@@ -86,6 +86,8 @@ def shipped(kind: str) -> tuple[Any, ...]:
         texts = [path.read_text() for path in sorted(folder.glob("*.json"))]
         return tuple(json.loads(text) for text in (*texts, recording_text(made_up())))
     folders = {"design": ("designs",), "part": ("catalogs",), "cases": ("catalogs/measurements",)}
+    if kind == "fleet":
+        return tuple(read_yaml(path.read_text()) for path in (ROOT / "designs/fleets").glob("*.yaml"))
     if kind == "training-plan":
         return ({"kind": kind, "tensor": 4, "pipeline": 2, "batch": 256, "zero": 1, "recompute": "full"},)
     paths: list[Path] = [path for folder in folders[kind] for path in sorted((ROOT / folder).rglob("*.yaml"))]

@@ -122,7 +122,7 @@ def _quantity(chance: Random) -> Any:
 
 
 def _series(chance: Random) -> Any:
-    from ffplan.cli.series import series
+    from ffplan.cli.loading import series
 
     sizes = chance.random() < 0.5
     usual = ("1K", "8 B", "1 MiB", "1GiB", "1e3 GB") if sizes else ("8", "16", "64", "512", "10000000")

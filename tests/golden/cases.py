@@ -637,6 +637,34 @@ CASES = (
         file="plan.yaml",
     ),
     *(
+        Case(
+            f"fleet-{name}",
+            raw=(ROOT / "designs/fleets/two-sites.yaml").read_bytes().replace(old, new, 1),
+            command=("fleet",),
+            file="fleet.yaml",
+        )
+        for name, old, new in (
+            ("share", b"chat: 20 %", b"chat: 30 %"),
+            ("demand", b"{chat: 100 %}", b"{chatt: 100 %}"),
+            ("site", b"site: north", b"site: south"),
+            ("quarters", b"quarters: 8", b"quarters: 7"),
+            ("retire", b"retire: 2028-07", b"retire: 2024-07"),
+            ("month", b"order: 2027-07", b"order: 2027-13"),
+            ("twice", b"name: l40s", b"name: b200"),
+            ("model", b"train: llama3.1-70b", b"train: llama3.1-700b"),
+            ("image", b"train: llama3.1-70b", b"train: resnet-50"),
+            ("both", b"    osl: 500\n", b"    train: llama3.1-8b\n"),
+            ("target", b"    ttft: 2 s\n    tpot: 50 ms\n", b""),
+            ("slow", b"ttft: 2 s", b"ttft: 1 ms"),
+            ("engine", b"    osl: 500\n", b"    engine: vlm\n"),
+            ("rate", b"- 150/s", b"- 0/s"),
+            ("shortfall", b"quarters: 8", b"quarters: 8\nshortfall: EUR 3/hour"),
+            ("gone", b"design: l40s-8-roce", b"design: l40s.yaml"),
+            ("field", b"    count: 6", b"    number: 6"),
+            ("version", b"schema_version: 1", b"schema_version: 2"),
+        )
+    ),
+    *(
         Case(f"matrix-{name}", raw=raw, command=("route", "fire-flyer-2", "--traffic"), file="traffic.csv")
         for name, raw in (
             ("header", b"from,to,bytes\n"),

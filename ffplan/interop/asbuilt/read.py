@@ -40,8 +40,7 @@ from ffplan.interop.asbuilt.lldp import _is_lldp, _parsed, _read_lldp
 from ffplan.interop.asbuilt.lldp_tables import _read_lldp_table
 from ffplan.interop.asbuilt.model import MOST_BYTES, _fault
 from ffplan.interop.asbuilt.tables import _read_db_csv, _read_lst, _read_ndt, _read_topo
-from ffplan.interop.pasted import _cleaned, _unfenced, _unprefixed
-from ffplan.interop.recognised import _recognised
+from ffplan.interop.pasted import _cleaned, _recognised, _unfenced, _unprefixed
 from ffplan.interop.xml_tree import _parse
 
 if TYPE_CHECKING:

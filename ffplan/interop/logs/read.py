@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ffplan.inputs.emit import scalar
 from ffplan.interop.logs import benchmarks, links, nccl_tests, storage
 from ffplan.interop.logs.measured import NO_HINTS, _number_of, _refuse
-from ffplan.interop.pasted import _as_pasted
-from ffplan.interop.recognised import _recognised
+from ffplan.interop.pasted import _as_pasted, _recognised
 from ffplan.results.acceptance import Measured
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import Any
 from ffplan.base.errors import located
 from ffplan.base.record import record
 from ffplan.interop.pasted import _read_pasted
-from ffplan.interop.served import aiperf, bench_serving, inferencex, loadgen
+from ffplan.interop.served import aiperf, bench_serving, suites
 from ffplan.interop.served.fields import RULE, _Result
 from ffplan.results.serving_runs import BenchmarkRun
 
@@ -42,8 +42,8 @@ _READERS = (
         bench_serving.SGLANG, bench_serving.SGLANG_MARKS, bench_serving._read_bench_serving, bench_serving.SHARED_MARKS
     ),
     _Reader(aiperf.AIPERF, aiperf.MARKS, aiperf._read_aiperf),
-    _Reader(inferencex.INFERENCEX, inferencex.MARKS, inferencex._read_inferencex),
-    _Reader(loadgen.LOADGEN, loadgen.MARKS, loadgen._read_loadgen),
+    _Reader(suites.INFERENCEX, suites.INFERENCEX_MARKS, suites._read_inferencex),
+    _Reader(suites.LOADGEN, suites.LOADGEN_MARKS, suites._read_loadgen),
 )
 _KNOWN = (
     "the JSON of vllm bench serve --save-result, SGLang bench_serving, AIPerf, genai-perf or InferenceX, or "
@@ -108,7 +108,7 @@ def read_results(text: str, file: str) -> list[BenchmarkRun]:
 
 
 def _runs(text: str, file: str) -> list[BenchmarkRun]:
-    log = loadgen._loadgen_result(text, file)
+    log = suites._loadgen_result(text, file)
     if log is not None:
         return [_read(log)]
     results: list[Any] = _documents(text, file) if text.lstrip()[:1] in ("{", "[") else []

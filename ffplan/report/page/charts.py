@@ -5,11 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from ffplan.inputs.workloads import PoolPlan
 from ffplan.report.document import MeasuredCurve, _Chart, _Point
 from ffplan.report.page.sweep_charts import _scale_chart, _sweep_charts
 from ffplan.results.comparison import Comparison
 from ffplan.results.cost import CostStudy, benchmark, bridged
 from ffplan.results.design import Assessment
+from ffplan.results.fleet_plan import FleetPlan
+from ffplan.results.serve_comparison import ServeComparison
 from ffplan.results.sweep import SweepReport
 from ffplan.results.training import TrainReport
 
@@ -19,6 +22,7 @@ if TYPE_CHECKING:
     from ffplan.results.collective import CollectiveReport
     from ffplan.results.cost import RentRow, SwingRow, Waiting
     from ffplan.results.run import Band, StepPart
+    from ffplan.results.serving import ServePlan
 
 MOST_TERMS = 8
 """Terms of a bound that a chart shows, the tightest first."""
@@ -263,11 +267,57 @@ def _site_power(study: CostStudy) -> _Chart:
     return _Chart(title="Power by kind", kind="bars", unit="kW", points=tuple(points))
 
 
+def _pareto(report: ServeComparison) -> _Chart:
+    """Return the plans of each design that no other of its plans beats."""
+    points = [
+        _Point(_ways(choice.plan), choice.output_tokens_s_gpu, x=choice.output_tokens_s_user, series=side.label)
+        for side in report.sides
+        for choice in sorted(side.choices, key=lambda choice: choice.output_tokens_s_user)
+    ]
+    return _Chart(
+        title="Throughput against speed to a user",
+        kind="lines",
+        unit="tokens a second and accelerator",
+        points=tuple(points),
+        x_title="tokens a second to a user",
+        note="Plans that no other of the same design beats, on average.",
+        lead=True,
+    )
+
+
+def _ways(plan: ServePlan) -> str:
+    return str(PoolPlan(tensor=plan.tensor, pipeline=plan.pipeline, data=plan.data, expert=plan.expert))
+
+
+def _demand(plan: FleetPlan, name: str) -> _Chart:
+    """Return a demand and what the fleet does of it, by quarter."""
+    points = [
+        _Point(quarter.quarter, value, x=float(place), series=series)
+        for place, quarter in enumerate(plan.quarters, 1)
+        for series, value in (
+            ("needed", quarter.demand[name].needed.p50),
+            ("capacity", quarter.demand[name].capacity.p50),
+            ("capacity, P10", quarter.demand[name].capacity.p10),
+            ("needed, P90", quarter.demand[name].needed.p90),
+        )
+    ]
+    return _Chart(
+        title=f"{name}: demand and capacity",
+        kind="lines",
+        unit=plan.units[name],
+        points=tuple(points),
+        x_title=f"quarters from {plan.start}",
+        lead=True,
+    )
+
+
 CHARTS: dict[type, Callable[[Any, Curves], list[_Chart | None]]] = {
     Comparison: _compare_charts,
     Assessment: _design_charts,
     TrainReport: lambda found, _: _train_charts(found),
     CostStudy: lambda found, _: _cost_charts(found),
+    FleetPlan: lambda found, _: [_demand(found, name) for name in found.models],
+    ServeComparison: lambda found, _: [_pareto(found)],
     SweepReport: lambda found, _: _sweep_charts(found),
 }
 """Charts by the kind of result; other results have none."""

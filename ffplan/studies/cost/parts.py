@@ -274,6 +274,17 @@ def _rent_rows(ledger: Ledger, v: Values, year: YearAccount, drawn: _Drawn | Non
     return tuple(sorted(rows, key=lambda row: (row.hour, row.offer)))
 
 
+def hourly_rent(ledger: Ledger) -> tuple[float, str] | None:
+    """Return the cheapest rent of the accelerator by the hour [currency per hour], and its offer; None without any."""
+    offers = ledger.owned.rents.offers
+    hourly = [
+        (entry.likely, name)
+        for name, entry in _offers_of(ledger)
+        if offers[name].term not in (*TERM_YEARS, "spot") and not offers[name].index
+    ]
+    return min(hourly, default=None)
+
+
 def waiting(ledger: Ledger, v: Values) -> out.Waiting:
     """Return the months from the order to the first job, and what they cost."""
     lead, commissioning = ledger.to_production(v)
@@ -285,15 +296,10 @@ def waiting(ledger: Ledger, v: Values) -> out.Waiting:
     months = lead + commissioning
     if ledger.owned.delay_month is not None:
         return _waiting(lead, commissioning, ledger.owned.delay_month * months, "the design's `delay`")
-    offers = ledger.owned.rents.offers
-    hourly = [
-        (entry.likely, name)
-        for name, entry in _offers_of(ledger)
-        if offers[name].term not in (*TERM_YEARS, "spot") and not offers[name].index
-    ]
-    if not hourly:
+    hourly = hourly_rent(ledger)
+    if hourly is None:
         return _waiting(lead, commissioning, None, "no rent by the hour is known for the accelerator")
-    price, name = min(hourly)
+    price, name = hourly
     hours = ledger.account.accelerators * HOURS_PER_YEAR / MONTHS * float(v["utilisation"])
     return _waiting(lead, commissioning, months * hours * price, f"rent that bridges them: {name}")
 

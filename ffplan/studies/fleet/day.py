@@ -5,18 +5,73 @@ from __future__ import annotations
 from math import ceil
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from ffplan.base.record import record
 from ffplan.cost.power import HOURS_PER_YEAR
 from ffplan.cost.rent import MONTHS
 from ffplan.results.cost import benchmark
 from ffplan.results.fleet import DayRent, FleetDay, FleetHour, FreeNodes
-from ffplan.serving.day import free_block, reserved_nodes
 from ffplan.studies.fleet.recommend import _nodes
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from ffplan.results.cost import CostStudy
     from ffplan.studies.fleet.recommend import _SizedFleet
 
 _HOURLY = "on-demand"
+
+
+@record
+class _FreeBlock:
+    """Nodes that are free together for some hours in a row."""
+
+    nodes: int
+    start: int
+    """First hour, from the first of the file [h]."""
+    hours: int
+
+
+def _free_block(free: Sequence[int]) -> _FreeBlock | None:
+    """Return the block with most node-hours that are free in a row, around the end of the file; None without any.
+
+    Args:
+        free: free nodes of each hour [1]. Hours follow in a circle: the last is before the first.
+
+    Equation:
+        over starts s and lengths n <= hours: the largest n min(free[s], ..., free[s + n - 1]); of equals the longest
+
+    Source:
+        Definition: a job of fixed size holds its nodes from its first hour to its last.
+    """
+    least = around = np.array(free, dtype=np.int64)
+    best = (0, 0, 0)
+    for length in range(1, len(free) + 1):
+        start = int(np.argmax(least))
+        best = max(best, (int(least[start]) * length, length, -start))
+        least = np.minimum(least, np.roll(around, -length))
+    area, length, start = best
+    return _FreeBlock(area // length, -start, length) if area else None
+
+
+def _reserved_nodes(nodes: Sequence[int], committed: float, hourly: float) -> int:
+    """Return the nodes to rent for a term, where the others are rented for the hours in which they are needed.
+
+    Args:
+        nodes: nodes that each hour needs [1].
+        committed: rent of an hour of the term, used or not [currency].
+        hourly: rent of an hour in use [currency].
+
+    Equation:
+        the nodes k = 1, 2, ... for which hourly * (hours that need k or more) > committed * hours
+
+    Source:
+        Definition: each node is rented the cheaper way, and the hours that need node k fall with k.
+    """
+    levels = np.arange(1, max(nodes, default=0) + 1)
+    used = (np.array(nodes)[None, :] >= levels[:, None]).sum(axis=1)
+    return int((hourly * used > committed * len(nodes)).sum())
 
 
 def _day_of(fleet: _SizedFleet, hours: tuple[float, ...]) -> FleetDay | None:
@@ -33,7 +88,7 @@ def _day_of(fleet: _SizedFleet, hours: tuple[float, ...]) -> FleetDay | None:
     rates = [fleet.peak * requests / most for requests in hours]
     copies = [max(ceil(rate / fleet.rate - 1e-9), 1) for rate in rates]
     nodes = [_nodes(count, fleet.setup.gpus, per_node) for count in copies]
-    block = free_block([bought - fleet.spares - count for count in nodes])
+    block = _free_block([bought - fleet.spares - count for count in nodes])
     return FleetDay(
         hours=tuple(
             FleetHour(hour=hour, rate_s=rate, copies=count, nodes=taken)
@@ -55,7 +110,7 @@ def _rents(study: CostStudy, nodes: list[int], per_node: int) -> tuple[DayRent, 
     by_term = committed.hour * study.tco.utilisation if committed is not None else 0.0
     most, ways = max(nodes), dict[int, str]()
     if hourly is not None and committed is not None:
-        ways[reserved_nodes(nodes, by_term, by_hour)] = "mixed"
+        ways[_reserved_nodes(nodes, by_term, by_hour)] = "mixed"
     if hourly is not None:
         ways[0] = "on-demand"
     if committed is not None:

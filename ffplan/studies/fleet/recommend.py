@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ffplan.catalog.store import Catalog
-    from ffplan.studies.fleet.target import FleetTarget
+    from ffplan.design.resolved import ResolvedDesign
+    from ffplan.studies.fleet.capacity import FleetTarget, _ServedTarget
     from ffplan.studies.serve.setup import PlanRequest
 
 _TIGHTER = (1.0, 0.6)
@@ -135,23 +136,24 @@ def _builder(target: FleetTarget, catalog: Catalog, accelerator: str) -> Builder
     return Builder(wishes, catalog, f"{target.model.id}-{accelerator}")
 
 
-def _request(target: FleetTarget) -> PlanRequest:
+def _request(target: _ServedTarget) -> PlanRequest:
     """Return the request with the model's published precision where none is asked for."""
     precision = target.request.precision or default_precision(target.model)
     return replace(target.request, precision=precision)
 
 
-def _plans(target: FleetTarget, catalog: Catalog, draft: Draft, *, wide: bool) -> tuple[list[ServeChoice], bool]:
+def _plans(
+    target: _ServedTarget, catalog: Catalog, design: ResolvedDesign, *, wide: bool
+) -> tuple[list[ServeChoice], bool]:
     """Return plans whose means meet the targets with most tokens an accelerator, and whether they are measured.
 
     Args:
-        draft: the design.
         wide: copies may span scale-up domains.
 
     Raises:
         ServeError: if nothing has room, or no plan meets the targets.
     """
-    fleet = fleet_of(draft.design)
+    fleet = fleet_of(design)
     fleet = fleet if wide else replace(fleet, gpus=min(fleet.domain, fleet.gpus))
     request, found = _request(target), list[ServeChoice]()
     assert request.precision is not None
@@ -186,7 +188,7 @@ def _candidate(target: FleetTarget, catalog: Catalog, name: str) -> _Candidate |
         if draft is None:
             continue
         try:
-            plans, measured = _plans(target, catalog, draft, wide=wide)
+            plans, measured = _plans(target, catalog, draft.design, wide=wide)
         except ServeError as error:
             reason = str(error)
             continue
@@ -230,6 +232,19 @@ def _copies_on(nodes: int, gpus: int, per_node: int) -> int:
     return nodes * (per_node // gpus) if gpus <= per_node else nodes // ceil(gpus / per_node)
 
 
+def _copy_setup(target: _ServedTarget, catalog: Catalog, design: ResolvedDesign, plan: ServePlan) -> ServeSetup:
+    """Return a copy of a plan on a design."""
+    ways = {name: getattr(plan, name) for name in ("tensor", "pipeline", "expert", "data", "chunk")}
+    request, requests = replace(_request(target), **ways), replace(target.load.requests, chunk=plan.chunk)
+    return serve_setup(catalog, target.model, target.engine, fleet_of(design), request=request, requests=requests)
+
+
+def _copy_on(target: _ServedTarget, catalog: Catalog, design: ResolvedDesign, plan: ServePlan) -> Copy:
+    """Return a copy of a plan on a design, under the load."""
+    load = replace(target.load, requests=replace(target.load.requests, chunk=plan.chunk))
+    return Copy(_copy_setup(target, catalog, design, plan), load, target.targets)
+
+
 def _fleet(
     target: FleetTarget, catalog: Catalog, one: _Candidate, choice: ServeChoice, best: _SizedFleet | None
 ) -> _SizedFleet | None:
@@ -238,28 +253,14 @@ def _fleet(
     Args:
         best: the best fleet of the accelerator so far.
     """
-    plan = choice.plan
-    request = replace(
-        _request(target),
-        tensor=plan.tensor,
-        pipeline=plan.pipeline,
-        expert=plan.expert,
-        data=plan.data,
-        chunk=plan.chunk,
-    )
-    load = replace(target.load, requests=replace(target.load.requests, chunk=plan.chunk))
-
-    def setup_on(draft: Draft | Built) -> ServeSetup:
-        fleet = fleet_of(draft.design)
-        return serve_setup(catalog, target.model, target.engine, fleet, request=request, requests=load.requests)
-
-    setup = setup_on(one.probe)
+    copy = _copy_on(target, catalog, one.probe.design, choice.plan)
+    setup = copy.setup
     most = _within(target, one, setup) if target.rate is None else None
     if target.rate is None and most is None:
         return None
     # as many copies at no higher rate serve no more than the best
     above = best.peak / most[1] if best is not None and most is not None else 0.0
-    rate = Copy(setup, load, target.targets).largest_rate(_stretch_of(setup.speed.band, target.chance), above)
+    rate = copy.largest_rate(_stretch_of(setup.speed.band, target.chance), above)
     if rate <= 0:
         return None
     sized = most if most is not None else _for_load(target, one, setup, rate)
@@ -269,8 +270,8 @@ def _fleet(
     peak = target.rate or rate * copies
     return _SizedFleet(
         accelerator=one.name,
-        built=built.with_text(_with_load(built.text, target, plan, peak)),
-        setup=setup_on(built),
+        built=built.with_text(_with_load(built.text, target, choice.plan, peak)),
+        setup=_copy_setup(target, catalog, built.design, choice.plan),
         copies=copies,
         spares=spares,
         rate=rate,

@@ -1,29 +1,29 @@
-"""Fleets that were sized, as the report of `recommend --serve`."""
+"""Fleets that were sized, as the report of `recommend --serve`, with what one failure takes of each."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from math import ceil
 from typing import TYPE_CHECKING
 
 from ffplan.cost.power import HOURS_PER_YEAR
 from ffplan.reliability.hazards import DAY_S
 from ffplan.results.design import SCHEMA_VERSION
-from ffplan.results.fleet import FleetDesign, FleetReport
+from ffplan.results.fleet import FleetDesign, FleetLoss, FleetReport
 from ffplan.results.recommendation import UnsizedAccelerator
 from ffplan.studies.cost.cost import study_cost
 from ffplan.studies.cost.request import CostRequest
 from ffplan.studies.fleet.capacity import Copy
 from ffplan.studies.fleet.day import _day_of
-from ffplan.studies.fleet.losses import _losses
-from ffplan.studies.fleet.recommend import _aim_of, broken
+from ffplan.studies.fleet.recommend import _aim_of, _copies_on, _nodes, broken
 from ffplan.studies.serve.loads import run_open
 from ffplan.studies.serve.money import tokens_per_megawatt
 from ffplan.studies.serve.serve import latency_of, plan_row
 
 if TYPE_CHECKING:
     from ffplan.catalog.store import Catalog
+    from ffplan.studies.fleet.capacity import FleetTarget
     from ffplan.studies.fleet.recommend import _Recommended, _SizedFleet
-    from ffplan.studies.fleet.target import FleetTarget
 
 _PAPER = 3
 """Fleets on paper that are reported [1]."""
@@ -154,3 +154,41 @@ def _assumptions(target: FleetTarget) -> tuple[str, ...]:
     elif target.peak <= 1 + 1e-9:
         said.append("The load is the same all day: --peak sizes for more, --day for its busiest hour.")
     return tuple(said)
+
+
+def _losses(fleet: _SizedFleet, concurrency: float) -> tuple[FleetLoss, ...]:
+    """Return what single failures take, the smallest first; each with all other nodes up.
+
+    Args:
+        concurrency: requests under way at the peak, on all copies [1].
+    """
+    assessment, gpus = fleet.built.assessment, fleet.setup.gpus
+    nodes = int(assessment.nodes["compute"])
+    per_node = assessment.accelerators // nodes
+    rows = []
+    for part, taken in sorted(_domains(fleet, nodes, per_node).items(), key=lambda item: item[1]):
+        lost = min(ceil(taken / _nodes(1, gpus, per_node)) * max(per_node // gpus, 1), fleet.copies)
+        left = _copies_on(nodes - taken, gpus, per_node)
+        rows.append(
+            FleetLoss(
+                part=part,
+                nodes=taken,
+                copies=lost,
+                kept=min(left * fleet.rate / fleet.peak, 1.0),
+                requests=concurrency * lost / fleet.copies,
+            )
+        )
+    return tuple(rows)
+
+
+def _domains(fleet: _SizedFleet, nodes: int, per_node: int) -> dict[str, int]:
+    """Return the nodes that stand or fall together, by what they share [1]."""
+    fabric, domain = fleet.built.assessment.fabric, fleet.setup.fleet.domain // per_node
+    found = {"node": 1, "rack": fleet.built.ledger.site.rack_nodes}
+    if domain > 1:
+        found["scale-up domain"] = min(domain, nodes)
+    leaf = next((role for role in fabric.by_role if role.role == "leaf"), None)
+    if leaf is not None and fabric.planes == 1 and fabric.endpoints == nodes:
+        # a node with one link has no other way out
+        found["leaf switch"] = min(leaf.downlinks, nodes)
+    return found

@@ -1,26 +1,31 @@
-"""What a person asks of a served model, answered: one plan, or the best of a search."""
+"""What a person asks of a served model, or a design states of one, answered: one plan, or the best of a search."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from ffplan.base.errors import did_you_mean
+from ffplan.base.errors import InputError, did_you_mean
 from ffplan.base.record import record
 from ffplan.catalog.engines import Engine
 from ffplan.catalog.models import Model
 from ffplan.inputs.workloads import PoolPlan
+from ffplan.serving.load import Requests
 from ffplan.serving.plan import CACHE_WIDTHS, WIDTHS
 from ffplan.studies.serve.apart import _apart_setup, _best_pools
-from ffplan.studies.serve.links import ServeError
+from ffplan.studies.serve.links import ServeError, fleet_of
+from ffplan.studies.serve.loads import Load
 from ffplan.studies.serve.search import search
 from ffplan.studies.serve.serve import ServeTask, serve
-from ffplan.studies.serve.setup import PlanRequest, serve_setup
+from ffplan.studies.serve.setup import PlanRequest, engine_of, serve_setup
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from ffplan.catalog.store import Catalog
+    from ffplan.design.resolved import ResolvedDesign
+    from ffplan.design.serving_schema import Serving
     from ffplan.results.serving import ServeReport
-    from ffplan.serving.load import Requests
     from ffplan.studies.serve.links import Fleet
 
 DRAFTS = {"mtp": 0.05, "draft": 0.1, "ngram": 0.0}
@@ -127,3 +132,77 @@ def _answer_apart(fleet: Fleet, catalog: Catalog, asked: ServeQuestion) -> Serve
         request, requests = found.request, _chunked(asked, found.request)
     setup = _apart_setup(catalog, asked.model, asked.engine, fleet, request, requests=requests, pools=pools)
     return serve(setup, catalog, replace(task, load=replace(task.load, requests=requests)))
+
+
+_OTHER_LOAD = frozenset({"rate", "concurrency", "trace", "ttft", "tpot"})
+"""Options that ask for another load than a section's."""
+_OTHER_LENGTHS = frozenset({"trace", "lengths"})
+"""Options that give other lengths."""
+
+
+def stated_fields(section: Serving, given: Collection[str]) -> dict[str, Any]:
+    """Return the fields of a section `serving` that options leave as they are.
+
+    Args:
+        section: the section.
+        given: options that are given, by the names of the section's fields.
+    """
+    replaced = set(given)
+    if _OTHER_LOAD & replaced:
+        replaced |= {"rate", "concurrency"}
+    if _OTHER_LENGTHS & replaced:
+        replaced |= {"isl", "osl"}
+    return {name: getattr(section, name) for name in type(section).model_fields if name not in replaced}
+
+
+def stated_parts(design: ResolvedDesign, catalog: Catalog) -> tuple[Model, Engine]:
+    """Return model and engine of a design's `serving` section.
+
+    Args:
+        design: a design with the section.
+        catalog: where its parts are.
+
+    Raises:
+        InputError: if one is unknown.
+    """
+    stated = design.serving
+    assert stated is not None
+    model = catalog.get(Model, stated.model, design.document, ("serving", "model"))
+    try:
+        return model, engine_of(catalog, stated.engine)
+    except ServeError as error:
+        what, _, remedy = str(error).removeprefix("--engine: ").partition("; ")
+        raise InputError(design.document.finding("design-serving", ("serving", "engine"), what, remedy)) from None
+
+
+def stated_report(design: ResolvedDesign, catalog: Catalog) -> ServeReport:
+    """Return the load of a design's `serving` section, served on all of its accelerators.
+
+    Args:
+        design: a design with the section.
+        catalog: where its parts are.
+
+    Raises:
+        InputError: if the model or the engine is unknown.
+        ServeError: if the plan or the load is impossible.
+    """
+    stated = design.serving
+    assert stated is not None
+    model, engine = stated_parts(design, catalog)
+    request = PlanRequest(
+        precision=stated.precision,
+        kv=stated.kv,
+        tensor=stated.tp,
+        pipeline=stated.pp,
+        expert=stated.ep,
+        data=stated.dp,
+        chunk=stated.chunk,
+    )
+    task = ServeTask(
+        load=Load(requests=Requests(prompt=stated.isl, output=stated.osl)),
+        concurrency=(stated.concurrency,) if stated.concurrency else (),
+        rates=(stated.rate,) if stated.rate else (),
+    )
+    pools = None if stated.prefill is None or stated.decode is None else (stated.prefill, stated.decode)
+    asked = ServeQuestion(model=model, engine=engine, request=request, task=task, pools=pools)
+    return answer(fleet_of(design), catalog, asked)

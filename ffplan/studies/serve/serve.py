@@ -26,9 +26,9 @@ from ffplan.results.serving import (
     TokenBand,
     TokenPart,
 )
+from ffplan.serving.hardware import accelerator_power, prompt_power
 from ffplan.serving.memory import cache_bytes, cached_tokens
 from ffplan.serving.pools import prefill_rate
-from ffplan.serving.power import accelerator_power, prompt_power
 from ffplan.studies.basis.provenance import files_read, recalled_figures
 from ffplan.studies.serve.links import ServeError
 from ffplan.studies.serve.loads import Load, _run_closed, run_open

@@ -1,4 +1,8 @@
-"""From a design to the machine that a training run takes: a node, libraries, and the links that groups cross."""
+"""From a design to the machine that a training run takes, and its rooflines.
+
+The machine is a node, libraries, and the links that groups cross; rooflines are those of the scaling book: levels of a
+cluster, and the least batch and largest TP size of a run.
+"""
 
 from __future__ import annotations
 
@@ -7,18 +11,30 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ffplan.base.record import record
 from ffplan.catalog.library import Library
+from ffplan.collectives.switch_reduction import sharded_rate
 from ffplan.fabric.family import fabric_cuts, plan_fabric
 from ffplan.fabric.sizing.plan import reachable_nodes, zones_of
 from ffplan.node.host import host
+from ffplan.results.design import LevelRow
+from ffplan.results.training import Roofline
 from ffplan.studies.basis.job_layout import own_library
-from ffplan.training.group_collectives import Cluster, cut_fraction
+from ffplan.training.group_collectives import Cluster, GroupPlacement, cut_fraction
+from ffplan.training.rooflines import (
+    data_parallel_tokens,
+    expert_parallel_tokens,
+    scattered_tokens,
+    sharded_tokens,
+    tensor_parallel_ways,
+)
+from ffplan.training.train_run import inner_stride, placement_of
 
 if TYPE_CHECKING:
     from ffplan.catalog.store import Catalog
     from ffplan.design.resolved import ResolvedDesign
     from ffplan.fabric.sizing.plan import LinkCut
-    from ffplan.training.group_collectives import GroupPlacement
+    from ffplan.training.train_run import TrainRun
 
 
 def _reducer_of(design: ResolvedDesign, reducer: str | None) -> str:
@@ -67,3 +83,194 @@ def cluster_of(design: ResolvedDesign, catalog: Catalog, reducer: str | None = N
         nvlink=name.endswith("-nvlink"),
         paths=design.stripes,
     )
+
+
+_BELOW = {"leaf_uplinks": "leaf", "zone_links": "zone", "group_links": "group"}
+"""Level below a cut, by its name."""
+_ABOVE = {"leaf_uplinks": "spine", "zone_links": "zones", "group_links": "groups"}
+"""Level that joins what lies below a cut, by its name."""
+_PEAKS = ("bf16", "fp16")
+"""Precisions at whose peak a roofline is drawn; the first that an accelerator has."""
+
+
+@record
+class _Level:
+    """A level of switches."""
+
+    name: str
+    """node, leaf, spine, zones or groups; network if nothing is cut above the nodes."""
+    size: float
+    """Accelerators below it [1]."""
+    inner: float
+    """Accelerators below one of its members [1]."""
+    gbyte_s: float
+    """Bandwidth that it passes on [GB/s]."""
+
+
+def _inside_rate(system: Cluster) -> float:
+    """Return the rate from an accelerator to the others of its node [GB/s]: the specified scale-up links, or PCIe."""
+    host, part = system.host, system.host.accelerator
+    if host.joined and part is not None and part.nvlink is not None:
+        return float(part.nvlink.range[1])
+    return host.pcie[1] if host.pcie else 0.0
+
+
+def _levels_of(system: Cluster, gpus: float) -> list[_Level]:
+    """Return the levels of switches that a job spans, from the inside out.
+
+    Args:
+        gpus: accelerators of the job [1].
+
+    Returns:
+        The levels; one of switches between nodes counts half of its ports, as the book does, since a byte enters a
+        switch and leaves it.
+
+    Source:
+        "How to Scale Your Model", chapter on GPUs, beyond the node level.
+    """
+    host, domain = system.host, float(min(system.domain, gpus))
+    levels = [_Level("node", domain, 1.0, domain * _inside_rate(system))]
+    if gpus <= domain:
+        return levels
+    nodes, inner = gpus / domain, domain
+    every = system.crossed(GroupPlacement(domain, nodes))[1] if system.crossed else ()
+    crossed = sorted((cut for cut in every if float(cut.sets) > 1), key=lambda cut: cut.below)
+    below = [min(gpus, float(cut.below) / host.domain_nodes * domain) for cut in crossed]
+    first = below[0] if below else gpus
+    name = _BELOW.get(crossed[0].name, "network") if crossed else "network"
+    levels.append(_Level(name, first, inner, first / domain * sum(host.nic_gbyte_s) * host.domain_nodes))
+    for cut, inner, size in zip(crossed, below, (*below, gpus)[1:], strict=True):
+        levels.append(_Level(_ABOVE.get(cut.name, cut.label), size, inner, size / inner * float(cut.gbyte_s) / 2))
+    return levels
+
+
+def level_rooflines(design: ResolvedDesign, catalog: Catalog) -> tuple[LevelRow, ...]:
+    """Return the level table of a design's first compute group; nothing without accelerators of a 16-bit peak.
+
+    Args:
+        catalog: where its libraries are.
+    """
+    accelerator = design.compute.accelerator
+    precision = next((name for name in _PEAKS if accelerator and name in accelerator.peak), None)
+    if accelerator is None or precision is None:
+        return ()
+    flops = accelerator.peak[precision].value * 1e12
+    gpus = design.compute.group.count * design.compute.accelerators_per_node
+    rows: list[LevelRow] = []
+    rate = float("inf")
+    for level in _levels_of(cluster_of(design, catalog), float(gpus)):
+        rate = min(rate, float(sharded_rate(1.0, level.size, level.inner, level.gbyte_s)))
+        rows.append(
+            LevelRow(
+                level=level.name,
+                accelerators=round(level.size),
+                gbyte_s=level.gbyte_s,
+                gbyte_s_each=level.gbyte_s / level.size,
+                allreduce_gbyte_s=rate,
+                data_tokens=float(data_parallel_tokens(flops, rate)),
+                sharded_tokens=float(sharded_tokens(flops, rate)),
+            )
+        )
+    return tuple(rows)
+
+
+_NEAR = 0.01
+"""Relative difference from which the plan's own roofline is listed next to the book's [1]."""
+
+
+def _reduces_at(run: TrainRun, ways: float) -> tuple[float, bool]:
+    """Return the bandwidth at which gradients are reduced [GB/s], and whether a switch inside the node does it.
+
+    Args:
+        run: workload, one plan of plain numbers, and machine.
+        ways: shards of the gradients over inner axes [1].
+    """
+    p, host = run.plans, run.system.host
+    ranks = p.sharing if p.zero else p.reducing
+    nodes = placement_of(run, ranks, inner_stride(p)).nodes
+    if float(nodes) <= 1:
+        return _inside_rate(run.system), host.joined and host.rates is not None and host.rates.nvls is not None
+    levels = _levels_of(run.system, float(p.gpus))
+    spanned = [level for level in levels if ways < level.size] or levels[-1:]
+    return float(min(sharded_rate(ways, level.size, level.inner, level.gbyte_s) for level in spanned)), False
+
+
+def _critical(run: TrainRun, plain: float, needed: float, rate: float) -> float:
+    """Return the tokens from which computing binds; for a model with experts, the tokens of its experts [1]."""
+    experts = run.shape.experts
+    if experts is None:
+        return needed
+    book = float(expert_parallel_tokens(experts.routed, experts.top_k, run.speeds.peak, rate))
+    return book * needed / plain
+
+
+def _here(run: TrainRun, rate: float, *, switched: bool) -> float:
+    """Return the tokens from which computing binds, with the bytes that the plan reduces and gathers [1]."""
+    p, peak, gradient = run.plans, run.speeds.peak, float(run.plans.wire_bytes)
+    if p.zero == 3:
+        return float(sharded_tokens(peak, rate, gradient, p.width))
+    if p.zero and run.system.scatters:
+        return float(scattered_tokens(peak, rate, gradient, p.width if p.zero == 1 else 0.0))
+    return float(data_parallel_tokens(peak, rate, gradient, in_network=switched))
+
+
+def _data(run: TrainRun) -> list[Roofline]:
+    """Return the book's roofline of data parallelism, and the plan's own if it differs."""
+    p, shape = run.plans, run.shape
+    ways = float(p.tensor * p.pipeline * (p.expert if shape.experts is not None else 1))
+    rate, switched = _reduces_at(run, ways)
+    if p.reducing <= 1 or rate <= 0:
+        return []
+    often = float(p.micro_batches) if p.zero >= 2 else 1.0  # reduces, or gathers, for every micro-batch
+    tokens = float(p.batch * shape.sequence / p.gpus) / often
+    name, label = ("fsdp", "sharded data parallelism") if p.zero == 3 else ("data", "data parallelism")
+    if shape.experts is not None:
+        name, label = "experts", "experts and data"
+    plain = float(data_parallel_tokens(run.speeds.peak, rate))
+    book = _critical(run, plain, float(sharded_tokens(run.speeds.peak, rate)) if p.zero == 3 else plain, rate)
+    here = _critical(run, plain, _here(run, rate, switched=switched), rate)
+    rows = [
+        Roofline(
+            name=name,
+            label=f"{label}, book",
+            unit="tokens a GPU",
+            value=tokens,
+            critical=book,
+            computing_binds=tokens >= book,
+        )
+    ]
+    if abs(here / book - 1) > _NEAR:
+        rows.append(
+            Roofline(
+                name=f"{name}-here",
+                label=f"{label}, here",
+                unit="tokens a GPU",
+                value=tokens,
+                critical=here,
+                computing_binds=tokens >= here,
+            )
+        )
+    return rows
+
+
+def _plan_rooflines(run: TrainRun) -> tuple[Roofline, ...]:
+    """Return the rooflines of one plan.
+
+    Args:
+        run: workload, one plan of plain numbers, and machine.
+    """
+    p, shape, peak, rooflines = run.plans, run.shape, run.speeds.peak, _data(run)
+    if p.tensor > 1:
+        width = shape.ffn if shape.experts is None else max(shape.ffn, shape.experts.ffn)
+        most = float(tensor_parallel_ways(width, peak, _inside_rate(run.system), run.system.domain))
+        rooflines.append(
+            Roofline(
+                name="tensor",
+                label="tensor parallelism",
+                unit="ways",
+                value=float(p.tensor),
+                critical=most,
+                computing_binds=float(p.tensor) <= most,
+            )
+        )
+    return tuple(rooflines)

@@ -11,7 +11,7 @@ from ffplan.base.formatting import GIB, gib, percent
 from ffplan.base.record import record
 from ffplan.results.run import PlanRow, StepPart
 from ffplan.results.training import Gain, StageMemory, TrainRow
-from ffplan.studies.train.rooflines import _plan_rooflines
+from ffplan.studies.train.cluster import _plan_rooflines
 from ffplan.training.axes import AXES, NUMBERS, RECOMPUTE
 from ffplan.training.memory import PARTS as MEMORY_PARTS
 from ffplan.training.memory import plan_bytes

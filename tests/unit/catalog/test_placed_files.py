@@ -220,7 +220,7 @@ def test_a_part_is_checked_beside_whatever_lies_there(tmp_path: Path) -> None:
 
 def test_a_command_writes_over_the_file_that_has_the_part(tmp_path: Path) -> None:
     """A second file of the part would be one too many for the next command."""
-    from ffplan.cli.overlay_files import _overlay_target
+    from ffplan.cli.output import _overlay_target
 
     overlay_part(tmp_path, "h100-sxm-80gb")
     (tmp_path / "h100-sxm-80gb.yaml").rename(tmp_path / "ours.yaml")

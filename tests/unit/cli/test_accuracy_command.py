@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ffplan.base.errors import UsageError
-from ffplan.cli.series import series
+from ffplan.cli.loading import series
 from ffplan.collectives.bounds import ring_factor
 from tests.support import ROOT, but_few, checker, ffplan
 from tests.unit.validation.test_communication import CASE

@@ -272,7 +272,7 @@ def test_a_page_is_not_printed_on_a_terminal(
     command: str, words: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("ffplan.cli.view._to_terminal", lambda output: output is None)
+    monkeypatch.setattr("ffplan.cli.output._to_terminal", lambda output: output is None)
     done = ffplan(command)
     assert (done.code, done.out) == (2, "")
     assert words in done.err

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 import typer
 
-from ffplan.cli.completion import _complete_figure, _complete_varied
-from ffplan.cli.options import _by_comma, _complete_part
+from ffplan.cli.options import _by_comma, _complete_figure, _complete_part, _complete_varied
 
 
 def context(**params: Any) -> typer.Context:

@@ -91,8 +91,8 @@ COMMANDS = {
     "cost": f"cost superpod-h100-4su {JOB} --tokens 1T --draws 50",
     "rent": "cost aws-p5-64 --draws 0",
     "train": f"train superpod-h100-4su {JOB} --search --top 7",
-    "goodput": "goodput fire-flyer-2 --model llama-13b --draws 20",
-    "storage": "storage fire-flyer-2 --model llama-13b --gpus 8",
+    "goodput": "operate goodput fire-flyer-2 --model llama-13b --draws 20",
+    "storage": "operate storage fire-flyer-2 --model llama-13b --gpus 8",
     "acceptance": "acceptance fire-flyer-2",
     "collective": "collective fire-flyer-2",
 }

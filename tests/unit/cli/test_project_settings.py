@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ffplan import load
-from ffplan.cli.project import _project_catalogs, _project_prices, _settings
+from ffplan.cli.options import _project_catalogs, _project_prices, _settings
 from tests.support import ffplan as run
 
 if TYPE_CHECKING:

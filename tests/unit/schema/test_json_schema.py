@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import jsonschema
 import pytest
 
-from ffplan.cli.schema import _SchemaName
+from ffplan.cli.catalog import _SchemaName
 from ffplan.inputs.document import read_document
 from ffplan.schema.json_schema import DRAFT, OWNERS, json_schema
 from tests.support import ROOT, ffplan

@@ -12,9 +12,15 @@ from ffplan.catalog.engines import Engine
 from ffplan.catalog.library import Library
 from ffplan.catalog.parts import Accelerator
 from ffplan.catalog.store import Catalog
-from ffplan.serving.hardware import compute_precision, deployment_of, engine_speed, group_link, machine_of
+from ffplan.serving.hardware import (
+    accelerator_power,
+    compute_precision,
+    deployment_of,
+    engine_speed,
+    group_link,
+    machine_of,
+)
 from ffplan.serving.load import Requests, _queue_wait, _tokens_a_step, closed_loop, open_loop, prompt_share
-from ffplan.serving.power import accelerator_power
 from ffplan.serving.room import memory_use, requests_with_room
 from ffplan.serving.run import run_requests
 from ffplan.serving.simulate import Arrivals, Room, _pace_of, _simulate

@@ -10,6 +10,7 @@ import pytest
 from ffplan.catalog.engines import Engine
 from ffplan.catalog.parts import Accelerator
 from ffplan.catalog.store import Catalog
+from ffplan.serving.hardware import prompt_power
 from ffplan.serving.load import Requests
 from ffplan.serving.pools import (
     Pools,
@@ -21,7 +22,6 @@ from ffplan.serving.pools import (
     slices,
     transfer_seconds,
 )
-from ffplan.serving.power import prompt_power
 from ffplan.serving.room import memory_use
 from ffplan.serving.run import run_pools
 from ffplan.serving.simulate import Arrivals

@@ -68,3 +68,16 @@ def test_what_cannot_be_compared(options: tuple[str, ...], message: str) -> None
     run = ffplan("compare", *PAIR, *options)
     assert run.code == 2
     assert message in run.err
+
+
+def test_the_page_draws_every_plan_that_no_other_beats() -> None:
+    """Along the line of a side, more speed to a user never comes with more throughput, and its best plan is on it."""
+    run = ffplan("compare", *PAIR, "--serve", *LOAD, "-f", "json")
+    choices = {side["label"]: side["choices"] for side in json.loads(run.out)["sides"]}
+    for label in PAIR:
+        line = sorted((choice["output_tokens_s_user"], choice["output_tokens_s_gpu"]) for choice in choices[label])
+        assert len(line) > 10
+        assert [throughput for _, throughput in line] == sorted((value for _, value in line), reverse=True)
+    page = ffplan("compare", *PAIR, "--serve", *LOAD, "-f", "html").out
+    assert "Throughput against speed to a user" in page
+    assert page.count("<svg") > ffplan("serve", PAIR[0], *LOAD, "-f", "html").out.count("<svg")

@@ -18,9 +18,8 @@ from ffplan.inputs.workloads import parse_rate
 from ffplan.results.serving import ServeTargets
 from ffplan.serving.load import Requests
 from ffplan.serving.simulate import Arrivals, LateError, Room, _simulate, _StepTable
-from ffplan.studies.fleet.capacity import Copy, _stretch_of
+from ffplan.studies.fleet.capacity import Copy, FleetTarget, _stretch_of
 from ffplan.studies.fleet.recommend import recommend_fleet
-from ffplan.studies.fleet.target import FleetTarget
 from ffplan.studies.serve.links import Fleet, ServeError, fleet_of
 from ffplan.studies.serve.loads import Load, run_open
 from ffplan.studies.serve.search import _plans_of

@@ -16,7 +16,7 @@ from ffplan.base.errors import InputError
 from ffplan.catalog.prices import RentBook
 from ffplan.catalog.store import Catalog
 from ffplan.inputs.hours import read_hours
-from ffplan.serving.day import _FreeBlock, free_block, reserved_nodes
+from ffplan.studies.fleet.day import _free_block, _FreeBlock, _reserved_nodes
 from tests.support import ffplan
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def test_the_free_block_has_most_node_hours(free: list[int]) -> None:
         for start in range(hours)
         for length in range(1, hours + 1)
     }
-    found = free_block(free)
+    found = _free_block(free)
     if not max(areas.values()):
         assert found is None
         return
@@ -44,9 +44,9 @@ def test_the_free_block_has_most_node_hours(free: list[int]) -> None:
 
 
 def test_the_free_block_goes_around_midnight() -> None:
-    assert free_block([3, 2, 0, 0, 1, 3]) == _FreeBlock(nodes=2, start=5, hours=3)
-    assert free_block([2] * 24) == _FreeBlock(nodes=2, start=0, hours=24)
-    assert free_block([0, 0]) is None
+    assert _free_block([3, 2, 0, 0, 1, 3]) == _FreeBlock(nodes=2, start=5, hours=3)
+    assert _free_block([2] * 24) == _FreeBlock(nodes=2, start=0, hours=24)
+    assert _free_block([0, 0]) is None
 
 
 @given(COUNTS, st.floats(0.1, 3.0), st.floats(0.1, 3.0))
@@ -54,7 +54,7 @@ def test_no_other_number_of_reserved_nodes_is_cheaper(nodes: list[int], committe
     def cost(kept: int) -> float:
         return committed * kept * len(nodes) + hourly * sum(max(count - kept, 0) for count in nodes)
 
-    kept = reserved_nodes(nodes, committed, hourly)
+    kept = _reserved_nodes(nodes, committed, hourly)
     assert cost(kept) == pytest.approx(min(map(cost, range(8))))
 
 

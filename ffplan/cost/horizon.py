@@ -1,0 +1,94 @@
+"""Clusters over the quarters of a plan: when they stand, what is left of their price, and what a date costs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ffplan.base.array_math import Floats
+
+QUARTER = 3.0
+"""Months of a quarter [month]."""
+
+
+def standing(begin: Any, end: Any, quarters: int) -> Floats:
+    """Return the share of each quarter in which a cluster stands.
+
+    Args:
+        begin: month from which it stands, counted from the first quarter [month].
+        end: month from which it does not [month].
+        quarters: quarters of the plan.
+
+    Returns:
+        Shares [1], shape [quarters, draws].
+
+    Equation:
+        (min(end, end of quarter) - max(begin, start of quarter)) / 3, at least 0
+
+    Source:
+        Definition.
+    """
+    import numpy as np
+
+    starts = QUARTER * np.arange(quarters)[:, None]
+    months = np.minimum(end, starts + QUARTER) - np.maximum(begin, starts)
+    share: Floats = np.clip(months, 0.0, None) / QUARTER
+    return share
+
+
+def within_quarter(month: Any, quarters: int) -> Any:
+    """Return which quarter a month lies in.
+
+    Args:
+        month: months from the first quarter [month]; before it and after the last quarter it lies in none.
+        quarters: quarters of the plan.
+
+    Returns:
+        True or false, shape [quarters, draws].
+    """
+    import numpy as np
+
+    starts = QUARTER * np.arange(quarters)[:, None]
+    return (month >= starts) & (month < starts + QUARTER)
+
+
+def value_left(price: Any, residual: Any, age: Any, life: Any) -> Any:
+    """Return what a purchase is worth at an age.
+
+    Args:
+        price: what was paid [currency].
+        residual: value at the end of its life, over the price [1].
+        age: years since the first job [year].
+        life: years until it is written off [year].
+
+    Returns:
+        Value [currency], broadcast shape.
+
+    Equation:
+        price * (1 - (1 - residual) * min(age / life, 1))
+
+    Source:
+        Straight-line depreciation, by definition.
+    """
+    import numpy as np
+
+    return price * (1 - (1 - residual) * np.clip(age / life, 0.0, 1.0))
+
+
+def regrets(costs: Floats) -> Floats:
+    """Return how much each choice costs over the best one in hindsight, on average.
+
+    Args:
+        costs: cost of each choice in each draw, shape [choices, draws] [currency].
+
+    Returns:
+        Regret of each choice [currency].
+
+    Equation:
+        mean over draws of (cost - least cost of the draw)
+
+    Source:
+        Definition of expected opportunity loss.
+    """
+    losses: Floats = (costs - costs.min(axis=0)).mean(axis=1)
+    return losses

@@ -1,0 +1,119 @@
+"""The report of `ffplan fleet`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ffplan.base.formatting import amount, kilowatts, number, percent
+from ffplan.report.document import Document, Grid, Lines, _Body, recalled
+from ffplan.report.first.fleet_plan import (
+    _choice_text,
+    _fleet_plan_screen,
+    _late_text,
+    _quarter_header,
+    _quarter_row,
+)
+
+if TYPE_CHECKING:
+    from ffplan.report.document import Block
+    from ffplan.results.fleet_plan import FleetPlan, PlannedCluster, Spread
+
+
+def _ends(spread: Spread) -> str:
+    return f"{amount(spread.p50, 3)} ({amount(spread.p10, 3)} to {amount(spread.p90, 3)})"
+
+
+def _orders(plan: FleetPlan) -> Grid:
+    rows = tuple(
+        (
+            cluster.name,
+            f"{cluster.count:,} x {cluster.design}",
+            cluster.site or "",
+            f"{cluster.accelerators:,}",
+            cluster.order,
+            cluster.ready,
+            cluster.retire,
+            "rented" if cluster.rented else amount(cluster.purchase.p50, 3),
+            amount(cluster.year.p50, 3),
+            kilowatts(cluster.facility_peak_kw),
+        )
+        for cluster in plan.clusters
+    )
+    names = ("cluster", "design", "site", "GPUs", "order", "ready", "retire", "to buy", "a year", "peak")
+    return Grid("Orders", rows, names)
+
+
+def _uses(plan: FleetPlan) -> Grid:
+    rows = tuple(
+        (cluster.name, demand, percent(cluster.use[demand]), cluster.plan[demand], _ends(capacity), plan.units[demand])
+        for cluster in plan.clusters
+        for demand, capacity in cluster.capacity.items()
+    )
+    return Grid("Use", rows, ("cluster", "demand", "share", "plan", "capacity", "unit"))
+
+
+def _choices(cluster: PlannedCluster) -> Grid:
+    rows = tuple((_choice_text(choice), amount(choice.cost, 4), amount(choice.regret, 3)) for choice in cluster.choices)
+    return Grid(f"Dates of {cluster.name}", rows, ("order", "cost of the fleet", "regret"))
+
+
+def _demands(plan: FleetPlan) -> Grid:
+    rows = tuple(
+        (
+            quarter.quarter,
+            name,
+            _ends(row.needed),
+            _ends(row.capacity),
+            percent(row.short),
+            percent(row.missing),
+        )
+        for quarter in plan.quarters
+        for name, row in quarter.demand.items()
+    )
+    return Grid("Demand", rows, ("quarter", "demand", "needed", "capacity", "short", "missing"))
+
+
+def _statement(plan: FleetPlan) -> Grid:
+    """Return money, power and carbon by quarter."""
+    rows = tuple(
+        (
+            quarter.quarter,
+            _ends(quarter.purchase),
+            _ends(quarter.running),
+            amount(quarter.sold.mean, 3),
+            number(quarter.energy_mwh.p50, 4),
+            number(quarter.carbon_t.p50, 4),
+            number(quarter.embodied_t.mean, 4),
+        )
+        for quarter in plan.quarters
+    )
+    names = ("quarter", "purchase", "running", "sold", "MWh", "t CO2e", "t in hardware")
+    return Grid("Statement", rows, names)
+
+
+def _body(plan: FleetPlan) -> _Body:
+    names = tuple(plan.models)
+    late = [text for cluster in plan.clusters if (text := _late_text(cluster, plan.start))]
+    hours = [f"{name}: {number(price, 3)} {plan.currency} an hour" for name, price in plan.shortfall_hour.items()]
+    blocks: list[Block] = [
+        Grid("Quarters", tuple(_quarter_row(q, names) for q in plan.quarters), _quarter_header(names)),
+        _orders(plan),
+        _uses(plan),
+        *([Lines("Late", tuple(("", text) for text in late))] if late else []),
+        *(_choices(cluster) for cluster in plan.clusters if cluster.choices),
+        _demands(plan),
+        _statement(plan),
+        *([Lines("Rent of what is missing", tuple(("", text) for text in hours))] if hours else []),
+        Lines("Assumptions", tuple(("", text) for text in plan.assumptions)),
+        *recalled(plan.unverified),
+    ]
+    return _Body(
+        f"Fleet {plan.name}, {len(plan.quarters)} quarters from {plan.start}",
+        blocks,
+        footer=f"ffplan {plan.tool.version}, fleet SHA-256 {plan.sha256}",
+    )
+
+
+def fleet_plan_document(plan: FleetPlan) -> Document:
+    """Return a fleet over its quarters in every form."""
+    return Document(plan, _body, rows=lambda: plan.quarters, first=_fleet_plan_screen)

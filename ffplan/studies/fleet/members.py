@@ -1,0 +1,374 @@
+"""Clusters of a fleet file over the draws: when they are ready, what they do for each demand, and what they cost."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from statistics import NormalDist
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ffplan.base.array_math import Number
+from ffplan.base.errors import InputError
+from ffplan.base.record import record
+from ffplan.catalog.models import Model
+from ffplan.catalog.store import Catalog
+from ffplan.cost.account import YearAccount, account_year
+from ffplan.cost.draws import P95, drawn, sample
+from ffplan.cost.horizon import QUARTER
+from ffplan.cost.inputs import INFINITE, Input
+from ffplan.cost.power import HOURS_PER_YEAR
+from ffplan.cost.rent import MONTHS
+from ffplan.cost.run import HOUR, run_seconds
+from ffplan.cost.sensitivity import likely
+from ffplan.cost.yearly import YEARLY
+from ffplan.design.fleet_file import FleetCluster
+from ffplan.design.ownership_schema import Ownership
+from ffplan.design.resolve import resolve
+from ffplan.design.resolved import ResolvedDesign
+from ffplan.design.training import PlanFields
+from ffplan.inputs.design_files import find_design
+from ffplan.inputs.document import read_document
+from ffplan.inputs.workloads import PoolPlan
+from ffplan.reliability.spare_count import enough
+from ffplan.results.serving import ServeTargets
+from ffplan.serving.load import Requests
+from ffplan.studies.cost.cost import inputs_for, ledger_for
+from ffplan.studies.cost.parts import hourly_rent
+from ffplan.studies.fleet.capacity import _ServedTarget, _stretch_of
+from ffplan.studies.fleet.recommend import _copies_on, _copy_on, _plans
+from ffplan.studies.operate.goodput_basis import goodput_basis
+from ffplan.studies.operate.summaries import reliability_summary
+from ffplan.studies.serve.links import ServeError
+from ffplan.studies.serve.loads import Load
+from ffplan.studies.serve.setup import PlanRequest, engine_of
+from ffplan.studies.train.default_job import timed_on
+from ffplan.training.accelerator_rates import UncalibratedError
+from ffplan.training.constraints import RefusedError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ffplan.base.array_math import Floats
+    from ffplan.catalog.engines import Engine
+    from ffplan.design.fleet_file import FleetDemand, FleetFile, FleetSite
+    from ffplan.inputs.document import Document
+    from ffplan.studies.cost.ledger import Ledger
+    from ffplan.studies.cost.request import CostRequest
+    from ffplan.studies.train.default_job import TimedJob
+
+_UP = 0.999
+"""Part of the time that the nodes which serve are up [1]."""
+_CHANCES = (0.1, 0.5, 0.9)
+"""Chances of meeting the targets between which rates are interpolated [1]."""
+_FAR = 6.0
+"""Normal deviates beyond which none is drawn [1]."""
+QUARTER_S = HOURS_PER_YEAR * HOUR * QUARTER / MONTHS
+"""Seconds of a quarter [s]."""
+
+
+@record
+class Work:
+    """What one cluster does for one demand with all of its nodes."""
+
+    rate: Number
+    """Tokens of a quarter, or requests a second at the peak, over the draws."""
+    plan: str
+    """Plan of the job, or of a copy."""
+    paid: float
+    """Part of the hours that a rent by the hour is paid for: those with jobs, and all where it serves [1]."""
+
+
+@record
+class _Member:
+    """Clusters that are ordered together, over the draws."""
+
+    cluster: FleetCluster
+    design: ResolvedDesign
+    catalog: Catalog
+    order: float
+    """Month of the order from the first quarter; negative if it was placed before [month]."""
+    delivered: Number
+    """Months from the order to the delivery [month]."""
+    waits: Number
+    """Months from the order to the first job [month]."""
+    retired: float | None
+    """Month in which it is switched off, from the first quarter; None for the end of its life [month]."""
+    life: Number
+    """Life of the hardware [month]."""
+    building_life: Number
+    """Life of an own building [month]."""
+    year: YearAccount
+    """One cluster's year."""
+    residual: Number
+    """Value of the hardware at the end of its life, over its price [1]."""
+    peak_kw: float
+    """Facility power of one with everything at its maximum [kW]."""
+    rented: bool
+    accelerators: int
+    """Accelerators of one."""
+    currency: str
+    hourly: float | None
+    """Cheapest rent of its accelerator by the hour [currency per hour]; None without an offer."""
+    work: dict[str, Work]
+    """What one does for each demand that it serves."""
+
+    @property
+    def capital(self) -> Number:
+        """Write-off and cost of capital of all of them [currency per year]."""
+        return self.cluster.count * sum(cost for name, cost in self.year.yearly.items() if YEARLY[name].capital)
+
+    @property
+    def running(self) -> Number:
+        """Other cost of a year of all of them [currency per year]."""
+        return self.cluster.count * self.year.year - self.capital
+
+    @property
+    def price(self) -> Number:
+        """What all of them cost to buy [currency]."""
+        return self.cluster.count * (self.year.capex + self.year.building)
+
+    def rate(self, demand: str) -> Number:
+        """Return what all of them do for a demand: tokens of a quarter, or requests a second at the peak.
+
+        Args:
+            demand: its name.
+        """
+        work = self.work.get(demand)
+        return 0.0 if work is None else self.cluster.count * self.cluster.use[demand] * work.rate
+
+
+class _Members:
+    """Reads the clusters of a fleet; what equal designs share is studied once."""
+
+    def __init__(
+        self, fleet: FleetFile, document: Document, catalog: Catalog, request: CostRequest, tell: Callable[[str], None]
+    ) -> None:
+        """Take what all clusters share.
+
+        Args:
+            document: the fleet file.
+            request: draws and seed.
+            tell: called with what is studied.
+        """
+        self.fleet, self.document, self.catalog, self.request, self.tell = fleet, document, catalog, request, tell
+        self._designs: dict[str, tuple[ResolvedDesign, Catalog]] = {}
+        self._jobs: dict[tuple[str, str], TimedJob] = {}
+        self._served: dict[tuple[str, str], Work] = {}
+
+    def read(self) -> list[_Member]:
+        """Return the clusters in the order of the file.
+
+        Raises:
+            InputError: if a design is wrong, has phases or another currency than the others, or cannot do what it is
+                used for.
+        """
+        members = [self._member(place, cluster) for place, cluster in enumerate(self.fleet.clusters)]
+        for place, member in enumerate(members):
+            if member.currency != members[0].currency:
+                message = f"its costs are in {member.currency}, those of the first cluster in {members[0].currency}"
+                raise self._fault(place, "design", message, "give the design `site: {currency: …, exchange: …}`")
+        stated = self.fleet.shortfall
+        if stated is not None and stated.currency != members[0].currency:
+            message, remedy = (
+                f"an amount in {stated.currency}",
+                f"write it in {members[0].currency}",
+            )
+            raise InputError(self.document.finding("fleet-file", ("shortfall",), message, remedy))
+        return members
+
+    def _fault(self, place: int, field: str, message: str, remedy: str) -> InputError:
+        return InputError(self.document.finding("fleet-file", ("clusters", place, field), message, remedy))
+
+    def _design(self, name: str) -> tuple[ResolvedDesign, Catalog]:
+        if name not in self._designs:
+            path, label = find_design(name)
+            if str(path) == name and not path.is_absolute():
+                path = Path(self.document.file).parent / name
+                label = str(path)
+            catalog = self.catalog.fresh()
+            self._designs[name] = resolve(read_document(path, label), catalog), catalog
+        return self._designs[name]
+
+    def _member(self, place: int, cluster: FleetCluster) -> _Member:
+        self.tell(cluster.name)
+        written, catalog = self._design(cluster.design)
+        if written.spec.phases:
+            raise self._fault(place, "design", "the design has phases", "write each phase as a cluster of its own")
+        design = _on_site(written, self.fleet.sites.get(cluster.site or ""), cluster)
+        ledger = ledger_for(design, catalog, self.request)
+        if not ledger.costed:
+            raise self._fault(place, "design", "the design has no prices", "add `cost: {price_book: usd-2026}` to it")
+        v = sample(ledger.inputs, self.request.draws, self.request.seed)
+        lead, commissioning = (
+            MONTHS * (v.get(name, 0.0) if _waits(ledger, name) else 0.0) for name in ("lead_time", "commissioning")
+        )
+        work = {
+            name: self._work(place, cluster.design, ledger, next(d for d in self.fleet.demand if d.name == name))
+            for name in cluster.use
+        }
+        rent = hourly_rent(ledger)
+        return _Member(
+            cluster=cluster,
+            design=design,
+            catalog=catalog,
+            order=float(cluster.order - self.fleet.start),
+            delivered=lead,
+            waits=lead + commissioning,
+            retired=None if cluster.retire is None else float(cluster.retire - self.fleet.start),
+            life=MONTHS * v["life"],
+            building_life=MONTHS * v.get("building_life", v["life"]),
+            year=account_year(ledger.account, v),
+            residual=v["residual"],
+            peak_kw=ledger.account.rated_w * float(likely(ledger.inputs)["pue"]) / 1e3,
+            rented=ledger.owned.rent is not None,
+            accelerators=design.accelerators,
+            currency=ledger.owned.currency,
+            hourly=rent[0] if rent is not None else None,
+            work=work,
+        )
+
+    def _work(self, place: int, name: str, ledger: Ledger, demand: FleetDemand) -> Work:
+        """Return what a cluster does for a demand.
+
+        Raises:
+            InputError: if it cannot.
+        """
+        try:
+            return self._training(name, ledger, demand) if demand.train else self._serving(name, demand)
+        except (RefusedError, UncalibratedError, ServeError) as error:
+            remedy = "take it out of `use`, or change design or demand"
+            raise self._fault(place, "use", f"`{demand.name}`: {error}", remedy) from None
+
+    def _training(self, name: str, ledger: Ledger, demand: FleetDemand) -> Work:
+        """Return tokens of a quarter: of the fastest plan, with the model's errors, failures, effort and idle hours."""
+        key, (design, catalog) = (name, demand.name), self._design(name)
+        if key not in self._jobs:
+            model = catalog.get(Model, demand.train or "", self.document, self._path(demand, "train"))
+            if model.transformer is None:
+                raise RefusedError(f"{model.id} is no transformer, and tokens need one", infeasible=False)
+            tokens = float(demand.tokens[0].value)
+            self._jobs[key] = timed_on(design, catalog, model, PlanFields(), None, tokens, searching=True)
+        timed = self._jobs[key]
+        v = self._drawn(inputs_for(ledger, timed, catalog))
+        speed = timed.job.tokens_s * v["speed"] * v["speed_own"]
+        seconds = run_seconds(1.0, speed, v["effective"], v.get("effort", 1.0))
+        return Work(
+            rate=QUARTER_S * v["utilisation"] / seconds, plan=_ways(timed), paid=float(np.mean(v["utilisation"]))
+        )
+
+    def _path(self, demand: FleetDemand, field: str) -> tuple[str | int, ...]:
+        """Return where a field of a demand stands in the file."""
+        return "demand", next(place for place, other in enumerate(self.fleet.demand) if other is demand), field
+
+    def _engine(self, catalog: Catalog, demand: FleetDemand) -> Engine:
+        """Return the engine that a demand names.
+
+        Raises:
+            InputError: if no engine has the name.
+        """
+        try:
+            return engine_of(catalog, demand.engine)
+        except ServeError as error:
+            what, _, remedy = str(error).removeprefix("--engine: ").partition("; ")
+            finding = self.document.finding("fleet-file", self._path(demand, "engine"), what, remedy)
+            raise InputError(finding) from None
+
+    def _drawn(self, inputs: tuple[Input, ...]) -> dict[str, Number]:
+        return sample(inputs, self.request.draws, self.request.seed)
+
+    def _serving(self, name: str, demand: FleetDemand) -> Work:
+        """Return requests a second within the targets on all nodes but those in repair, with the engine's errors."""
+        key = (name, demand.name)
+        if key in self._served:
+            return self._served[key]
+        design, catalog = self._design(name)
+        model = catalog.get(Model, demand.serve or "", self.document, self._path(demand, "serve"))
+        engine = self._engine(catalog, demand)
+        target = _ServedTarget(
+            model=model,
+            engine=engine,
+            load=Load(requests=Requests(prompt=demand.isl, output=demand.osl, chunk=float(engine.chunk.value))),
+            targets=ServeTargets(ttft_s=demand.ttft, tpot_s=demand.tpot, at=demand.at),
+            request=PlanRequest(precision=demand.precision, kv=demand.kv),
+        )
+        choices, _ = _plans(target, catalog, design, wide=True)
+        copies = [_copy_on(target, catalog, design, choice.plan) for choice in choices]
+        rates = [
+            [copy.largest_rate(_stretch_of(copy.setup.speed.band, chance)) for chance in _CHANCES] for copy in copies
+        ]
+        best = max(range(len(copies)), key=lambda place: rates[place][1] / copies[place].setup.gpus)
+        copy, per_node = copies[best], design.compute.accelerators_per_node
+        nodes = design.accelerators // per_node
+        spares = enough(reliability_summary(goodput_basis(design, catalog)).nodes_in_repair, _UP)
+        count = _copies_on(nodes - spares, copy.setup.gpus, per_node)
+        accelerator = copy.setup.fleet.accelerator.id
+        rate = count * self._between(f"serving.{engine.id}.{accelerator}", rates[best])
+        plan = choices[best].plan
+        ways = PoolPlan(tensor=plan.tensor, pipeline=plan.pipeline, data=plan.data, expert=plan.expert)
+        self._served[key] = Work(rate=rate, plan=f"{count:,} x {ways.ways(' ')}, {plan.precision}", paid=1.0)
+        return self._served[key]
+
+    def _between(self, key: str, rates: list[float]) -> Number:
+        """Return the rate of a copy over the draws of the engine's error: linear between the chances and beyond.
+
+        Args:
+            key: key of the error, which clusters of one accelerator share.
+            rates: largest rates with each of the chances [1/s].
+        """
+        deviates = drawn(_deviate(key), self.request.draws, self.request.seed)
+        ends = [-_FAR, *(NormalDist().inv_cdf(chance) for chance in _CHANCES), _FAR]
+        slopes = [(rates[i + 1] - rates[i]) / (ends[i + 2] - ends[i + 1]) for i in (0, 1)]
+        outer = [rates[0] + slopes[0] * (ends[0] - ends[1]), rates[2] + slopes[1] * (ends[4] - ends[3])]
+        reached = np.interp(deviates, ends, [outer[0], *rates, outer[1]])
+        rate: Floats = np.maximum(reached, 0.0)
+        return rate
+
+
+def _deviate(key: str) -> Input:
+    """Return a standard normal deviate as an input."""
+    return Input(
+        input=key,
+        key=key,
+        label=key,
+        unit="1",
+        likely=0.0,
+        low=-P95,
+        high=P95,
+        distribution="normal",
+        source="the engine's band",
+        date=None,
+        status="D",
+        least=-INFINITE,
+    )
+
+
+def _waits(ledger: Ledger, name: str) -> bool:
+    """Return whether a time from the order on counts: for what is bought, and for a rent only where it is stated."""
+    stated = ledger.owned.inputs.get(name)
+    return ledger.owned.rent is None or (stated is not None and stated.status == "given")
+
+
+def _on_site(design: ResolvedDesign, site: FleetSite | None, cluster: FleetCluster) -> ResolvedDesign:
+    """Return a design with the figures of its site and of its order in place of its own."""
+    owned = design.ownership or Ownership()
+    changed = {name: getattr(cluster, name) for name in ("lead_time", "commissioning")}
+    place = dict[str, object]()
+    if site is not None:
+        changed["grid"] = site.grid
+        if site.pue is not None:
+            owned, place = owned.model_copy(update={"pue": None}), {"pue": site.pue, "cooling": None}
+        if site.electricity_price is not None:
+            owned = owned.model_copy(update={"electricity": None})
+            place["electricity_price"] = site.electricity_price
+    owned = owned.model_copy(update={name: value for name, value in changed.items() if value is not None})
+    spec = design.spec.model_copy(update={"site": design.spec.site.model_copy(update=place)})
+    return replace(design, spec=spec, ownership=owned)
+
+
+def _ways(timed: TimedJob) -> str:
+    """Return the parallelism of a job."""
+    plan = timed.report.rows[0].plan
+    sizes = (("TP", plan.tensor), ("PP", plan.pipeline), ("CP", plan.context), ("DP", plan.data), ("EP", plan.expert))
+    return " ".join(f"{name}{size}" for name, size in sizes if size > 1)

@@ -1,0 +1,240 @@
+"""A fleet over its quarters: what it does of the demand, what it costs, and what other dates of an order would."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ffplan.base.version import __version__
+from ffplan.cost.horizon import QUARTER, value_left, within_quarter
+from ffplan.design.fleet_file import month_text, read_fleet
+from ffplan.inputs.design_files import find_fleet
+from ffplan.inputs.document import read_document
+from ffplan.results import fleet_plan as out
+from ffplan.results.design import SCHEMA_VERSION
+from ffplan.results.result import ToolInfo
+from ffplan.studies.basis.provenance import files_of, recalled_figures
+from ffplan.studies.cost.cost import band
+from ffplan.studies.fleet.horizon import QUARTERS_A_YEAR, _ClusterTimes, _Horizon, _total_of
+from ffplan.studies.fleet.members import _Member, _Members
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ffplan.base.array_math import Floats
+    from ffplan.catalog.store import Catalog
+    from ffplan.studies.cost.request import CostRequest
+
+
+def _month(horizon: _Horizon, months: object) -> str:
+    """Return the median of some months as a date."""
+    return month_text(horizon.fleet.start + int(np.floor(np.median(np.asarray(months)))))
+
+
+def _cluster_row(horizon: _Horizon, place: int, chance: float) -> out.PlannedCluster:
+    member, times = horizon.members[place], horizon.times[place]
+    cluster, start = member.cluster, horizon.fleet.start
+    rest = horizon.without(place)
+    quarter = horizon.needed_from(rest, chance)
+    waits = np.asarray(member.waits)
+    latest = None if quarter is None else QUARTER * quarter - float(np.quantile(waits, chance))
+    return out.PlannedCluster(
+        name=cluster.name,
+        design=member.design.spec.name,
+        site=cluster.site,
+        count=cluster.count,
+        accelerators=cluster.count * member.accelerators,
+        order=month_text(cluster.order),
+        placed=member.order < 0,
+        ready_months=_spread(waits),
+        ready=_month(horizon, times.ready),
+        retire=_month(horizon, times.retired),
+        rented=member.rented,
+        purchase=_spread(member.price),
+        year=_spread(member.capital + member.running),
+        facility_peak_kw=member.peak_kw * cluster.count,
+        use=dict(cluster.use),
+        capacity={name: _spread(member.rate(name)) for name in member.work},
+        plan={name: work.plan for name, work in member.work.items()},
+        needed=None if quarter is None else month_text(start + round(QUARTER) * quarter),
+        late=None if quarter is None else float((times.ready > QUARTER * quarter).mean()),
+        order_by=None if latest is None or member.order < 0 else month_text(start + int(np.floor(latest))),
+        choices=horizon.choices(place, rest),
+    )
+
+
+def _spread(values: object) -> out.Spread:
+    """Return values over the draws with their quantiles."""
+    drawn = np.asarray(values, dtype=float)
+    quantiles = band(drawn.mean(), drawn)
+    return out.Spread(quantiles.likely, quantiles.p10, quantiles.p50, quantiles.p90)
+
+
+class _Ledger:
+    """Money, power and carbon of a fleet, by quarter and draw."""
+
+    def __init__(self, horizon: _Horizon) -> None:
+        """Sum over the members.
+
+        Args:
+            horizon: the fleet.
+        """
+        quarters = horizon.fleet.quarters
+        shape = quarters, max(horizon.request.draws, 1)
+        self.purchase, self.running, self.sold = np.zeros(shape), np.zeros(shape), np.zeros(shape)
+        self.energy, self.carbon, self.embodied = np.zeros(shape), np.zeros(shape), np.zeros(shape)
+        self.accelerators, self.peak = np.zeros(shape), np.zeros(shape)
+        self.of_site = {name: np.zeros(shape) for name in horizon.fleet.sites}
+        for member, times in zip(horizon.members, horizon.times, strict=True):
+            count, year = member.cluster.count, member.year
+            stands = horizon.stands(times)
+            arrives = within_quarter(times.delivered, quarters)
+            self.purchase += arrives * member.price
+            self.running += stands * member.running / QUARTERS_A_YEAR
+            self.sold += within_quarter(times.retired, quarters) * _value(member, times)
+            self.energy += stands * count * year.energy_mwh / QUARTERS_A_YEAR
+            self.carbon += stands * count * year.carbon_t / QUARTERS_A_YEAR
+            self.embodied += arrives * count * year.embodied_t
+            self.accelerators += stands * count * member.accelerators
+            peak = (stands > 0) * count * member.peak_kw
+            self.peak += peak
+            if member.cluster.site is not None:
+                self.of_site[member.cluster.site] += peak
+        self.shortfall: Floats | None = None
+        if len(horizon.prices) == len(horizon.needed):
+            self.shortfall = _total_of(horizon.rent_of(name, capacity) for name, capacity in horizon.capacity.items())
+
+
+def _value(member: _Member, times: _ClusterTimes) -> Floats:
+    """Return what members are worth where they retire [currency]; nothing of a rent."""
+    hardware = sum(member.year.purchase.get(kind, 0.0) for kind in ("hardware", "discount"))
+    age = times.retired - times.ready
+    value: Floats = member.cluster.count * (
+        value_left(hardware, member.residual, age, member.life)
+        + value_left(member.year.building, 0.0, age, member.building_life)
+    )
+    return value
+
+
+def _quarter_row(horizon: _Horizon, ledger: _Ledger, quarter: int) -> out.FleetQuarter:
+    return out.FleetQuarter(
+        quarter=month_text(horizon.fleet.start + round(QUARTER) * quarter),
+        accelerators=float(ledger.accelerators[quarter].mean()),
+        purchase=_spread(ledger.purchase[quarter]),
+        running=_spread(ledger.running[quarter]),
+        sold=_spread(ledger.sold[quarter]),
+        shortfall=None if ledger.shortfall is None else _spread(ledger.shortfall[quarter]),
+        facility_peak_kw=_spread(ledger.peak[quarter]),
+        energy_mwh=_spread(ledger.energy[quarter]),
+        carbon_t=_spread(ledger.carbon[quarter]),
+        embodied_t=_spread(ledger.embodied[quarter]),
+        demand={name: _demand_row(horizon, name, quarter) for name in horizon.needed},
+    )
+
+
+def _demand_row(horizon: _Horizon, name: str, quarter: int) -> out.QuarterDemand:
+    needed, capacity = horizon.needed[name][quarter], horizon.capacity[name][quarter]
+    missing = np.maximum(needed - capacity, 0.0)
+    return out.QuarterDemand(
+        needed=_spread(needed),
+        capacity=_spread(capacity),
+        short=float((missing > 0).mean()),
+        missing=float((missing / needed).mean()),
+    )
+
+
+def _totals(horizon: _Horizon, ledger: _Ledger) -> out.FleetTotals:
+    def total(values: Floats) -> out.Spread:
+        return _spread(values.sum(axis=0))
+
+    unmet = [(horizon.short(name, capacity) > 0).any(axis=0) for name, capacity in horizon.capacity.items()]
+    return out.FleetTotals(
+        purchase=total(ledger.purchase),
+        running=total(ledger.running),
+        sold=total(ledger.sold),
+        shortfall=None if ledger.shortfall is None else total(ledger.shortfall),
+        cash=total(ledger.purchase + ledger.running - ledger.sold),
+        energy_mwh=total(ledger.energy),
+        carbon_t=total(ledger.carbon),
+        embodied_t=total(ledger.embodied),
+        met=float(1 - np.any(unmet, axis=0).mean()),
+    )
+
+
+def _site_rows(horizon: _Horizon, ledger: _Ledger) -> tuple[out.FleetSiteRow, ...]:
+    rows = []
+    for name, site in horizon.fleet.sites.items():
+        peaks = np.quantile(ledger.of_site[name], 0.9, axis=1)
+        highest = int(peaks.argmax())
+        limit = None if site.power is None else site.power / 1e3
+        over = 0.0 if limit is None else float((ledger.of_site[name] > limit).any(axis=0).mean())
+        rows.append(
+            out.FleetSiteRow(
+                site=name,
+                limit_kw=limit,
+                facility_peak_kw=float(peaks[highest]),
+                quarter=month_text(horizon.fleet.start + round(QUARTER) * highest),
+                over=over,
+            )
+        )
+    return tuple(rows)
+
+
+_ASSUMPTIONS = (
+    "A demand keeps its quantile through all quarters, and lead times of all orders keep one quantile.",
+    "A cluster works for its demands by their share of its node-hours, and in part of a quarter for that part.",
+    "Training reaches the fastest plan with its failures, effort and idle hours; serving counts requests within the "
+    "targets at the peak, on the nodes that are up.",
+    "A purchase is paid at its delivery; hardware that retires is worth its price written off in equal parts.",
+    "What is missing is rented by the hour: training for its hours, serving for all hours of the quarter at the peak.",
+    "A power limit holds the rated maximum of every cluster that stands in a part of the quarter.",
+)
+
+
+def plan_fleet(
+    file: str, catalog: Catalog, request: CostRequest, *, chance: float, tell: Callable[[str], None]
+) -> out.FleetPlan:
+    """Return a fleet over its quarters.
+
+    Args:
+        file: its path, or the name of a shipped one.
+        catalog: where parts are looked up.
+        request: draws and seed.
+        chance: chance wanted that demand is met and orders are in time [1].
+        tell: called with what is studied.
+
+    Raises:
+        InputError: if the file is wrong, names, dates or shares contradict each other, or a cluster cannot do what it
+            is used for.
+        UsageError: if no shipped fleet has the name.
+    """
+    document = read_document(*find_fleet(file))
+    fleet = read_fleet(document)
+    members = _Members(fleet, document, catalog, request, tell).read()
+    horizon = _Horizon(fleet, members, request)
+    ledger = _Ledger(horizon)
+    unverified = dict.fromkeys(figure for member in members for figure in recalled_figures(member.catalog))
+    order = sorted(range(len(members)), key=lambda place: (members[place].order, place))
+    return out.FleetPlan(
+        schema_version=SCHEMA_VERSION,
+        tool=ToolInfo("ffplan", __version__),
+        name=fleet.name,
+        file=document.file,
+        sha256=document.sha256,
+        currency=members[0].currency,
+        start=month_text(fleet.start),
+        chance=chance,
+        draws=request.draws,
+        seed=request.seed,
+        totals=_totals(horizon, ledger),
+        quarters=tuple(_quarter_row(horizon, ledger, quarter) for quarter in range(fleet.quarters)),
+        clusters=tuple(_cluster_row(horizon, place, chance) for place in order),
+        sites=_site_rows(horizon, ledger),
+        models={demand.name: demand.train or demand.serve or "" for demand in fleet.demand},
+        units={demand.name: "tokens a quarter" if demand.train else "requests/s" for demand in fleet.demand},
+        shortfall_hour={name: hourly for name, (_, hourly) in horizon.prices.items()},
+        assumptions=_ASSUMPTIONS,
+        catalog=files_of(member.catalog for member in members),
+        unverified=tuple(unverified),
+    )

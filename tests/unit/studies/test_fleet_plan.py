@@ -1,0 +1,239 @@
+"""Fleets over quarters: dates, money and shortfalls by hand, one answer with `cost` and `serve`, and other dates."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+import yaml
+
+import ffplan
+from ffplan.cost.horizon import regrets, standing, value_left, within_quarter
+from ffplan.design.fleet_file import month_text
+from tests.support import ROOT, valid
+from tests.support import ffplan as run
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from ffplan.results.fleet_plan import FleetPlan
+
+MONTHS_OF_QUARTER, QUARTER_DAYS = 3, 365 / 4
+FIXED = {"lead_time": "0 months", "commissioning": "0 months"}
+
+
+def cluster(**changed: Any) -> dict[str, Any]:
+    return (
+        {"name": "h100", "design": "superpod-h100-4su", "order": "2027-01", "use": {"run": "100 %"}} | FIXED | changed
+    )
+
+
+def fleet_file(folder: Path, *clusters: dict[str, Any], **changed: Any) -> Path:
+    """Write a fleet with a training job, or other demand."""
+    demand = [{"name": "run", "train": "llama3.1-70b", "tokens": ["2T"]}]
+    content = {"kind": "fleet", "name": "mine", "start": "2027-01", "quarters": 4, "clusters": list(clusters)}
+    path = folder / "fleet.yaml"
+    path.write_text(yaml.safe_dump(content | {"demand": demand} | changed, sort_keys=False))
+    return path
+
+
+def planned(folder: Path, *clusters: dict[str, Any], **changed: Any) -> FleetPlan:
+    return ffplan.fleet(fleet_file(folder, *clusters, **changed), draws=2000)
+
+
+def test_what_stands_in_a_quarter() -> None:
+    """From the middle of February to the end of July of the first two quarters and a part."""
+    assert standing(1.5, 7.0, 4)[:, 0] == pytest.approx([0.5, 1.0, 1 / 3, 0.0])
+    assert standing(np.array([-9.0, 11.0]), 99.0, 4).tolist() == [[1, 0], [1, 0], [1, 0], [1, pytest.approx(1 / 3)]]
+
+
+def test_a_month_lies_in_one_quarter() -> None:
+    assert within_quarter(np.array([2.9, 3.0, -1.0, 12.0]), 4).astype(int).tolist() == [
+        [1, 0, 0, 0],
+        [0, 1, 0, 0],
+        [0, 0, 0, 0],
+        [0, 0, 0, 0],
+    ]
+
+
+def test_what_is_left_of_a_price() -> None:
+    """100 with 20 % left after 4 years: 60 after 2, and never less than 20."""
+    assert value_left(100.0, 0.2, np.array([0.0, 2.0, 4.0, 9.0]), 4.0) == pytest.approx([100, 60, 20, 20])
+
+
+def test_regret_of_two_choices() -> None:
+    """Costs 1 or 5 against 3 always: regrets are 0 and 2 in the first, 2 and 0 in the second."""
+    assert regrets(np.array([[1.0, 5.0], [3.0, 3.0]])) == pytest.approx([1.0, 1.0])
+
+
+def test_months_are_written_as_read() -> None:
+    assert month_text(2027 * 12) == "2027-01"
+    assert month_text(2027 * 12 + 11) == "2027-12"
+
+
+def test_a_cluster_costs_and_trains_what_cost_says(tmp_path: Path) -> None:
+    """Purchase, year and tokens of a quarter are those of `ffplan cost`: tokens over days, in the hours with jobs."""
+    plan = planned(tmp_path, cluster(), quarters=1)
+    alone = ffplan.costs("superpod-h100-4su", "llama3.1-70b", 2e12, draws=2000)
+    assert alone.tco is not None
+    assert alone.run is not None
+    row, tco = plan.clusters[0], alone.tco
+    assert row.purchase.p50 == pytest.approx(tco.purchase.p50)
+    assert (row.purchase.p10, row.purchase.p90) == pytest.approx((tco.purchase.p10, tco.purchase.p90))
+    assert row.year.p50 == pytest.approx(tco.year, rel=0.02)
+    assert row.facility_peak_kw == pytest.approx(alone.power.facility_peak_kw)
+    days = 2e12 / row.capacity["run"].p50 * QUARTER_DAYS
+    assert days == pytest.approx(
+        alone.run.days.p50 / tco.utilisation, rel=0.05
+    )  # drawn hours with jobs, not likely ones
+    assert plan.quarters[0].energy_mwh.p50 == pytest.approx(alone.power.energy_mwh_year / 4, rel=0.02)
+    assert plan.quarters[0].carbon_t.p50 == pytest.approx(alone.power.carbon_t_year / 4, rel=0.2)  # the grid is skewed
+
+
+def test_dates_by_hand(tmp_path: Path) -> None:
+    """Ordered in January with five months of lead and one of commissioning: July, paid in June."""
+    late = cluster(lead_time="5 months", commissioning="1 months", retire="2027-12")
+    plan = planned(tmp_path, late)
+    row = plan.clusters[0]
+    assert (row.ready, row.retire) == ("2027-07", "2027-12")
+    assert row.ready_months.p50 == pytest.approx(6)
+    assert [quarter.purchase.p50 > 0 for quarter in plan.quarters] == [False, True, False, False]
+    assert [quarter.running.p50 > 0 for quarter in plan.quarters] == [False, False, True, True]
+    shares = [quarter.accelerators / row.accelerators for quarter in plan.quarters]
+    assert shares == pytest.approx([0, 0, 1, 2 / 3])
+    # of a life of 48 months or so 5 are over
+    assert 0.85 < plan.totals.sold.p50 / row.purchase.p50 < 0.95
+    assert plan.quarters[0].demand["run"].missing == 1
+    # short in the first quarter whatever is ordered then: half a year late
+    assert (row.needed, row.late, row.order_by) == ("2027-01", 1.0, "2026-07")
+
+
+def test_what_is_missing_is_rented(tmp_path: Path) -> None:
+    """No cluster before July: two quarters of 2T, at the hours that the same accelerators need for them."""
+    plan = planned(tmp_path, cluster(order="2027-07"), shortfall="$3/hour")
+    row = plan.clusters[0]
+    tokens_hour = row.capacity["run"].mean / (row.accelerators * 8760 / 4)
+    assert plan.totals.shortfall is not None
+    used = ffplan.costs("superpod-h100-4su", draws=2000).tco
+    assert used is not None
+    expected = 2 * 2e12 / tokens_hour * 3 * used.utilisation
+    assert plan.totals.shortfall.p50 == pytest.approx(expected, rel=0.05)  # by mean hours with jobs, not likely ones
+    assert plan.shortfall_hour == {"run": 3.0}
+
+
+def test_choices_are_what_other_files_cost(tmp_path: Path) -> None:
+    """The cost of an order two quarters later is the cost as planned of a file that orders it then."""
+    first = planned(tmp_path, cluster(), cluster(name="more", order="2027-04"))
+    moved = planned(tmp_path, cluster(), cluster(name="more", order="2027-10"))
+    later = next(choice for choice in first.clusters[1].choices if choice.shift == 2)
+    stays = next(choice for choice in moved.clusters[1].choices if choice.shift == 0)
+    assert later.cost == pytest.approx(stays.cost)
+    never = next(choice for choice in first.clusters[1].choices if choice.shift is None)
+    alone = planned(tmp_path, cluster())
+    assert never.cost == pytest.approx(next(c.cost for c in alone.clusters[0].choices if c.shift == 0))
+    assert min(choice.regret for choice in first.clusters[1].choices) >= 0
+
+
+def test_an_order_that_was_placed_does_not_move(tmp_path: Path) -> None:
+    row = planned(tmp_path, cluster(order="2026-12")).clusters[0]
+    assert (row.placed, row.choices, row.order_by) == (True, (), None)
+
+
+def test_two_equal_clusters_are_a_count_of_two(tmp_path: Path) -> None:
+    """Splitting an order, or another order of the file, changes no total and no quarter."""
+    half = cluster(use={"run": "50 %"}, name="half")
+    both = planned(tmp_path, cluster(count=2, name="both"), half)
+    split = planned(tmp_path, half, cluster(name="one"), cluster(name="two"))
+    assert _numbers(both.totals) == pytest.approx(_numbers(split.totals))
+    for one, other in zip(both.quarters, split.quarters, strict=True):
+        assert _numbers(one) == pytest.approx(_numbers(other))
+
+
+def _numbers(row: Any) -> list[float]:
+    text = json.dumps(row, default=lambda value: {name: getattr(value, name) for name in value.__dataclass_fields__})
+    return [float(part) for part in text.replace("{", ",").replace("}", ",").replace(":", ",").split(",") if _is(part)]
+
+
+def _is(text: str) -> bool:
+    try:
+        return abs(float(text)) < float("inf")
+    except ValueError:
+        return False
+
+
+def test_a_site_changes_energy_and_power_alone(tmp_path: Path) -> None:
+    sites = {"cold": {"power": "1 MW", "pue": 1.05, "grid": 10, "electricity_price": "$0.02/kWh"}}
+    plain, cold = planned(tmp_path, cluster()), planned(tmp_path, cluster(site="cold"), sites=sites)
+    assert cold.totals.carbon_t.p50 < plain.totals.carbon_t.p50 / 10
+    assert cold.totals.running.p50 < plain.totals.running.p50
+    assert cold.totals.purchase == plain.totals.purchase
+    assert cold.quarters[0].demand == plain.quarters[0].demand
+    assert (cold.sites[0].limit_kw, cold.sites[0].over) == (1000, 1)
+
+
+def test_demand_keeps_its_quantile(tmp_path: Path) -> None:
+    """A demand that is likely met in each quarter is as likely met in all of them, not less."""
+    probe = planned(tmp_path, cluster()).clusters[0].capacity["run"].p50
+    tokens = {"low": f"{probe * 0.6:.0f}", "likely": f"{probe * 0.9:.0f}", "high": f"{probe * 1.2:.0f}"}
+    plan = planned(tmp_path, cluster(), demand=[{"name": "run", "train": "llama3.1-70b", "tokens": [tokens]}])
+    short = [quarter.demand["run"].short for quarter in plan.quarters]
+    assert 0.05 < short[0] < 0.95
+    assert short == pytest.approx([short[0]] * 4)
+    assert plan.totals.met == pytest.approx(1 - short[0])
+
+
+def test_more_of_anything_never_leaves_more_undone(tmp_path: Path) -> None:
+    wide = {"name": "run", "train": "llama3.1-70b", "tokens": [{"low": "2T", "likely": "6T", "high": "20T"}]}
+    chances = [
+        planned(tmp_path, cluster(count=count, **changed), demand=[wide]).totals.met
+        for count, changed in ((1, {"use": {"run": "40 %"}}), (1, {}), (2, {}), (4, {}))
+    ]
+    assert chances == sorted(chances)
+    assert chances[0] < chances[-1]
+
+
+def test_serving_is_what_the_search_of_a_fleet_finds(tmp_path: Path) -> None:
+    """Copies on all nodes but those in repair, each at its largest rate within the targets with an even chance."""
+    chat = {"name": "chat", "serve": "llama3.1-8b", "rate": ["100/s"], "ttft": "2 s", "tpot": "50 ms"}
+    row = planned(tmp_path, cluster(use={"chat": "50 %"}, design="l40s-8-roce"), demand=[chat]).clusters[0]
+    copies, rest = row.plan["chat"].split(" x ")
+    tensor = int(rest.split(",")[0].removeprefix("TP"))
+    served = ffplan.serve(
+        "l40s-8-roce", "llama3.1-8b", search=True, ttft=2.0, tpot=0.05, precision="bf16", prompt=1024, output=1024
+    )
+    best = served.rows[served.best]
+    rate = row.capacity["chat"].p50 * 2 / (int(copies) * tensor)
+    # percentiles of a run at random lie below the even load of the search, by less than half
+    assert 0.5 < rate / (best.rate_s / (served.copies * served.plan.gpus)) < 1.05
+    assert row.capacity["chat"].p10 < row.capacity["chat"].p50 < row.capacity["chat"].p90
+
+
+def test_the_shipped_fleet_prints_one_screen_and_a_contract() -> None:
+    shown = run("fleet", "two-sites")
+    assert shown.code == 1
+    assert len(shown.out.splitlines()) <= 24
+    assert max(map(len, shown.out.splitlines())) <= 80
+    printed = run("fleet", "two-sites", "--format", "json", "--draws", "500")
+    valid(printed.out, "fleet-plan")
+    assert json.loads(printed.out) == ffplan.fleet("two-sites", draws=500).to_dict()
+
+
+def test_a_fleet_that_meets_its_demand_is_fine(tmp_path: Path) -> None:
+    easy = [{"name": "run", "train": "llama3.1-70b", "tokens": ["1B"]}]
+    assert run("fleet", str(fleet_file(tmp_path, cluster(), demand=easy))).code == 0
+
+
+def test_designs_lie_beside_the_fleet_file(tmp_path: Path) -> None:
+    (tmp_path / "mine.yaml").write_bytes((ROOT / "designs/superpod-h100-4su.yaml").read_bytes())
+    assert planned(tmp_path, cluster(design="mine.yaml")).clusters[0].design == "superpod-h100-4su"
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [({"chance": 1.0}, "below 1"), ({"draws": 0}, "at least 1")],
+)
+def test_what_python_refuses(changed: dict[str, Any], words: str) -> None:
+    with pytest.raises(ffplan.UsageError, match=words):
+        ffplan.fleet("two-sites", **changed)
