@@ -68,7 +68,7 @@ class _CheckedFile:
     limits: int = 0
     """Limits that the design and its policy declare [1]."""
     held: int = 0
-    """Of them, those that hold [1]."""
+    """Limits that hold [1]."""
     policy: Policy = NO_POLICY
     waived: int = 0
     """Waived findings [1]."""

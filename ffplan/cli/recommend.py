@@ -263,7 +263,7 @@ def _training_target(
     later: list[str] | None,
     shared: dict[str, Any],
 ) -> Target:
-    """Return what a cluster is to train, from tokens, days and a sustained rate."""
+    """Return the training target of a cluster from tokens, days and a sustained rate."""
     from ffplan.cli.job import _transformer_of
     from ffplan.studies.choose.recommend_target import Target
 

@@ -55,7 +55,7 @@ def distance(first: _SizedCluster, two: _SizedCluster) -> int:
 
 
 def _differs(cluster: _SizedCluster, best: _SizedCluster) -> str:
-    """Name the features in which a design differs from the best; empty for the best itself."""
+    """Name the features that differ from the best design; empty for the best itself."""
     pairs = zip(_features(cluster), _features(best), strict=True)
     return listed([feature for (mine, feature), (theirs, _) in pairs if mine != theirs])
 
@@ -106,9 +106,9 @@ class _Chances:
     """How often a design is the best, and in time."""
 
     best: float
-    """Share of draws in which the design is the best, each resized to its drawn speed [1]."""
+    """Share of draws that make the design the best, each resized to its drawn speed [1]."""
     in_time: float
-    """Share of draws in which the design is in time at its size [1]."""
+    """Share of draws with the design in time at its size [1]."""
     days_p10: float
     """Tenth percentile of the days."""
     days_p90: float

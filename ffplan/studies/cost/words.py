@@ -72,7 +72,7 @@ def _effort_words(ledger: Ledger) -> str:
 
 
 def _driver_words(uncertainty: Uncertainty) -> str:
-    """Name the drivers of a figure in a sentence; empty if nothing is uncertain."""
+    """Name the drivers of a figure in a sentence; empty without uncertainty."""
     if not uncertainty.tornado:
         return ""
     of = "a token's cost" if uncertainty.of.startswith("run") else "an hour's cost"

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 _TIGHTER = (1.0, 0.6)
 """Mean latencies over the targets for which plans are sought: percentiles lie above means [1]."""
 _SIZED = {True: 4, False: 2}
-"""Accelerators that are sized in any case: those that may win, and those on paper [1]."""
+"""Accelerators that are sized in any case: possible winners, and paper-only parts [1]."""
 _LEAST_NODES = 2
 """Nodes of a fleet: one is no fabric, and serves nothing while it is repaired [1]."""
 _RACK_UNITS = 42
@@ -78,7 +78,7 @@ class _SizedFleet:
 
 
 def _figures_of(built: Built) -> dict[str, float | None]:
-    """Return what limits bound and aims make least: money, power [kW], accelerators, racks, and floor [m2].
+    """Return the figures that limits bound and aims minimise: money, power [kW], accelerators, racks, floor [m2].
 
     Args:
         built: a design.
@@ -137,7 +137,7 @@ def _builder(target: FleetTarget, catalog: Catalog, accelerator: str) -> Builder
 
 
 def _request(target: _ServedTarget) -> PlanRequest:
-    """Return the request with the model's published precision where none is asked for."""
+    """Return the request, by default with the model's published precision."""
     precision = target.request.precision or default_precision(target.model)
     return replace(target.request, precision=precision)
 

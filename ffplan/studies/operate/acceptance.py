@@ -279,7 +279,7 @@ def study_acceptance(
 
     Args:
         design: the design, with accelerators.
-        tolerance: share by which a rate may fall short of the expected [1].
+        tolerance: share that a rate may fall short of the expected [1].
         measured: values of logs; none for the sheet alone.
         job: the job whose step slow nodes lengthen; None without.
 

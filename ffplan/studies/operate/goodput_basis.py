@@ -59,7 +59,7 @@ def _line(nic: Nic, rate: float) -> float:
 def _client(design: ResolvedDesign, groups: tuple[ResolvedGroup, ...], beside: float | None) -> tuple[float, bool]:
     """Return the rate from a compute node to storage [GB/s], and whether a NIC is assumed.
 
-    Storage that the design does not plan has a separate network, of which a node has the rate `beside`.
+    Storage that the design does not plan has a separate network with the rate `beside` per node.
     """
     group = design.compute
     if beside is not None:

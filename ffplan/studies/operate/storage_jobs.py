@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ffplan.studies.operate.goodput_job import GoodputJob
 
 _LANE = 0.5
-"""Share of a NIC for each of two busy virtual lanes of equal weight [1]."""
+"""Share of a NIC for each of two busy, equally weighted virtual lanes [1]."""
 
 
 @record

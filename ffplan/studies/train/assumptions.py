@@ -141,7 +141,7 @@ def _fsdp_assumption(rows: Sequence[TrainRow], calls: float = 0.0) -> tuple[str,
 
     Args:
         rows: rows of the report.
-        calls: calls by which the stack gathers the tensors of a layer; 0 for one call per unit [1].
+        calls: gather calls of the stack per layer; 0 for one call per unit [1].
     """
     fully = [row.plan for row in rows if row.plan.zero == 3 and row.plan.shard > 1]
     if not fully:

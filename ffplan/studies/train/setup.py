@@ -280,7 +280,7 @@ def _basis(part: Accelerator, precision: str, near: Accelerator | None) -> str:
 
 
 def _band(accelerator: Accelerator, near: Accelerator | None, model: Model, *, by_fit: bool) -> _ErrorBand:
-    """Return the error of times of a class of runs: the wider of the model's and the accelerator's.
+    """Return the error of times for a class of runs: the wider of the model's and the accelerator's.
 
     The class counts, not the options: a named stack may be another release, and narrows nothing.
 
