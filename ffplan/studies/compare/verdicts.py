@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ffplan.results.comparison import Ratios, TrainingComparison
 
 _EVEN = 0.005
-"""Difference of a ratio from 1 up to which two sides are even [1]."""
+"""Largest difference of a ratio from 1 that counts as even [1]."""
 _TWICE = 2.0
 """Ratio from which words say `times`, not per cent [1]."""
 _THOUSAND = 1000
