@@ -20,7 +20,7 @@ JOB_ROWS = (
         "Name a model, one engine, and a rate or a concurrency.",
     ),
     (
-        "fleet-file",
+        "design-fleet",
         "A fleet file contradicts itself, or a cluster cannot do what it is used for",
         "A fleet is planned for all of its demand, on clusters that can meet it.",
         "use: {pretraining: 70 %, chat: 50 %}",

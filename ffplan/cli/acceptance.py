@@ -26,7 +26,7 @@ MOST_BYTES = 64 * 2**20
 
 
 def _said(operation: str | None, ranks: int | None, files: list[str]) -> CollectiveHints:
-    """Return what options say of collectives whose log does not.
+    """Return the options' hints for collectives that the log does not name.
 
     Raises:
         UsageError: if the operation is unknown, or there is no log.

@@ -161,7 +161,7 @@ def training(
 
 
 def _plain(subject: str, summary: str) -> None:
-    """Add a command that replays a subject without options of its own."""
+    """Add a command that replays a subject without further options."""
 
     def command(
         cases: CasesOption = None,

@@ -131,7 +131,7 @@ def _viewed(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def _invoked(words: list[str]) -> tuple[str | None, str | None]:
-    """Return the command that words name, and that of a group, so that only their modules are loaded.
+    """Return the command and subcommand that words name, so that only their modules are loaded.
 
     Raises:
         UsageError: if there is no such command.
@@ -223,11 +223,11 @@ def _unknown_option(name: str, command: str, options: list[str]) -> str:
 
     word = name.lstrip("-").lower().replace("_", "-")
     same = [f"--{row.split()[0]}" for row in SAME if word in row.split()]
-    found = [option for option in same if option in options]
-    if not found and len(word) > 1:
+    matches = [option for option in same if option in options]
+    if not matches and len(word) > 1:
         close = nearest(name, options)
-        found = _containing(name, options) or ([close] if close else [])
-    remedy = f"did you mean {listed_names(found)}?" if found else f"`{command} -h` lists them"
+        matches = _containing(name, options) or ([close] if close else [])
+    remedy = f"did you mean {listed_names(matches)}?" if matches else f"`{command} -h` lists them"
     return f"{command}: no option `{name}`; {remedy}"
 
 

@@ -171,10 +171,10 @@ def calibrate_serving(
 
 
 def _refuse_doubts(result: ServingResult, *, force: bool) -> None:
-    """Exit with 1 where there is a reason not to use the constants, or none to write them.
+    """Exit with 1 if there is a reason not to use the constants.
 
     Raises:
-        Exit: if nothing is written.
+        Exit: if the constants are not written.
     """
     reasons = () if force else result.doubts
     more = "; --force writes it anyway" if reasons else ""

@@ -161,10 +161,10 @@ def new_part(
     if not IDENTIFIER.fullmatch(name):
         raise UsageError(f"ffplan catalog new: --id `{name}`: use lower-case letters, digits, `.`, `+` and `-`")
     parts = Catalog(catalog or ())
-    own = parts.ids_of(known) if like is not None else []
-    like = id_of(like, own) if like is not None else None
-    if like is not None and like not in own:
-        raise UsageError(f"ffplan catalog new: --like: no {known} `{like}`; {did_you_mean(like, own, what=known)}")
+    ids = parts.ids_of(known) if like is not None else []
+    like = id_of(like, ids) if like is not None else None
+    if like is not None and like not in ids:
+        raise UsageError(f"ffplan catalog new: --like: no {known} `{like}`; {did_you_mean(like, ids, what=known)}")
     write(part_template(known, name, parts, like), output)
 
 
@@ -220,7 +220,7 @@ class _SchemaName(StrEnum):
 def schema(
     name: Annotated[_SchemaName, typer.Argument(help="File or output to describe.")],
     with_catalog: Annotated[
-        bool, typer.Option("--with-catalog", help="Offer the ids of all parts, those of --catalog too, as choices.")
+        bool, typer.Option("--with-catalog", help="Offer the ids of all parts, including --catalog, as choices.")
     ] = False,
     output: OutputOption = None,
     catalog: CatalogOption = None,

@@ -68,7 +68,7 @@ class _CheckedFile:
     limits: int = 0
     """Limits that the design and its policy declare [1]."""
     held: int = 0
-    """Of them, those that hold [1]."""
+    """Limits that hold [1]."""
     policy: Policy = NO_POLICY
     waived: int = 0
     """Waived findings [1]."""
@@ -217,7 +217,7 @@ def _unfinished(document: Document, part: Part) -> tuple[Finding, ...]:
             "catalog-todo",
             place,
             f"`{place[-1]}` is still to be filled in",
-            "put the part's own figures and where they are from in place of the examples",
+            "replace the examples with the part's figures and their sources",
             severity=Severity.WARNING,
         )
         for place, text in texts.items()

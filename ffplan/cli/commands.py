@@ -17,11 +17,11 @@ class _Command:
     """Its module under `ffplan.cli`, with `:function` where that is named otherwise; empty if it has none."""
     _: KW_ONLY
     commands: dict[str, _Command] | None = None
-    """Commands of a group, beside those of its module."""
+    """Commands of a group, in addition to its module's."""
     former: str = ""
     """Name that it had; it still works, and says the new one."""
     default: str = ""
-    """Command of a group that is meant where none is named."""
+    """Default command of a group."""
     common: tuple[str, ...] = ()
     """Options that its help shows; all of them if empty, and with `--help-all`."""
 
@@ -123,7 +123,7 @@ def _current_names(words: list[str]) -> tuple[list[str], str | None]:
 
 
 def _with_default(words: list[str]) -> list[str]:
-    """Return words with the command that a group means where they name none of its commands."""
+    """Return words with a group's default command inserted if they name none of its commands."""
     commands: dict[str, _Command] | None = TOP
     for position, word in enumerate(words):
         command = (commands or {}).get(word)

@@ -88,16 +88,16 @@ T = TypeVar("T")
 
 def _each(files: list[str], read: Callable[[str], T]) -> tuple[T, ...]:
     """Read every design, to report the faults of all together."""
-    found: list[T] = []
+    results: list[T] = []
     faults: list[Finding] = []
     for file in files:
         try:
-            found.append(read(file))
+            results.append(read(file))
         except InputError as error:
             faults.extend(error.findings)
     if faults:
         raise InputError(*faults)
-    return tuple(found)
+    return tuple(results)
 
 
 @record

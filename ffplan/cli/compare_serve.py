@@ -61,7 +61,7 @@ def _compare_served(
     asked: tuple[str | None, _ServedModel],
     output: _ServedOutput,
 ) -> None:
-    """Print how designs serve a model; exit with 1 where none does within the targets.
+    """Print how designs serve a model; exit with 1 if none meets the targets.
 
     Args:
         designs: the designs, each with its catalogue.
@@ -98,7 +98,7 @@ def _compare_served(
 
 
 def _question(parts: Catalog, model: str, load: _ServedModel) -> ServeQuestion:
-    """Return what is asked of a design.
+    """Return the request to a design.
 
     Raises:
         UsageError: if a value is wrong.

@@ -76,7 +76,7 @@ def _word(name: str) -> str:
 
 
 def _meaning(document: Any, path: str) -> str:
-    """Return the description of a path of an assessment, or of a field of another record."""
+    """Return the description of a path in an assessment, or of a field in another record."""
     from ffplan.results.design import Assessment
     from ffplan.schema.described import described
     from ffplan.schema.json_schema import field_docs

@@ -52,7 +52,7 @@ class _Target(StrEnum):
 
 
 class Table(StrEnum):
-    """Tables of an inventory, in the order in which it imports them."""
+    """Tables of an inventory, in the order of import."""
 
     DEVICES = "devices"
     INTERFACES = "interfaces"
@@ -215,8 +215,8 @@ def _whole_fabric(target: _Target, table: Table | None, wired: WiredDesign) -> s
 
 
 def _interop(module: str, function: str) -> Callable[..., Any]:
-    found: Callable[..., Any] = getattr(import_module(f"ffplan.interop.{module}"), function)
-    return found
+    export: Callable[..., Any] = getattr(import_module(f"ffplan.interop.{module}"), function)
+    return export
 
 
 def _check_table(target: _Target, table: Table | None) -> None:
@@ -254,8 +254,8 @@ def export(
     ibsim: netlist in the format of ibnetdiscover. opensm-qos, opensm-conf: lanes for job and storage. slurm,
     slurm-block, slurm-yaml: its topology files. graphml, dot: graphs. hosts: compute hosts in the order of ranks.
     svg: drawing. cables: list from port to port of every network, with lengths where the design has a floor.
-    labels: what to print on both ends of every cable. ports: a page to print for every switch. racks: what stands
-    in which units. steps: order of installation. nccl: topology XML of the compute server. kubernetes: labels of
+    labels: what to print on both ends of every cable. ports: a page to print for every switch. racks: contents of
+    racks by unit. steps: order of installation. nccl: topology XML of the compute server. kubernetes: labels of
     nodes. netbox, nautobot: CSV of every network, by --table. containerlab, ptm: labs and link checks. astra-sim,
     simai, infragraph: simulators. docs/interop.md has a table.
     """
@@ -265,7 +265,7 @@ def export(
     if target is _Target.PORTS:
         _refuse_page("--to ports", output)
     if target is _Target.OPENSM_CONF:  # the options are those of every fabric: the design is read, not wired
-        _whole(plane, zone, "the options are those of every subnet")
+        _whole(plane, zone, "the options apply to every subnet")
         design, _ = _resolved_design(file, catalog)
         write(_opensm_conf(design, share), output)
         return

@@ -128,13 +128,13 @@ def import_model(
     who = "ffplan fabric import model"
     if name is not None:
         _refuse_id(name, who)
-    found = read_import(file, name)
-    launch = found.launch
+    imported = read_import(file, name)
+    launch = imported.launch
     if save is not None and launch is None:
         raise UsageError(f"{who}: --save: {file} has a model, and no training plan")
     if launch is not None:
         _refuse_plan(launch)
-    text, remarks = _model_text(found)
+    text, remarks = _model_text(imported)
     if launch is not None and (text is None or save is not None):
         target, option = (output, "--output") if save is None else (save, "--save")
         write(launch.text, target, option=option)
@@ -159,25 +159,25 @@ def _refuse_plan(launch: Launch) -> None:
     validate(PlanFile, launch.document())
 
 
-def _model_text(found: Import) -> tuple[str | None, list[str]]:
+def _model_text(imported: Import) -> tuple[str | None, list[str]]:
     """Return the file of a model, and what is to be said of it; None if there is none."""
     from ffplan.catalog.models import Model
     from ffplan.catalog.store import Catalog
     from ffplan.training.model_flops import parameters
 
-    if found.model is None:
-        place = Catalog().locate(found.launch.part) if found.launch is not None and found.launch.part else None
+    if imported.model is None:
+        place = Catalog().locate(imported.launch.part) if imported.launch is not None and imported.launch.part else None
         return (
             (None, []) if place is None else (place[0].read_text(), [f"the model is {place[0].stem} of the catalogue"])
         )
-    part = found.model.entry.part
+    part = imported.model.entry.part
     assert isinstance(part, Model)
     size = (
         []
         if part.transformer is None
         else [f"{parameters(part.transformer) / 1e9:,.4g} bn parameters by its dimensions"]
     )
-    return found.model.text, [*size, *found.model.remarks]
+    return imported.model.text, [*size, *imported.model.remarks]
 
 
 @app.command("ibnetdiscover")

@@ -112,7 +112,7 @@ def _copied(name: str, prefix: str | None, folder: str) -> None:
         raise UsageError(f"ffplan init: --from {name}: this is no UTF-8 text") from None
     new = prefix or path.stem
     if not IDENTIFIER.fullmatch(new):
-        raise UsageError(f"ffplan init: --from {name}: `{new}` is no name of a design; give --name")
+        raise UsageError(f"ffplan init: --from {name}: `{new}` is not a valid name of a design; give --name")
     kept = [line for line in text.splitlines() if not line.startswith("# yaml-language-server:")]
     lines = [f"name: {new}" if line.startswith("name:") else line for line in kept]
     target = Path(folder) / f"{new}.yaml"
@@ -176,7 +176,7 @@ def init(
     from ffplan.inputs.model import IDENTIFIER
 
     if name is not None and not IDENTIFIER.fullmatch(name):
-        raise UsageError(f"ffplan init: --name: `{name}` is no name; use lower-case letters, digits, `.`, `+` and `-`")
+        raise UsageError(f"ffplan init: --name: `{name}` is invalid; use lower-case letters, digits, `.`, `+` and `-`")
     if start is not None:
         if gpus or accelerator or budget or power or model or switch or fabric:
             raise UsageError("ffplan init: --from copies a design as it is; drop the wishes, or --from")

@@ -31,7 +31,7 @@ def _unreadable(file: str, error: Exception) -> UsageError:
 
 
 def _too_large(file: str, most: int) -> UsageError:
-    return UsageError(f"ffplan: {file}: larger than {most // 2**20:,} MiB, the most that is read of such a file")
+    return UsageError(f"ffplan: {file}: larger than {most // 2**20:,} MiB, the limit for such a file")
 
 
 def read_bytes(file: str, most: int = MOST_BYTES) -> bytes:

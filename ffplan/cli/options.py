@@ -60,20 +60,20 @@ def _settings(folder: Path | None) -> tuple[Path, PolicyFields] | None:
 
 
 def _project_catalogs(given: list[str] | None = None) -> list[str]:
-    """Return the folders of parts: those of the option, then those of the project.
+    """Return the folders of parts: first from the option, then from the project.
 
     Args:
         given: values of `--catalog`.
     """
-    found = _settings(_here())
-    own = [] if found is None else [os.path.relpath(found[0] / name) for name in found[1].catalog]
-    return [*(given or ()), *own]
+    settings = _settings(_here())
+    folders = [] if settings is None else [os.path.relpath(settings[0] / name) for name in settings[1].catalog]
+    return [*(given or ()), *folders]
 
 
 def _project_prices() -> str | None:
     """Return the project's price book; None of a project without one."""
-    found = _settings(_here())
-    return None if found is None else found[1].prices
+    settings = _settings(_here())
+    return None if settings is None else settings[1].prices
 
 
 def _complete_design(incomplete: str) -> list[str]:

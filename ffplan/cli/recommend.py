@@ -243,10 +243,9 @@ def recommend(
     parts = Catalog(catalog or ())
     _require_folder(folder, parts, model)
     book = _book_of(parts, prices, "recommend")
-    space = {**_space(power, racks, floor, area_per_rack), "capex": _money_of(capex, book, "--capex", "recommend")}
-    space |= _limit_of(within, book)
-    chosen = _parts(parts, accelerator, switch, exclude)
-    shared = {"book": book.id, "pue": pue, "aim": aim.value, "slack": slack, "chance": chance, **chosen, **space}
+    chosen = _parts(parts, accelerator, switch, exclude) | _space(power, racks, floor, area_per_rack)
+    chosen |= {"capex": _money_of(capex, book, "--capex", "recommend")} | _limit_of(within, book)
+    shared = {"book": book.id, "pue": pue, "aim": aim.value, "slack": slack, "chance": chance, **chosen}
     if serve is not None or within is not None:
         served = _ServedModel((isl, osl), (ttft, tpot, at), (engine, precision, kv), disaggregate)
         load = _ServedLoad((serve, peak, day), served)
@@ -266,7 +265,7 @@ def _training_target(
     later: list[str] | None,
     shared: dict[str, Any],
 ) -> Target:
-    """Return what a cluster is to train, from tokens, days and a sustained rate."""
+    """Return the training target of a cluster from tokens, days and a sustained rate."""
     from ffplan.cli.job import _transformer_of
     from ffplan.studies.choose.recommend_target import Target
 

@@ -67,7 +67,7 @@ def _refuse_others(context: typer.Context, serve: str | None, within: str | None
     if serve is not None and within is not None:
         raise UsageError(f"{WHO}: --within sizes the load by a limit; bound a load with --power, --capex or --racks")
     if {"peak", "day"} <= written_out:
-        raise UsageError(f"{WHO}: --day has a peak of its own; leave --peak out")
+        raise UsageError(f"{WHO}: --day includes a peak; leave --peak out")
     given = [name for name in (TRAINING if serves else (*SERVING, "peak", "day")) if name in written_out]
     if given and serves:
         load = "serve" if serve is not None else "within"
@@ -114,7 +114,7 @@ def _factor(text: str) -> float:
 
 
 def _recommend_fleet(parts: Catalog, model: str, asked: _ServedLoad, fixed: dict[str, Any], output: Output) -> None:
-    """Print the fleets that serve a load; exit with 1 where none is within the limits.
+    """Print the fleets that serve a load; exit with 1 if none is within the limits.
 
     Args:
         parts: the catalogue.
@@ -145,7 +145,7 @@ def _limits(fixed: dict[str, Any]) -> tuple[tuple[str, float], ...]:
 
 
 def _target(parts: Catalog, model: str, asked: _ServedLoad, fixed: dict[str, Any]) -> FleetTarget:
-    """Return what a fleet is to serve."""
+    """Return the serving target of a fleet."""
     from ffplan.cli.serve import _rate_of
     from ffplan.inputs.hours import read_hours
     from ffplan.serving.load import Requests
@@ -185,10 +185,10 @@ def _sized(parts: Catalog, target: FleetTarget, output: Output) -> FleetReport:
     from ffplan.studies.fleet.report import fleet_report, kept
 
     progress = Progress("sizing")
-    found = search(target, parts, progress.now)
+    outcome = search(target, parts, progress.now)
     progress.end()
-    chosen = kept(found, target, output.best)
+    chosen = kept(outcome, target, output.best)
     names = [fleet.built.assessment.design.name for fleet in chosen]
     files = written([fleet.built for fleet in chosen], output.folder)
     known = {name: file for name, file in zip(names, files, strict=True) if file is not None}
-    return fleet_report(found, target, parts, known, output.best)
+    return fleet_report(outcome, target, parts, known, output.best)

@@ -96,16 +96,16 @@ def _loads(concurrency: str | None, rate: str | None) -> tuple[float, ...]:
     if concurrency and rate:
         what = "--concurrency keeps requests under way, --rate lets them arrive"
         raise UsageError(f"{_WHO}: {what}; write one of the two")
-    found = (
+    counts = (
         series(concurrency, f"{_WHO}: --concurrency", sizes=False)
         if concurrency
         else tuple(_rate_of(part, "--rate", "serve") for part in rate.split(","))
         if rate
         else ()
     )
-    if len(found) > _MOST_ROWS:
+    if len(counts) > _MOST_ROWS:
         raise UsageError(f"{_WHO}: more than {_MOST_ROWS} loads; ask for fewer")
-    return found
+    return counts
 
 
 def _rate_of(text: str, option: str, command: str) -> float:
@@ -135,7 +135,7 @@ def _share(text: str) -> float:
 
 
 def _speculation(text: str | None, engine: Engine) -> dict[str, float]:
-    """Return what speculation adds to requests.
+    """Return the fields that speculation adds to requests.
 
     Raises:
         ServeError: if the engine has none of that kind, or a number is out of range.
@@ -171,14 +171,14 @@ def _trace(lengths: str | None, trace: str | None) -> Trace | None:
     if file is None:
         return None
     if lengths and trace:
-        raise UsageError(f"{_WHO}: --trace has lengths of its own; leave --lengths out")
-    found = read_requests(_read_text(file), file)
-    times = [line.time for line in found if line.time is not None]
+        raise UsageError(f"{_WHO}: --trace includes lengths; leave --lengths out")
+    lines = read_requests(_read_text(file), file)
+    times = [line.time for line in lines if line.time is not None]
     if trace and not times:
         raise UsageError(f"{_WHO}: --trace {file}: no column of times; --lengths takes lengths alone")
     return Trace(
-        prompts=np.array([line.prompt for line in found]),
-        outputs=np.array([line.output for line in found]),
+        prompts=np.array([line.prompt for line in lines]),
+        outputs=np.array([line.output for line in lines]),
         times=np.array(times) if trace else None,
     )
 
@@ -252,7 +252,7 @@ def serve(
 
 
 def _stated(context: typer.Context, options: dict[str, Any], fleet: Fleet, parts: Catalog) -> dict[str, Any]:
-    """Return the options by name; those that are not given are the design's own, where it serves a model.
+    """Return the options by name; a design that serves a model fills in missing ones.
 
     Raises:
         UsageError: if neither names a model.
@@ -267,13 +267,13 @@ def _stated(context: typer.Context, options: dict[str, Any], fleet: Fleet, parts
         return options
     if fleet.design is not None and not given & {"model", "engine"}:
         stated_parts(fleet.design, parts)  # a wrong one is located in the design
-    own = stated_fields(section, given)
-    own |= {name: repr(own[name]) for name in ("rate", "concurrency") if own.get(name) is not None}
-    return options | own
+    fields = stated_fields(section, given)
+    fields |= {name: repr(fields[name]) for name in ("rate", "concurrency") if fields.get(name) is not None}
+    return options | fields
 
 
 def _question(parts: Catalog, options: dict[str, Any], trace: Trace | None) -> ServeQuestion:
-    """Return what is asked of an engine.
+    """Return the request to an engine.
 
     Raises:
         ServeError: if the engine, a feature or a statistic is unknown.

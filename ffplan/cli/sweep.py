@@ -89,7 +89,7 @@ def _security(tls: str | None) -> dict[str, str]:
         if tls and (name not in TLS or not file):
             raise UsageError(f"ffplan sweep: --tls {part}: write ca=FILE,cert=FILE,key=FILE")
         if tls and not is_file(file):
-            raise UsageError(f"ffplan sweep: --tls {part}: there is no file {file}")
+            raise UsageError(f"ffplan sweep: --tls {part}: the file {file} does not exist")
         if tls:
             files[TLS[name]] = file
     if tls and len(files) <= len(TLS):

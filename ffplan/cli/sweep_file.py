@@ -90,7 +90,7 @@ class _PointsTarget(ABC):
         self._nothing = deepcopy(total.state())  # its lists grow with the chunks
         noted = os.path.lexists(self.note)
         if noted and (self.note.is_symlink() or not self.note.is_file()):
-            raise UsageError(f"--points {self.name}: {self.note} is no file of ffplan; remove it")
+            raise UsageError(f"--points {self.name}: {self.note} was not written by ffplan; remove it")
         try:
             if resume and noted:
                 self._continue(total)

@@ -229,7 +229,7 @@ def _numbers(gpus: list[str] | None, *, search: bool) -> tuple[int, ...]:
 def _job_size(
     design: ResolvedDesign, gpus: list[str] | None, fields: dict[str, Any], *, search: bool, own: bool
 ) -> LaunchSize:
-    """Return what fills the batch of another program's plan; of a design's own job, its workload does.
+    """Return the sizes that fill the batch of another program's plan; a design's own job takes its workload's.
 
     Args:
         fields: of the plan, by options.

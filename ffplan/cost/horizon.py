@@ -12,7 +12,7 @@ QUARTER = 3.0
 
 
 def standing(begin: Any, end: Any, quarters: int) -> Floats:
-    """Return the share of each quarter in which a cluster stands.
+    """Return the share of each quarter that a cluster is installed.
 
     Args:
         begin: month from which it stands, counted from the first quarter [month].
@@ -53,7 +53,7 @@ def within_quarter(month: Any, quarters: int) -> Any:
 
 
 def value_left(price: Any, residual: Any, age: Any, life: Any) -> Any:
-    """Return what a purchase is worth at an age.
+    """Return the value of a purchase at an age.
 
     Args:
         price: what was paid [currency].

@@ -154,7 +154,7 @@ class FleetDemand(Frozen):
 
 
 def _rule(field: str, message: str, remedy: str) -> PydanticCustomError:
-    context = {"rule": "fleet-file", "message": message, "remedy": remedy, "field": field}
+    context = {"rule": "design-fleet", "message": message, "remedy": remedy, "field": field}
     return PydanticCustomError("rule", "{message}", context)
 
 
@@ -199,7 +199,7 @@ def _contradictions(fleet: FleetFile, document: Document) -> Iterator[Finding]:
     known = [demand.name for demand in fleet.demand]
 
     def fault(path: tuple[str | int, ...], message: str, remedy: str) -> Finding:
-        return document.finding("fleet-file", path, message, remedy)
+        return document.finding("design-fleet", path, message, remedy)
 
     for name, names in (("demand", known), ("clusters", [cluster.name for cluster in fleet.clusters])):
         for place, entry in enumerate(names):

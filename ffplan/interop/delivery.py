@@ -1,4 +1,4 @@
-"""Lists for those who build: labels of cables, ports of switches to print, what stands where, and in which order."""
+"""Lists for installation: cable labels, port sheets of switches, rack contents, and the order of work."""
 
 from __future__ import annotations
 
@@ -176,7 +176,7 @@ def _placed(wired: Exported, place: Positions) -> list[_Placed]:
 
 
 def elevations(wired: Exported, place: Positions) -> Iterator[str]:
-    """Yield CSV with what stands in which units of every rack, from the top down, with its rated power [W].
+    """Yield CSV with the contents of every rack by unit, from the top down, with rated power [W].
 
     Args:
         wired: a design with a floor.

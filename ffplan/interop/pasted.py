@@ -31,7 +31,7 @@ _SAMPLE = 2_000
 _ROUNDS = 6
 """Most prefixes that stand one behind the other, such as a time behind the tag of a pod behind a quotation mark [1]."""
 _FEWEST = 2
-"""Fewest lines that prove a prefix which a line may have of its own [1]."""
+"""Fewest lines that prove a prefix which ordinary lines may have [1]."""
 _ANYWHERE, _HALF, _MOST = 0.0, 0.5, 0.9
 _CLOCK = r"[0-9]{1,2}:[0-9]{2}:[0-9]{2}(?:[.,][0-9]{1,9})?"
 _MONTH = r"(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)"
@@ -43,9 +43,9 @@ class _Kind:
 
     pattern: str
     share: float
-    """Part of the lines that must have it; 0 for one that no program begins a line of its own with [1]."""
+    """Share of the lines that must have it; 0 for a prefix that never begins an ordinary line [1]."""
     mark: str = ""
-    """What stands in front of the pattern, such as the name of a host: the same on all lines."""
+    """Text before the pattern, such as the name of a host: the same on all lines."""
 
 
 _KINDS = (
@@ -86,7 +86,7 @@ _KINDS = (
 
 @record
 class _Prefix:
-    """What stands in front of the lines of a text."""
+    """A common prefix of lines."""
 
     pattern: re.Pattern[str]
 
@@ -113,7 +113,7 @@ def _found(kind: _Kind, lines: Sequence[str]) -> _Prefix | None:
 
 
 def _prefixes_of(text: str) -> tuple[_Prefix, ...]:
-    """Return the prefixes that the lines of a text share, in the order in which they stand.
+    """Return the prefixes that the lines of a text share, from left to right.
 
     Args:
         text: the text, or the start of one that is too large to hold.
@@ -121,14 +121,14 @@ def _prefixes_of(text: str) -> tuple[_Prefix, ...]:
     lines = [line for line in text.split("\n") if line.strip()]
     if len(lines) > _SAMPLE:
         lines = lines[: _SAMPLE // 2] + lines[_SAMPLE // 2 :: len(lines) // (_SAMPLE // 2)]
-    found: list[_Prefix] = []
+    prefixes: list[_Prefix] = []
     for _ in range(_ROUNDS):
         prefix = next((prefix for kind in _KINDS if (prefix := _found(kind, lines)) is not None), None)
         if prefix is None:
             break
-        found.append(prefix)
+        prefixes.append(prefix)
         lines = [rest for line in lines if (rest := prefix.removed(line)).strip()]
-    return tuple(found)
+    return tuple(prefixes)
 
 
 def without(prefixes: Sequence[_Prefix], lines: Iterable[str]) -> Iterator[str]:
@@ -154,7 +154,7 @@ def _cleaned(text: str) -> str:
 
 
 def _unprefixed(text: str) -> str:
-    """Remove what stands in front of the lines of a text that is clean."""
+    """Remove the prefixes from the lines of a clean text."""
     prefixes = _prefixes_of(text)
     return "\n".join(without(prefixes, text.split("\n"))) if prefixes else text
 
@@ -181,7 +181,7 @@ def _unfenced(text: str) -> tuple[str, int]:
 
 
 def _read_pasted(read: Callable[[str], T], text: str) -> tuple[T, int]:
-    """Return what a reader makes of a text; if it refuses that, of it without what surrounds the lines.
+    """Return a reader's result for a text; if it refuses the text, for its lines without their surroundings.
 
     The lines around the blocks are counted [1].
 
@@ -248,7 +248,7 @@ _KNOWN = tuple((name, re.compile(mark, re.MULTILINE), instead) for name, mark, i
 
 
 def _recognised(text: str, door: Door) -> tuple[str, str] | None:
-    """Return what a text is that a reader does not take, and what to give in its place; None if it is unknown.
+    """Return the kind of a text that a reader refuses, and the right input; None if the kind is unknown.
 
     Args:
         door: what is read: measured values, the inside of a server, or a fabric.

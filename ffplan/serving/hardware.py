@@ -25,14 +25,14 @@ _COMPUTED = {
     "mxfp4": ("bf16",),
     "int4": ("bf16",),
 }
-"""Precisions at which GEMMs compute, best first, by that of the weights. INT4 and MXFP4 weights meet 16-bit
-activations, except where 4-bit units take MXFP4."""
+"""Precisions of GEMMs, best first, by precision of the weights. INT4 and MXFP4 weights meet 16-bit activations,
+unless 4-bit units take MXFP4."""
 _NATIVE_FP4 = "fp4"
 
 
 @record
 class EngineSpeed:
-    """Constants of an engine for one accelerator and precision, and where they come from."""
+    """Constants of an engine for one accelerator and precision, with their origin."""
 
     rates: Rates
     source: str
@@ -47,10 +47,10 @@ def compute_precision(accelerator: Accelerator, precision: str) -> str:
     """Return the precision at which GEMMs of quantised weights compute.
 
     Args:
-        precision: that of the weights.
+        precision: precision of the weights.
 
     Returns:
-        The best that the accelerator has: weights of 4 or 8 bit meet 16-bit activations where it has no such units.
+        The best that the accelerator has: without 4- or 8-bit units, such weights meet 16-bit activations.
     """
     native = precision == "mxfp4" and _NATIVE_FP4 in accelerator.peak
     ways = _COMPUTED["fp4" if native else precision]
@@ -100,21 +100,21 @@ def machine_of(accelerator: Accelerator, precision: str, link: Number) -> _Machi
     )
 
 
-def _rates(found: EngineRates, computed: str) -> Rates:
-    matrix = {"fp8": found.matrix_fp8, "fp4": found.matrix_fp4}.get(computed, found.matrix)
+def _rates(constants: EngineRates, computed: str) -> Rates:
+    matrix = {"fp8": constants.matrix_fp8, "fp4": constants.matrix_fp4}.get(computed, constants.matrix)
     names = [name for name in Rates.__annotations__ if name != "matrix"]
-    return Rates(matrix=matrix.value, **{name: getattr(found, name).value for name in names})
+    return Rates(matrix=matrix.value, **{name: getattr(constants, name).value for name in names})
 
 
 def engine_speed(engine: Engine, accelerator: Accelerator, precision: str) -> EngineSpeed:
-    """Return the constants of an engine on an accelerator; those for any accelerator where it has no runs."""
+    """Return an engine's constants for an accelerator, or its constants for any accelerator."""
     name = accelerator.id if accelerator.id in engine.rates else ANY
-    found = engine.rates[name]
+    constants = engine.rates[name]
     return EngineSpeed(
-        rates=_rates(found, compute_precision(accelerator, precision)),
+        rates=_rates(constants, compute_precision(accelerator, precision)),
         source=name,
-        runs=found.runs,
-        band=(engine.band if found.runs else engine.band_kin).value,
+        runs=constants.runs,
+        band=(engine.band if constants.runs else engine.band_kin).value,
     )
 
 
@@ -175,8 +175,8 @@ def accelerator_power(
         Power [W]; 0 if the accelerator's is unknown.
 
     Equation:
-        TDP (idle (1 - a) + a min(1, base + memory u_m + compute u_c)): a the fraction of the time that any request is
-        under way, u_m that of a token's time that memory is read, u_c that of GEMMs and prompts
+        TDP (idle (1 - a) + a min(1, base + memory u_m + compute u_c)): a the fraction of time with any request
+        under way, u_m the fraction of a token's time spent reading memory, u_c on GEMMs and prompts
 
     Source:
         Least squares over 324 rows of ML.ENERGY v3 on H100 and B200; 13 % mean error.

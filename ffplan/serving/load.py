@@ -1,4 +1,4 @@
-"""Requests on one copy of a model: running sequences, latency and throughput in the mean.
+"""Requests on one copy of a model: mean running sequences, latency and throughput.
 
 Sources:
     [1] Little, Operations Research 9 (1961): requests in a system are its rate times the time of each.
@@ -44,7 +44,7 @@ class Requests:
     chunk: Number = 8192
     """Most prompt tokens of a step."""
     variation: Number = 0.0
-    """Squared coefficient of variation of the lengths of answers, by which a closed loop's requests follow each other
+    """Squared coefficient of variation of answer lengths, which makes a closed loop's requests follow each other
     unevenly."""
 
     @property
@@ -59,13 +59,13 @@ class Requests:
 
     @property
     def resident(self) -> Number:
-        """Tokens that a request holds, shared prefix apart, when its answer is complete."""
+        """Tokens that a request holds when its answer is complete, without the shared prefix."""
         return self.computed + self.output
 
 
 @record
 class Steady:
-    """A load in the mean."""
+    """Mean values of a load."""
 
     running: Number
     """Requests that hold keys and values in an attention group."""
@@ -116,7 +116,7 @@ def _queue_wait(utilisation: Number, service: Number, most: Number, variation: N
     Args:
         utilisation: fraction of the time that prompts take [1].
         service: time of one [s].
-        most: other requests that may stand in front [1].
+        most: other requests that may be ahead [1].
         variation: squared coefficient of variation of the times between arrivals [1]; 1 if they are random.
 
     Returns:
@@ -172,14 +172,14 @@ def closed_loop(
     Args:
         concurrency: requests under way on the whole copy [1].
         room: most requests that an attention group runs at a time, by memory or by the engine [1].
-        residual: fraction of a step that a request waits for [1]; 0 where it takes the place of one that ended.
+        residual: fraction of a step that a request waits for [1]; 0 if it replaces one that ended.
         random: requests arrive at random, and not each as another ends.
 
     Returns:
         Means over the requests.
 
     Equation:
-        n = min(C / d, room) = B + X first, by bisection over those that decode, B = X output T; T = min(step / (1 - X
+        n = min(C / d, room) = B + X first, by bisection over decoding requests, B = X output T; T = min(step / (1 - X
         P), step + a full chunk), P the seconds of a prompt in a stage; X at most 1 / (P + step x prompt / chunk), and
         what is left of n / X is wait; first token = wait for room + queue + prompt
 
@@ -240,7 +240,7 @@ class _Loop:
 
     @property
     def later(self) -> Number:
-        """Tokens of an answer after the first [1]; never 0, so that those that decode determine the rate."""
+        """Tokens of an answer after the first [1]; never 0, so that decoding sequences determine the rate."""
         return maximum(self.requests.output - 1, 1e-6)
 
     @property
@@ -358,7 +358,7 @@ def open_loop(served: Served, requests: Requests, rate: Number, room: Number) ->
         room: most requests that an attention group runs at a time [1].
 
     Returns:
-        Means over the requests; beyond saturation those of the largest rate.
+        Means over the requests; beyond saturation, means at the largest rate.
 
     Equation:
         the concurrency at which the closed loop runs at the rate, by bisection

@@ -40,7 +40,7 @@ class _ModelWeights:
     head: Number
     """Output layer."""
     embedding: Number
-    """Input embedding, where it is not the output layer."""
+    """Input embedding, unless it is the output layer."""
 
 
 def model_weights(shape: Transformer) -> _ModelWeights:
@@ -187,8 +187,8 @@ def cache_share(shape: Transformer, tensor: Number) -> Number:
         Fraction [1].
 
     Equation:
-        1 / min(t, key-value heads): beyond that ranks hold copies; 1 with latent attention, whose latent is that of
-        all heads
+        1 / min(t, key-value heads): beyond that ranks hold copies; 1 with latent attention, whose latent all
+        heads share
 
     Source:
         [2]; [3].

@@ -71,7 +71,7 @@ class Rates:
 
 
 def on_network(rates: Rates, latency: Number) -> Rates:
-    """Return constants for groups whose collectives take a time of their own.
+    """Return constants for groups with a separate time of collectives.
 
     Args:
         rates: constants of the engine.
@@ -89,7 +89,7 @@ class _Deployment:
     pipeline: Number = 1
     """Pipeline stages p."""
     data: Number = 1
-    """Attention groups d, each with requests of its own."""
+    """Attention groups d, each with its own requests."""
     expert: Number = 1
     """Expert parallelism e; experts within a tensor group if 1."""
     width: Number = 2.0

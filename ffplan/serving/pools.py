@@ -1,9 +1,9 @@
-"""Prompts and answers on accelerators of their own (disaggregated prefill and decoding): latency in the mean.
+"""Disaggregated prefill and decoding, prompts and answers on separate accelerators: mean latency.
 
 A unit has some copies that compute prompts and some that decode; keys and values move from the first to the second.
 
 Sources:
-    [1] Zhong et al., DistServe, arXiv 2401.09670: prefill and decoding apart, each with a plan of its own.
+    [1] Zhong et al., DistServe, arXiv 2401.09670: separate prefill and decoding, each with its own plan.
     [2] Patel et al., Splitwise, arXiv 2311.18677: keys and values move layer by layer, or at the end of a prompt.
 """
 
@@ -127,7 +127,7 @@ def moved_bytes(pools: Pools, tokens: Number) -> tuple[Number, Number]:
 
 
 def transfer_seconds(pools: Pools, requests: Requests) -> Number:
-    """Return the time in which keys and values of a prompt still move once it is computed [s].
+    """Return the time that keys and values of a prompt still move after it is computed [s].
 
     Args:
         pools: the unit.
@@ -195,7 +195,7 @@ def pools_loop(
         random: requests arrive at random, and not each as another ends.
 
     Returns:
-        Means; running and decoding sequences are those of a group that decodes.
+        Means; running and decoding sequences refer to a decoding group.
 
     Equation:
         C = X (first + moved) + n G by bisection over n, the sequences of each of G groups that decode, with X = n G /
@@ -241,7 +241,7 @@ def _state(pools: Pools, prompts: _Prefill, moved: Number, sequences: Number) ->
     """Return the step, the requests a second of the unit, and the time to the first token.
 
     Args:
-        moved: time in which keys and values of a prompt still move once it is computed [s].
+        moved: time that keys and values of a prompt still move after it is computed [s].
         sequences: sequences of each group that decodes [1].
     """
     requests = prompts.loop.requests

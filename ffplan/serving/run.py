@@ -1,4 +1,4 @@
-"""Seeded runs of requests for percentiles of latency: on an attention group, or with prefill and decoding apart.
+"""Seeded runs of requests for percentiles of latency: on an attention group, or on separate pools.
 
 Apart, groups that compute prompts and groups that decode each run as in `ffplan.serving.simulate`; events in order of
 time join them. A prompt goes to the group with the fewest requests, and so does an answer.
@@ -182,7 +182,7 @@ def _simulate_pools(
     moved: float,
     begun: bool = True,
 ) -> Times:
-    """Run requests on a unit with prefill and decoding apart.
+    """Run requests on a unit with separate prefill and decoding.
 
     Args:
         paces: times of steps of a group with prompts, and of one that decodes.
@@ -191,7 +191,7 @@ def _simulate_pools(
         rooms: what has room at a time in a group of both kinds.
         chunk: most prompt tokens of a step [1].
         first: time of a request outside steps [s].
-        moved: time in which keys and values still move once a prompt is computed [s].
+        moved: time that keys and values still move after a prompt is computed [s].
         begun: in a closed loop, the first requests decode already; else all come at once with their prompts.
 
     Returns:
@@ -243,7 +243,7 @@ def _pace(served: Served, most: int, requests: Requests, arrivals: Arrivals) -> 
 
 
 def _room(served: Served, use: MemoryUse, most: int, requests: Requests, tokens: float) -> Room:
-    """Return what a group holds.
+    """Return the sequences and tokens that a group holds.
 
     Args:
         tokens: tokens of a usual request [1]; layers with a window keep fewer, so that there is room for more.
@@ -282,7 +282,7 @@ def run_requests(served: Served, use: MemoryUse, requests: Requests, arrivals: A
 def run_pools(
     pools: Pools, uses: tuple[MemoryUse, MemoryUse], requests: Requests, arrivals: Arrivals, *, begun: bool = True
 ) -> Times:
-    """Return the latencies of requests on one of the `slices` of a unit with prefill and decoding apart.
+    """Return the latencies of requests on one of the `slices` of a unit of pools.
 
     Args:
         pools: the unit.

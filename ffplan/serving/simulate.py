@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 _ROUNDING = 1e-9
-"""Steps by which a sequence may end early [1]."""
+"""Fraction of a step that a sequence may end early [1]."""
 
 
 class LateError(Exception):
@@ -113,7 +113,7 @@ class _StepTable:
     prompt: float
     """Seconds of a prompt token, without its attention."""
     square: float
-    """Seconds of attention of a prompt of one token; it grows with the square."""
+    """Seconds of attention in a prompt of one token; it grows with the square."""
     floor: float = 0.0
     """Least seconds that prompts add to a step."""
     yielded: float = 1.0
@@ -138,14 +138,14 @@ def _pace_of(
     Args:
         most: most sequences of a step [1].
         prompt: computed tokens of a usual prompt [1], at which attention is taken.
-        context: tokens of a usual sequence that decodes [1], by which windows keep fewer.
+        context: tokens of a usual decoding sequence [1]; windows keep fewer.
         drafted: drafted tokens of a step [1].
         draft: time of a drafted token as a fraction of a step [1].
         yielded: tokens that a step yields for each sequence [1].
         cached: tokens in front of every prompt that are cached and read [1].
 
     Returns:
-        Times [s]; those of step and prompt of `ffplan.serving.step`. A pipeline computes prompts in one stage while the
+        Times [s], for step and prompt from `ffplan.serving.step`. A pipeline computes prompts in one stage while the
         others go on, so that a step has one stage's part of them.
     """
     import numpy as np
@@ -255,7 +255,7 @@ class Run:
             self.evicted += 1
 
     def _advance(self, seconds: float, steps: float) -> None:
-        """Move on by some steps in which all sequences that decode take part, and let those end that are complete."""
+        """Advance all decoding sequences by some steps, and end complete ones."""
         sequences = len(self.ends)
         self.occupied += seconds * (sequences + len(self.filling))
         self.now += seconds

@@ -73,7 +73,7 @@ def token_flops(weights: _ModelWeights, deployment: _Deployment) -> tuple[Number
 
 
 def _product_seconds(served: Served, tokens: Number) -> Number:
-    """Return the time of the GEMMs of some tokens [s], without that of reading weights.
+    """Return the time of GEMMs for some tokens [s], without reading weights.
 
     Args:
         tokens: tokens of one attention group [1].
@@ -119,7 +119,7 @@ def collective_seconds(served: Served, tokens: Number) -> Number:
 
 
 def hand_over_seconds(served: Served, tokens: Number) -> Number:
-    """Return the time in which pipeline stages hand tokens on.
+    """Return the time of handing tokens on between pipeline stages.
 
     Args:
         tokens: tokens of one attention group [1].
@@ -141,8 +141,8 @@ def _kernels(served: Served) -> Number:
     """Return the time of the layers' kernels beyond memory and arithmetic [s]."""
     rates, layers = served.rates, served.shape.layers
     latent = rates.latent_layer * (served.shape.latent is not None)
-    own = rates.layer + latent + rates.quantised_layer * served.deployment.quantised
-    return layers * own + served.weights.expert_layers * rates.expert_layer
+    seconds = rates.layer + latent + rates.quantised_layer * served.deployment.quantised
+    return layers * seconds + served.weights.expert_layers * rates.expert_layer
 
 
 def step_time(served: Served, sequences: Number, context: Number, tokens: Number = 1.0) -> _StepTime:
@@ -154,7 +154,7 @@ def step_time(served: Served, sequences: Number, context: Number, tokens: Number
         tokens: tokens a sequence checks in the step [1]; more than 1 with speculation.
 
     Returns:
-        Terms [s]; with a pipeline those of a token's way through all stages.
+        Terms [s]; with a pipeline, summed over all stages for a token.
 
     Equation:
         weights / (B eta_w) + experts / (B eta_e) + max(0, GEMMs - both) + keys and values / (B eta_c)
@@ -213,7 +213,7 @@ def prompt_seconds(served: Served, tokens: Number, before: Number = 0.0) -> Numb
         before: tokens in front of them that are cached [1].
 
     Returns:
-        Seconds [s] over all pipeline stages; weights and fixed times are those of the step that carries it.
+        Seconds [s] over all pipeline stages; weights and fixed times count in the step that carries it.
 
     Equation:
         max(GEMMs + attention / (t peak_16 eta_a) + collectives, (L + L_e) prompt_layer): prompts run without CUDA

@@ -35,7 +35,7 @@ def _columns(line: str) -> list[str]:
 
 
 def _is_cable_table_line(line: str) -> bool:
-    """Return whether a line is the heading of a list of cables, or of Nautobot's interfaces."""
+    """Return whether a line is the header of a cable list or of Nautobot's interfaces."""
     columns = [cell.strip() for cell in line.split(",")] if "device__name" in line else _columns(line)
     return len(columns) > 2 and any(set(head) <= set(columns) for head in (*_HEADS, _BY_ID, _INTERFACES))
 
@@ -64,14 +64,14 @@ def _nothing(file: str, remedy: str = "give the list with its rows") -> InputErr
 
 
 def _interfaces_of(text: str, file: str) -> dict[str, tuple[str, str]]:
-    """Return device and name of the interfaces of a table of Nautobot, by their ids; empty of other tables."""
+    """Return device and name of each interface in a table of Nautobot, by id; empty for other tables."""
     rows = _rows_of(text.lstrip(), file)
     _, head = next(rows, (1, []))
     if not set(_INTERFACES) <= set(head):
         return {}
     places = [head.index(name) for name in _INTERFACES]
-    found = ([row[place] for place in places] for _, row in rows if len(row) == len(head))
-    return {key: (device, name) for key, device, name in found}
+    cells = ([row[place] for place in places] for _, row in rows if len(row) == len(head))
+    return {key: (device, name) for key, device, name in cells}
 
 
 def _read_cable_table(text: str, file: str, interfaces: dict[str, tuple[str, str]]) -> list[_EthernetLink]:
@@ -118,16 +118,16 @@ def _read_lab(text: str, file: str) -> list[_EthernetLink]:
     Raises:
         InputError: if there is no link.
     """
-    found = [(line, match) for line, row in enumerate(text.split("\n"), 1) if (match := _LAB.search(row))]
-    if not found:
+    matches = [(line, match) for line, row in enumerate(text.split("\n"), 1) if (match := _LAB.search(row))]
+    if not matches:
         raise _nothing(file)
-    switches = {match[1] for _, match in found}
+    switches = {match[1] for _, match in matches}
 
     def end(device: str, port: str) -> tuple[str, str]:
         number = _LAB_PORT.fullmatch(port)
         return device, number[1] if number and device in switches else port
 
-    return [_link((*end(match[1], match[2]), *end(match[3], match[4])), line) for line, match in found]
+    return [_link((*end(match[1], match[2]), *end(match[3], match[4])), line) for line, match in matches]
 
 
 def _end(value: Any) -> tuple[str, str] | None:
@@ -140,7 +140,7 @@ def _end(value: Any) -> tuple[str, str] | None:
 
 
 def _results(data: Any) -> list[dict[str, Any]]:
-    """Return the objects of a page of REST, or of a list."""
+    """Return the objects in a page of a REST API or in a list."""
     results = data.get("results") if isinstance(data, dict) else data
     return [entry for entry in results if isinstance(entry, dict)] if isinstance(results, list) else []
 

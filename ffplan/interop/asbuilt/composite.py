@@ -137,9 +137,9 @@ def join_cards(built: AsBuilt) -> AsBuilt:
 
 
 def of_design(built: AsBuilt, designed: Sequence[str], rules: Sequence[_NameRule]) -> AsBuilt:
-    """Leave out the networks beside that of a design, such as storage's: none of their devices has a name of it.
+    """Leave out networks without a device that the design names, such as storage's.
 
-    A file in which no device has such a name stays as it is.
+    A file without any such device stays unchanged.
 
     Args:
         designed: names of the devices of the design.

@@ -154,7 +154,7 @@ def _db_csv_tables(text: str, wrong: Callable[[int, str, str], InputError], *nam
 
 
 def _active_rate(port: dict[str, str]) -> tuple[int, float]:
-    """Return lanes and the rate of a lane [Gb/s] of a row of the table PORTS; 0 for a code that no link has."""
+    """Return lanes and rate per lane [Gb/s] from a row of the table PORTS; 0 for an unknown code."""
     width, speed = (integer(port.get(name, "").strip()) for name in ("LinkWidthActv", "LinkSpeedActv"))
     name = SPEED_CODES.get(speed or 0)
     return WIDTH_CODES.get(width or 0, 0), LANE_GBIT_S[name] if name else 0.0

@@ -1,6 +1,6 @@
 """Neighbours by LLDP as switches print them: tables of `show lldp neighbors` and the text of lldpctl.
 
-Their forms are those of EOS, NX-OS and IOS, Cumulus, SONiC, Junos and OS10. A prompt names the switch that follows it;
+Formats: EOS, NX-OS and IOS, Cumulus, SONiC, Junos and OS10. A prompt names the switch that follows it;
 without one the name of the file does.
 """
 
@@ -144,7 +144,7 @@ class _Table:
         """Take a row.
 
         Raises:
-            InputError: where it lacks a port or a neighbour.
+            InputError: if it lacks a port or a neighbour.
         """
         if self.columns[0][0] == "device" and len(line.split()) == 1 and not self.wrapped and line[0] != " ":
             self.wrapped = line.strip()  # a long name stands alone, and the rest below it
@@ -174,6 +174,6 @@ def _read_lldp_table(text: str, file: str) -> tuple[list[_EthernetLink], list[_E
     for number, line in enumerate(StringIO(text), start=1):
         table.line(number, line.rstrip("\n").expandtabs() if "\t" not in line.strip() else line.rstrip("\n"))
     table.end_block()
-    own = {link.device for link in table.links} - table.devices.keys()
-    devices = [*table.devices.values(), *(_EthernetDevice(name, None) for name in sorted(own))]
+    unlisted = {link.device for link in table.links} - table.devices.keys()
+    devices = [*table.devices.values(), *(_EthernetDevice(name, None) for name in sorted(unlisted))]
     return table.links, devices, table.forwarding

@@ -192,7 +192,7 @@ def unknown(fabrics: Sides, placed: set[int]) -> Iterator[AuditCause]:
 
 
 def _at_the_same_switches(fabrics: Sides, hosts: dict[str, list[int]]) -> list[tuple[list[str], list[int]]]:
-    """Group unknown hosts that are wired to the same switches, with their adapters; few of them stay apart."""
+    """Group unknown hosts that are wired to the same switches, with their adapters; small groups stay separate."""
     groups: dict[object, list[str]] = {}
     for host, devices in hosts.items():
         rows = fabrics.theirs[np.isin(fabrics.theirs // PORTS, devices).any(axis=1)] // PORTS

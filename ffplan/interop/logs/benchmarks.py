@@ -63,7 +63,7 @@ def _copies(name: str, number: int, cells: list[str], file: str, line: int) -> l
 
 
 def _some_copies(measured: list[Measured], file: str) -> list[Measured]:
-    """Return copies, of which there must be some.
+    """Return measured copies, at least one.
 
     Raises:
         InputError: if there is none.

@@ -89,10 +89,10 @@ def _rates_of(row: Row, file: str) -> tuple[float, float, float]:
 
 
 def agrees(row: Row, operation: str, ranks: int, file: str, close: float = 0.0) -> bool:
-    """Return whether the rates of a row are those of an operation, but for what rounding of the output takes.
+    """Return whether the rates of a row fit an operation, up to the rounding of the output.
 
     Args:
-        close: further part of the bus bandwidth by which it may differ [1].
+        close: further tolerance, as a share of the bus bandwidth [1].
     """
     _, algbw, busbw = _rates_of(row, file)
     factor = _bus_factor(operation, ranks)
@@ -106,7 +106,7 @@ def _depends_on_ranks(operation: str) -> bool:
 
 
 def _ranks_by_rates(rows: list[Row], operation: str, file: str) -> list[int]:
-    """Return the numbers of ranks that rows can be of; none where they do not tell.
+    """Return the numbers of ranks that fit the rows; empty if they are undetermined.
 
     Equation:
         n = size / bytes of the count, of `_IN_PIECES`; else busbw = (b - b / n) algbw with b = 2 of allreduce, 1 of the
@@ -163,7 +163,7 @@ def _operation_of(run: Run, named: list[str], ranks: int, file: str, said: Colle
         ranks: ranks of the run; 0 where unknown [1].
 
     Raises:
-        InputError: where nothing says it.
+        InputError: if it is unknown.
     """
     known = list(dict.fromkeys(operation for name in named if (operation := operation_named(name)) is not None))
     if len(known) == 1:
@@ -193,7 +193,7 @@ def _count_of(run: Run, listed_ranks: int, operation: str, file: str, said: Coll
         listed_ranks: ranks that the log lists [1].
 
     Raises:
-        InputError: where nothing says it.
+        InputError: if it is unknown.
     """
     if (count := listed_ranks or said.ranks) > 1:
         return count

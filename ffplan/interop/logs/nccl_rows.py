@@ -1,8 +1,8 @@
 """Text of nccl-tests and rccl-tests taken apart: runs with their ranks, command lines and rows of numbers.
 
-Rows are told by what they hold, not by where they stand: a log may have lost its head or its tail, and lines of NCCL
-may stand inside a row. Versions differ in their columns: those without `root` or `redop`, `error` or `res` in place of
-`#wrong`, one half or two, statistics and time stamps behind.
+Rows are recognised by content, not by position: a log may have lost its head or its tail, and lines of NCCL may
+interrupt a row. Versions differ in their columns: no `root` or `redop`, `error` or `res` in place of `#wrong`, one
+half or two, statistics and time stamps at the end.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _ROW = re.compile(
     r"(?:\s+(sum|prod|max|min|avg|mulsum|none|all)(?![a-z]))?(?:\s+(-?[0-9]{1,7})(?=[A-Za-z]|\s|$))?(.*)"
 )
 _NUMBER = re.compile(r"N/A|-?[0-9][0-9A-Za-z]{0,20}(?:[.,][0-9A-Za-z]{1,12})?(?:e[+-][0-9]{1,3})?", re.IGNORECASE)
-"""A number, or what a damaged one looks like: it is refused where it is read."""
+"""A number, or a damaged one, which is refused later."""
 _GROUPED = re.compile(r"[0-9]{1,3}(?:,[0-9]{3})+")
 _HALF = 4
 """Columns of a half: time, algbw, busbw and #wrong [1]."""
@@ -119,7 +119,7 @@ def _whole(text: str) -> float:
 
 
 def _halves(numbers: list[str]) -> list[list[str]]:
-    """Return the halves of a row without what statistics stand behind each."""
+    """Return the halves of a row without their statistics."""
     width = 2 * _HALF if len(numbers) == _WITH_STATISTICS else _HALF
     return [numbers[start : start + _HALF] for start in range(0, len(numbers) - _HALF + 1, width)]
 
@@ -164,7 +164,7 @@ class _Reader:
     def __init__(self) -> None:
         self.runs = [Run()]
         self.open: Row | None = None
-        """A row whose numbers may stand in lines to come: lines of NCCL can come between."""
+        """A row whose numbers may follow in later lines, after lines of NCCL."""
 
     @property
     def run(self) -> Run:

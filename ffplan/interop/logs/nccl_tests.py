@@ -137,7 +137,7 @@ def _measured(row: Row, run: Run, ranks: _Ranks, operation: str, file: str) -> M
 
 
 def _of_runs(runs: list[Run], file: str, said: CollectiveHints) -> list[Measured]:
-    """Return what runs measured; of a size that repeats, the mean.
+    """Return the measured values of runs; for a repeated size, the mean.
 
     Raises:
         InputError: where a run does not say what it measured, or none measured anything that is modelled.

@@ -66,7 +66,7 @@ class _Result:
         return None
 
     def number(self, *names: str, scale: float = 1.0) -> float | None:
-        """Return the first of several fields that the result has, as a number above 0; 0 stands for nothing measured.
+        """Return the first of several fields that the result has, as a number above 0; 0 means not measured.
 
         Args:
             scale: factor into our unit.

@@ -86,7 +86,7 @@ def _names(plan: FleetPlan) -> tuple[str, ...]:
 
 
 def _late_text(cluster: PlannedCluster, start: str) -> str:
-    """Return how likely a cluster is late for the quarter that is short without it; empty where none is, or placed.
+    """Return how likely a cluster is late for the quarter that is short without it; empty if none is, or it is ordered.
 
     Args:
         start: first month of the plan.
@@ -107,7 +107,7 @@ def _choice_text(choice: OrderChoice) -> str:
 
 
 def _saving(cluster: PlannedCluster) -> tuple[float, str]:
-    """Return what the best other date of an order saves on average, in words too; 0 where it is best as planned."""
+    """Return the mean saving by the best other date of an order, with words; 0 if it is best as planned."""
     if not cluster.choices:
         return 0.0, ""
     planned = next(choice for choice in cluster.choices if choice.shift == 0)
@@ -119,7 +119,7 @@ def _saving(cluster: PlannedCluster) -> tuple[float, str]:
 
 
 def _dates(plan: FleetPlan) -> str:
-    """Return the orders that another date makes cheaper, those that save most first."""
+    """Return the orders that another date makes cheaper, the largest savings first."""
     savings = sorted((_saving(cluster) for cluster in plan.clusters), reverse=True)
     worth = [text for saved, text in savings if saved > 0]
     priced = any(cluster.choices for cluster in plan.clusters)

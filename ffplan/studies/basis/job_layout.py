@@ -1,4 +1,4 @@
-"""Ranks of a job on compute nodes: of one job, of arrays of jobs, or placed as a measurement's log says."""
+"""Ranks on compute nodes: for one job, for arrays of jobs, or as placed in a measurement's log."""
 
 from __future__ import annotations
 

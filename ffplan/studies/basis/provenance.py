@@ -106,12 +106,12 @@ def _fabric(design: ResolvedDesign, plan: FabricPlan, sold: int) -> Iterator[str
     if group.left_out:
         slots_left, priced = len(group.left_out), design.prices is None or group.left_out[0].id in design.prices.items
         taken = "price and power are taken off" if priced else "the book has no price to take off"
-        yield f"{plural(slots_left, 'NIC')} of each `{group.server.id}` are left out; {taken} those of the server."
+        yield f"{plural(slots_left, 'NIC')} of each `{group.server.id}` are left out; {taken} the server's."
     if "storage" in planned:
         yield "Storage has a separate network: its servers are not on the compute fabric."
     if planned:
         yield (
-            "Ports of other networks run at the rate of their switch ports where no NIC of the server stands for them; "
+            "Ports of other networks without a NIC in the server run at the rate of their switch ports; "
             "`route` shows the compute fabric alone, as all exports do but lists of cables and inventories."
         )
 
@@ -141,7 +141,7 @@ def _rails(design: ResolvedDesign, plan: FabricPlan) -> str:
     nodes = ceil_div(design.compute.group.count, design.spec.fabric.zones if split else 1)
     if design.spec.fabric.family == "fat-tree" and rails > 1 and nodes % plan.downlinks:
         return ", leaves filled rail after rail"
-    return ", each rail on leaves of its own"
+    return ", each rail on separate leaves"
 
 
 def _communication(design: ResolvedDesign, plan: FabricPlan, left_out: tuple[str, ...]) -> Iterator[str]:
@@ -164,7 +164,7 @@ def _communication(design: ResolvedDesign, plan: FabricPlan, left_out: tuple[str
         )
     for name, library in zip(communication.libraries, design.libraries, strict=True):
         if name == "nccl" and library.id != name:
-            yield f"`{library.id}` stands for `nccl`: it is the library of these accelerators' maker."
+            yield f"`{library.id}` replaces `nccl`: it is the library of these accelerators' maker."
     yield from left_out
     if any(library.method == "hfreduce" for library in design.libraries):
         yield f"HFReduce returns results to the GPUs with {communication.hfreduce.h2d}."
@@ -182,7 +182,7 @@ def _cost(design: ResolvedDesign) -> Iterator[str]:
     yield f"Prices: `{book.id}` ({book.date}), in {book.currency}{note}"
     yield from _cables(design, book)
     if book.extends is not None:
-        yield f"Prices that this book does not name are those of the book `{book.extends}` that it extends."
+        yield f"Prices missing in this book come from the book `{book.extends}` that it extends."
 
 
 def _cables(design: ResolvedDesign, book: PriceBook) -> Iterator[str]:

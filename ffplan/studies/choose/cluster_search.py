@@ -241,7 +241,7 @@ class _ClusterSearch:
         return self.tried(cluster.built.idea, nodes) if nodes else None
 
     def _resized(self, idea: Idea, nodes: int, best: float) -> _SizedCluster | None:
-        """Return the smallest design of an idea where it may come near the best; None if it cannot."""
+        """Return the smallest design of an idea; None if it cannot come near the best."""
         trial = self.tried(idea, nodes)
         if trial is None or _aim_of(trial, self.target) * trial.days / self.target.days > best * (
             1 + self.target.slack
@@ -256,7 +256,7 @@ class _ClusterSearch:
         Args:
             full: the smallest design at full bandwidth with all NICs.
         """
-        found: list[_SizedCluster] = []
+        clusters: list[_SizedCluster] = []
         best, nics = full, len(_fabric_slots(self.server))
         idea = full.built.idea
         while nics > 1:
@@ -264,7 +264,7 @@ class _ClusterSearch:
             fewer = self._resized(with_nics(IDEAS[0], nics), best.nodes, _aim_of(best, self.target))
             if fewer is None:
                 break
-            found.append(fewer)
+            clusters.append(fewer)
             if _aim_of(fewer, self.target) >= _aim_of(best, self.target):
                 break
             best, idea = fewer, fewer.built.idea
@@ -274,8 +274,8 @@ class _ClusterSearch:
             way = with_nics(alternative, idea.nics) if idea.nics and not alternative.other else alternative
             resized = self._resized(way, best.nodes, _aim_of(best, self.target))
             if resized is not None:
-                found.append(resized)
-        return found
+                clusters.append(resized)
+        return clusters
 
 
 def with_nics(idea: Idea, nics: int) -> Idea:

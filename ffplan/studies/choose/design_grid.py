@@ -186,7 +186,7 @@ def design_grid(design: ResolvedDesign, axes: dict[str, Any], metrics: Collectio
         metrics: columns to return; all if None. Communication costs most time, and is left out unless named.
 
     Raises:
-        UsageError: for a design that `gridded` refuses, or a path that is no number.
+        UsageError: for a design that `gridded` refuses, or a path without a number.
         InputError: for a missing price, and for NICs that planes or zones cannot share evenly.
     """
     if not _gridded(design):

@@ -109,7 +109,7 @@ def priced_accelerators(
         book: the price book.
         allowed: accelerators to choose from; all that are sold if empty.
         excluded: parts that are not bought.
-        left_out: takes those of `allowed` that are not yielded, with the reason.
+        left_out: filled with the other accelerators of `allowed`, with reasons.
     """
     for name in allowed or catalog.ids_of("accelerator"):
         part = catalog.entry(name).part

@@ -110,7 +110,7 @@ _FIRST_MFU = 0.4
 LOOSER = 1.1
 """A limit that is loosened, over what it was [1]."""
 _RIVALS = 3
-"""Accelerators that are sized in any case, of those that may win and of those on paper [1]."""
+"""Accelerators that are sized in any case, among possible winners and among paper-only parts [1]."""
 _NEAR = 1.1
 """What the best purchase of one size tried may come to once it is sized, over what it seems [1]."""
 _RESOLVED = 2
@@ -166,7 +166,7 @@ def _order(target: Target) -> Callable[[_SizedCluster], tuple[float, str, str]]:
 
 @record
 class _Begun:
-    """An accelerator of which one size was tried."""
+    """An accelerator with one size tried."""
 
     search: _ClusterSearch
     nodes: int
@@ -326,7 +326,7 @@ def recommend(target: Target, catalog: Catalog, tell: Callable[[str], None]) -> 
     """Return the best purchases that meet a target, what comes near, and what each limit costs.
 
     One size of each accelerator shows how near to the best it may come. In that order a small cluster at full bandwidth
-    that is in time is sought for each; accelerators far above those that may be reported are left out. Round sizes
+    that is in time is sought for each; accelerators far above any that may be reported are left out. Round sizes
     below are then tried, and fewer NICs while that helps, and leaner fabrics with them, each sized again.
     Where the cluster grows, it is sized for the last purchase, and each one before holds the fewest nodes of it that
     are in time then.

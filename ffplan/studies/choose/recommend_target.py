@@ -88,7 +88,7 @@ class _Grown:
     days: float
     """Days of the run on them."""
     alone: float
-    """Bill of materials of a cluster of this size, without later growth [currency]."""
+    """Bill of materials for a cluster of this size, without later growth [currency]."""
 
 
 @record
@@ -129,7 +129,7 @@ class Target:
     stages: tuple[Stage, ...] = ()
     """Purchases one after the other, the last with the days above; empty if all is bought at once."""
     chance: float = 0.85
-    """Chance to be in time that clusters are sized for [1]; a sustained rate is that of likely figures."""
+    """Chance to be in time that clusters are sized for [1]; a sustained rate uses likely figures."""
 
     @property
     def limits(self) -> tuple[_KeptLimit, ...]:

@@ -35,7 +35,7 @@ def _features(cluster: _SizedCluster) -> tuple[tuple[object, str], ...]:
     """Return the features that tell a design from others, with words."""
     design = cluster.built.design
     spec, nics = design.spec.fabric, len(design.compute.fabric_nics)
-    text = "rails that are networks of their own" if spec.family == "rail-only" else "one tier of switches"
+    text = "rails as separate networks" if spec.family == "rail-only" else "one tier of switches"
     if spec.tiers > 1:
         ratio = cluster.built.assessment.fabric.oversubscription
         text = f"{spec.tiers} tiers at {number(ratio or 1.0)}:1"
@@ -55,7 +55,7 @@ def distance(first: _SizedCluster, two: _SizedCluster) -> int:
 
 
 def _differs(cluster: _SizedCluster, best: _SizedCluster) -> str:
-    """Name the features in which a design differs from the best; empty for the best itself."""
+    """Name the features that differ from the best design; empty for the best itself."""
     pairs = zip(_features(cluster), _features(best), strict=True)
     return listed([feature for (mine, feature), (theirs, _) in pairs if mine != theirs])
 
@@ -106,9 +106,9 @@ class _Chances:
     """How often a design is the best, and in time."""
 
     best: float
-    """Share of draws in which the design is the best, each resized to its drawn speed [1]."""
+    """Share of draws that make the design the best, each resized to its drawn speed [1]."""
     in_time: float
-    """Share of draws in which the design is in time at its size [1]."""
+    """Share of draws with the design in time at its size [1]."""
     days_p10: float
     """Tenth percentile of the days."""
     days_p90: float
@@ -253,7 +253,7 @@ def _row(
 
 
 _EFFORTS: dict[Effort, str] = {
-    "tuned": "the plan alone, with nothing that a run takes beside it",
+    "tuned": "the plan alone, without a run's extra time",
     "typical": "what published runs took over their fastest plan; `--effort tuned` leaves that out",
     "first-run": "what a team's first runs of their size took over their fastest plan",
 }
@@ -303,7 +303,7 @@ def _floor_words(target: Target, designs: list[_SizedCluster]) -> tuple[str, ...
     )
     return (
         f"A rack takes {number(area)} m2 of floor with its share of aisles, {source}. Rooms for power and cooling are "
-        "apart.",
+        "extra.",
     )
 
 
@@ -359,7 +359,7 @@ def recommendation(
         assumptions=(
             "Each cluster is the smallest found in time (within 2 %, and round sizes below), with the cheapest switch "
             "and links of the price book. Fewer NICs are tried while that helps, then leaner fabrics with them.",
-            "The step is that of the fastest plan found, at a batch near the usual 4 million tokens; days count "
+            "The step is the fastest plan's, at a batch near the usual 4 million tokens; days count "
             f"interruptions and {_EFFORTS[target.effort or 'typical']}.",
             "Days are likely ones, with P10 to P90 by the model's error over published runs and by failures; a cluster "
             "is sized for the chance of being in time that was asked for.",

@@ -320,8 +320,8 @@ class Sweep:
 
 
 def _telling(axis: _SweptAxis) -> list[int]:
-    """Return the values of an axis that tell whether a path takes its kind: all of a list; of a range the ends, and the
-    first whole number and the first fraction, of which some paths take one alone."""
+    """Return the values of an axis that tell whether a path takes its kind: all of a list; of a range the ends, the
+    first whole number and the first fraction, since some paths take only one of both."""
     if axis.texts is not None:
         return list(range(len(axis)))
     whole = axis.numbers % 1 == 0

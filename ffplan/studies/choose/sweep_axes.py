@@ -27,7 +27,7 @@ _DRAWN = (".p10", ".p50", ".p90")
 
 
 def _column_of(metric: str, columns: Collection[str]) -> str:
-    """Return the path that a metric has among the results: its own, or that of the figure at this address."""
+    """Return the path of a metric among the results: its own, or the path of the figure at this address."""
     return metric if metric in columns else path_of(metric)
 
 
@@ -119,7 +119,7 @@ class _SweptAxis:
     texts: tuple[str, ...] | None
     """Values as written; None for a range of numbers."""
     numbers: Any
-    """Values as numbers, shape (values,); None if one is no number."""
+    """Values as numbers, shape (values,); None if any is not numeric."""
 
     def __len__(self) -> int:
         return len(self.numbers if self.texts is None else self.texts)
@@ -135,8 +135,8 @@ class _SweptAxis:
 
     def value(self, index: int) -> Any:
         """Return a value as a design file would have it."""
-        found: Any = parse_document(f"value: {self.text(index)}".encode(), f"--vary {self.path}").data["value"]
-        return found
+        value: Any = parse_document(f"value: {self.text(index)}".encode(), f"--vary {self.path}").data["value"]
+        return value
 
 
 def _range(text: str, path: str) -> Any:
@@ -255,11 +255,11 @@ class Points:
         """Values of each axis at each point of a Latin hypercube: as many points of each value as can be."""
         assert self.sample is not None
         random = np.random.default_rng(self.seed)
-        found = []
+        columns = []
         for axis in self.axes:
             strata = random.permutation(self.sample)
-            found.append((strata * len(axis) // self.sample).astype(np.int32))
-        return found
+            columns.append((strata * len(axis) // self.sample).astype(np.int32))
+        return columns
 
     def indices(self, first: int, last: int) -> list[Ints]:
         """Return which value each axis has at the points from `first` up to `last`, shape (points,) each."""

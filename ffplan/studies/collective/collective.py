@@ -73,8 +73,8 @@ def _collective_assumptions(query: CollectiveQuery, job: RankLayout) -> tuple[st
         sentences.append("The fixed time of a call was fitted on H800 with 400 Gb/s NICs.")
         if query.routing.sms is not None:
             sentences.append(
-                f"{plural(query.routing.sms, 'multiprocessor')} at the rate of channels of NCCL copy tokens; rates of "
-                "DeepEP by their number are not known here."
+                f"{plural(query.routing.sms, 'multiprocessor')} copy tokens at the rate of NCCL's channels; DeepEP's "
+                "rates by their number are unknown."
             )
         sentences.append("Every expert is as likely as any other; tokens are FP8 with scales out, BF16 back.")
     if host.peer_through_cpu and library.method == "nccl" and all(cpu.gpu_nic_peer is None for cpu in host.cpus):

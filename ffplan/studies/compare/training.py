@@ -124,9 +124,9 @@ def size_basis(most: Sequence[int], labels: Sequence[str], gpus: int) -> str:
         return f"The job has {gpus:,} accelerators, as asked for."
     larger = [f"`{label}` could give {count:,}" for label, count in zip(labels, most, strict=True) if count > gpus]
     if not larger:
-        return f"The job has {gpus:,} accelerators, the most that one job can span on each design."
+        return f"The job has {gpus:,} accelerators, the largest job that fits on each design."
     least = next(label for label, count in zip(labels, most, strict=True) if count == gpus)
-    return f"The job has {gpus:,} accelerators, the most that `{least}` gives to one job; {listed(larger)}."
+    return f"The job has {gpus:,} accelerators, the largest job on `{least}`; {listed(larger)}."
 
 
 def _own_size(reports: JobReports, index: int, batch: int) -> OwnSize:

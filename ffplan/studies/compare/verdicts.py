@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ffplan.results.comparison import Ratios, TrainingComparison
 
 _EVEN = 0.005
-"""Difference of a ratio from 1 up to which two sides are even [1]."""
+"""Largest difference of a ratio from 1 that counts as even [1]."""
 _TWICE = 2.0
 """Ratio from which words say `times`, not per cent [1]."""
 _THOUSAND = 1000
@@ -205,8 +205,8 @@ def _estimates(training: TrainingComparison, labels: tuple[str, ...], both: tupl
 def _compared_price(ratio: float) -> str:
     """Return how a price compares with another."""
     if abs(ratio - 1) < _EVEN:
-        return "as dear"
-    return f"{1 - ratio:.0%} cheaper" if ratio < 1 else f"{ratio:.2f} times as dear"
+        return "equally expensive"
+    return f"{1 - ratio:.0%} cheaper" if ratio < 1 else f"{ratio:.2f} times as expensive"
 
 
 def _listed(parts: list[str]) -> str:

@@ -152,7 +152,7 @@ def money_headline(report: MoneyComparison, labels: tuple[str, ...], base: str, 
             lines.append(f"{side.label}: its costs leave out {listed(side.partial)}.")
     for difference in report.differences:
         if difference.against != base:
-            lines.append(f"{base}, the baseline, has no run; {difference.against} stands in for it.")
+            lines.append(f"{base}, the baseline, has no run; {difference.against} replaces it.")
         lines += [_verdict(difference, report.currency), _why(report, difference, steps)]
         lines += [
             text

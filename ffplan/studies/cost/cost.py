@@ -226,7 +226,7 @@ def _uncertainty(
     rents: tuple[out.RentRow, ...],
     request: CostRequest,
 ) -> out.Uncertainty:
-    """Return the drivers of the cost of a token, or of an hour, and the break-evens against renting."""
+    """Return the cost drivers for a token or an hour, and the break-evens against renting."""
     job = timed.job if timed else None
 
     def figure(v: dict[str, Number]) -> Number:
@@ -374,7 +374,7 @@ def study_run(design: ResolvedDesign, catalog: Catalog, request: CostRequest, ti
 
 
 def hour_and_peak(design: ResolvedDesign, catalog: Catalog) -> tuple[tuple[float, str] | None, float]:
-    """Return what an accelerator-hour in use costs [currency/h] with its currency, and the facility's rated peak [kW].
+    """Return the cost of an accelerator-hour in use [currency/h] with its currency, and the facility's rated peak [kW].
 
     Returns:
         The figures of `tco.per_accelerator_hour.likely`, None without prices, and of `power.facility_peak_kw`.

@@ -309,16 +309,16 @@ def _inputs(ledger: Ledger, names: tuple[str, ...]) -> dict[str, Input]:
 
 
 def with_nic_prices(ledger: Ledger) -> Ledger:
-    """Return a design's account in which servers follow the prices of their NICs.
+    """Return a design's account with servers that follow the prices of their NICs.
 
     It serves break-evens alone: draws leave a NIC within a server at its price, since the range of the server's price
-    is that of its NICs as well.
+    includes its NICs.
 
     Args:
         ledger: the design with its account.
 
     Equation:
-        price of a server = its price + sum over its NICs of (price of the NIC - price of the NIC today)
+        server price = price today + sum over its NICs of (NIC price - NIC price today)
 
     Source:
         Definition.

@@ -36,7 +36,7 @@ _BUSBAR_V, _HIGH_V = 54.0, 800.0
 
 
 def bom_report(ledger: Ledger) -> out.Bom | None:
-    """Return the bill of materials; None if nothing is bought."""
+    """Return the bill of materials; None for a rented fleet or without prices."""
     book = ledger.design.prices
     if book is None or ledger.owned.rent is not None:
         return None
@@ -217,7 +217,7 @@ def _rent_row(
 
 
 def _cheaper(price: float, term: RentTerm, drawn: _Drawn | None) -> float | None:
-    """Return the share of the draws in which an owned hour costs less than a rented one [1]; None without draws."""
+    """Return the share of draws with an owned hour cheaper than a rented one [1]; None without draws."""
     if drawn is None:
         return None
     import numpy as np
@@ -257,7 +257,7 @@ class _Drawn:
     """Draws that owning and renting are compared over."""
 
     v: dict[str, Number]
-    """Inputs, arrays where they are drawn."""
+    """Inputs, as arrays if drawn."""
     hour: Number
     """Owned accelerator-hour in use [currency]."""
 
@@ -317,7 +317,7 @@ def _waiting(lead: float, commissioning: float, value: float | None, basis: str)
 _FORGIVEN = 1e-9
 """Noise of a number of months [month]."""
 Purchase = tuple[float, float, float, float]
-"""Month of the delivery, month of the first job, part of the running costs from then on [1], price [currency]."""
+"""Delivery month, month of the first job, share of the running costs from then on [1], price [currency]."""
 
 
 def cash_flow(

@@ -66,13 +66,13 @@ def _effort_words(ledger: Ledger) -> str:
         return "It keeps to the time of its plan from the first step on."
     who = "a team's first runs" if section is not None and section.effort == "first-run" else "published runs"
     return (
-        f"It takes {number(effort.likely)} times that: what {who} took over their fastest plan, failures apart. "
+        f"It takes {number(effort.likely)} times that: what {who} took over their fastest plan, without failures. "
         "`--effort tuned` counts the plan alone."
     )
 
 
 def _driver_words(uncertainty: Uncertainty) -> str:
-    """Name the drivers of a figure in a sentence; empty if nothing is uncertain."""
+    """Name the drivers of a figure in a sentence; empty without uncertainty."""
     if not uncertainty.tornado:
         return ""
     of = "a token's cost" if uncertainty.of.startswith("run") else "an hour's cost"
@@ -176,7 +176,7 @@ def headline(study: CostStudy) -> tuple[str, ...]:
         return (*first, "The design names neither a price book nor a rent: there is no cost.")
     partial = ""
     if tco.partial:
-        partial = f"Partial: every cost below leaves out {listed(tco.partial)}, and nothing is set against rent."
+        partial = f"Partial: every cost below leaves out {listed(tco.partial)}, and owning is not compared with rent."
         partial += _priced_elsewhere(study)
     hour = band_words(tco.per_accelerator_hour, currency)
     if tco.facility == "rented":
@@ -210,7 +210,7 @@ def _sizing(ledger: Ledger) -> Iterator[str]:
         per_server = owned.inputs["accelerators_per_storage_server"].likely
         count = owned.storage.group.count
         yield (
-            f"The design plans no storage: {plural(count, 'server')} `{owned.storage.server.id}` stand for it, one for "
+            f"The design plans no storage: {plural(count, 'server')} `{owned.storage.server.id}` are assumed, one for "
             f"{number(per_server)} accelerators."
         )
     for plan in ledger.site.networks:
@@ -241,7 +241,7 @@ def _staff(ledger: Ledger) -> Iterator[str]:
     people = inputs["staff"].likely * ledger.account.accelerators / 1000
     if 0 < people < 1:
         yield (
-            f"Staff are {people:.2g} of a person, a share of a team with other clusters; a person of its own costs "
+            f"Staff are {people:.2g} of a person, a share of a team with other clusters; a dedicated person costs "
             f"{short(inputs['salary'].likely)} a year."
         )
 
@@ -260,9 +260,9 @@ def _cost_assumptions(ledger: Ledger, error: tuple[float, str] | None) -> tuple[
     sentences = [f"Ownership follows the profile `{profile.id}`{stated}."]
     if owned.rent is None:
         facility = {
-            "colocation": "Colocation is paid by IT power at the rated maximum, energy apart.",
+            "colocation": "Colocation is paid by IT power at the rated maximum, energy separately.",
             "racks": "Racks are rented; the site's overhead is charged on the rent as on energy.",
-            "own": "The building is sized by IT power at the rated maximum, and written off over a life of its own.",
+            "own": "The building is sized by IT power at the rated maximum, and written off over the building's life.",
             "power": "No rent of space and no building: energy alone.",
         }
         sentences.append(facility[owned.facility])
@@ -292,7 +292,7 @@ def _cost_assumptions(ledger: Ledger, error: tuple[float, str] | None) -> tuple[
             f"states one. {_effort_words(ledger)}"
         )
         sentences.append(
-            f"The draws hold the model's error of the speed: {100 * error[0]:.0f} % in the mean over {error[1]}."
+            f"The draws include the model's error of the speed: {100 * error[0]:.0f} % on average over {error[1]}."
         )
     sentences.append("Where a range reaches further up than down, the median of the draws lies above the likely value.")
     if owned.rent is None:

@@ -106,7 +106,7 @@ def _grown(value: Any, factor: float) -> Any:
 
 
 def _scaled(part: Any, path: tuple[str | int, ...], factor: float) -> Any:
-    """Return a part with one figure times a factor, its range with it; None if the figure is no number.
+    """Return a part with one figure times a factor, its range with it; None if the figure is not numeric.
 
     Args:
         part: the part, or something inside it.

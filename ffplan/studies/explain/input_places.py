@@ -1,4 +1,4 @@
-"""Places of inputs: file and line of a part's figure, of a design's value, and of an input of the account."""
+"""Places of inputs: file and line for a figure, a design's value, or an input of the account."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _SITE = {"pue": "pue", "electricity": "electricity_price"}
 
 @record
 class _Places:
-    """Files of a design and of its parts, by which figures are placed."""
+    """Files of a design and of its parts, to place figures."""
 
     document: Document
     catalog: Catalog
@@ -60,7 +60,7 @@ def _figure_at(entry: Entry, *path: str | int) -> str:
 
 
 def _grade_of(entry: Entry, *path: str | int) -> str:
-    """Return the grade of a figure of a part, or of its source; empty if there is no such figure.
+    """Return the grade of a part's figure, or its source's; empty without such a figure.
 
     Args:
         path: field names and list positions from the root of its file.

@@ -43,8 +43,7 @@ _KEPT = f"Inputs are changed by {100 * TENTH:.0f} % with the plan kept; another 
 
 @cache
 def _of_jobs() -> tuple[str, ...]:
-    """Return the figures of a job that are explained: those of a step with a label, those of a run that are drawn too,
-    and its inputs."""
+    """Return the explained figures of a job: labelled figures of a step, all drawn figures of a run, and its inputs."""
     placed = ((address, place_of(address)) for address in addresses())
     return tuple(
         address
@@ -103,7 +102,7 @@ def explain(
 
     Args:
         question: design and path.
-        meanings: returns the description of a path of an assessment, or of a field of another record.
+        meanings: describes a path in an assessment, or a field in another record.
         keep: returns the plan of a report, to be timed again as it is.
         step: called with how much of the work is done, and in all.
 

@@ -95,14 +95,14 @@ def _explain_run(step: Step, field: str, tell: Callable[[int, int], None]) -> _R
         if again is None:
             return None
         job, changed_ledger = timed_job(again, step.gpus, tokens), ledger_for(changed, others, request)
-        found = _Account(
+        account = _Account(
             ledger=changed_ledger,
             timed=job,
             inputs=inputs_for(changed_ledger, job, others, drawn=False),
             field=field,
             likely=1.0,
         )
-        return found.value({})
+        return account.value({})
 
     subject = Subject(document=step.document, catalog=step.catalog, evaluate=whole)
     of_file = _of_design(subject, account.likely, _OF_ACCOUNT)

@@ -36,7 +36,7 @@ class RouteRequest:
     nodes: int | None = None
     """Nodes of the job; all that jobs run on if omitted."""
     flows: Flows | None = None
-    """Flows of a matrix, in place of a kind of traffic."""
+    """Flows from a matrix, in place of a kind of traffic."""
     beside: str | None = None
     """A second class of traffic on the same links."""
     share: float = 0.5

@@ -1,1 +1,1 @@
-"""Fleets that serve a load: how many accelerators, of which kind."""
+"""Fleets that serve a load: number and kind of accelerators."""

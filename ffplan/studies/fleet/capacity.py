@@ -64,13 +64,13 @@ class FleetTarget(_ServedTarget):
     """Price book."""
     pue: float
     hours: tuple[float, ...] = ()
-    """Requests of each hour of a day or week, as proportions; empty where they are unknown."""
+    """Requests of each hour of a day or week, as proportions; empty if unknown."""
     aim: str = "capex"
     """One of `AIMS`."""
     available: float = 0.999
     """Fraction of the time that enough nodes are up [1]."""
     limits: tuple[tuple[str, float], ...] = ()
-    """Names of `LIMITS`, each with the most that a design may have."""
+    """Names of `LIMITS`, each with its maximum."""
     allowed: tuple[str, ...] = ()
     """Accelerators to choose from; all with a price if empty."""
     switches: tuple[str, ...] = ()
@@ -87,7 +87,7 @@ _ROUNDS = 4
 _BELOW = 1.6
 """Mean of a rate over one that percentiles allow, at first [1]."""
 _POINTS = 64
-"""Loads of which means are taken [1]."""
+"""Number of loads to average [1]."""
 _TURNS, _LEAST_REQUESTS = 10, 1_000
 """Requests of a run for each that is under way, and least ones [1]."""
 _LATE = 1.1

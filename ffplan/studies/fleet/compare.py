@@ -64,8 +64,8 @@ def compare_served(designs: Sequence[Asked], baseline: str, tell: Callable[[str]
             "Each design serves on all of its accelerators, with the plan of most tokens a second within the targets.",
             "Precision is the model's published one unless --precision says another.",
             "Requests under way are kept at one number, and all have the same lengths.",
-            "The chance counts the engines' bands alone: errors on unlike accelerators are independent, those of one "
-            "engine on one accelerator are the same on both sides, and prices are as they stand.",
+            "The chance counts the engines' bands alone: errors on unlike accelerators are independent, one engine "
+            "on one accelerator has the same error on both sides, and prices are fixed.",
         ),
         catalog=files_of(catalog for _, _, catalog, _ in designs),
         unverified=tuple(unverified),

@@ -56,7 +56,7 @@ def _free_block(free: Sequence[int]) -> _FreeBlock | None:
 
 
 def _reserved_nodes(nodes: Sequence[int], committed: float, hourly: float) -> int:
-    """Return the nodes to rent for a term, where the others are rented for the hours in which they are needed.
+    """Return the nodes to rent for a term if the rest is rented by the hour.
 
     Args:
         nodes: nodes that each hour needs [1].
@@ -101,7 +101,7 @@ def _day_of(fleet: _SizedFleet, hours: tuple[float, ...]) -> FleetDay | None:
 
 
 def _rents(study: CostStudy, nodes: list[int], per_node: int) -> tuple[DayRent, ...]:
-    """Return what the nodes cost on rent: for a term, by the hour, and each the cheaper way; the cheapest first."""
+    """Return the rent of the nodes: for a term, by the hour, and each the cheaper way; the cheapest first."""
     assert study.tco is not None, "the builder takes parts with prices"
     hourly = next((row for row in study.tco.rents if row.term == _HOURLY and not row.index), None)
     committed = benchmark(study.tco.rents)

@@ -177,11 +177,11 @@ class _Members:
                 f"an amount in {stated.currency}",
                 f"write it in {members[0].currency}",
             )
-            raise InputError(self.document.finding("fleet-file", ("shortfall",), message, remedy))
+            raise InputError(self.document.finding("design-fleet", ("shortfall",), message, remedy))
         return members
 
     def _fault(self, place: int, field: str, message: str, remedy: str) -> InputError:
-        return InputError(self.document.finding("fleet-file", ("clusters", place, field), message, remedy))
+        return InputError(self.document.finding("design-fleet", ("clusters", place, field), message, remedy))
 
     def _design(self, name: str) -> tuple[ResolvedDesign, Catalog]:
         if name not in self._designs:
@@ -274,7 +274,7 @@ class _Members:
             return engine_of(catalog, demand.engine)
         except ServeError as error:
             what, _, remedy = str(error).removeprefix("--engine: ").partition("; ")
-            finding = self.document.finding("fleet-file", self._path(demand, "engine"), what, remedy)
+            finding = self.document.finding("design-fleet", self._path(demand, "engine"), what, remedy)
             raise InputError(finding) from None
 
     def _drawn(self, inputs: tuple[Input, ...]) -> dict[str, Number]:

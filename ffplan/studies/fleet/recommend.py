@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from ffplan.studies.fleet.capacity import FleetTarget
 
 _SIZED = {True: 4, False: 2}
-"""Accelerators that are sized in any case: those that may win, and those on paper [1]."""
+"""Accelerators that are sized in any case: possible winners, and paper-only parts [1]."""
 _LEAST_NODES = 2
 """Nodes of a fleet: one is no fabric, and serves nothing while it is repaired [1]."""
 _RACK_UNITS = 42
@@ -72,7 +72,7 @@ class _SizedFleet:
 
 
 def _figures_of(built: Built) -> dict[str, float | None]:
-    """Return what limits bound and aims make least: money, power [kW], accelerators, racks, and floor [m2].
+    """Return the figures that limits bound and aims minimise: money, power [kW], accelerators, racks, floor [m2].
 
     Args:
         built: a design.

@@ -30,7 +30,7 @@ _PAPER = 3
 
 
 def kept(found: _Recommended, target: FleetTarget, best: int) -> list[_SizedFleet]:
-    """Return the fleets to report as designs: trusted ones within the limits, or all where they were named.
+    """Return the fleets to report as designs: trusted ones within the limits, or all if named.
 
     Args:
         found: what was sized.
@@ -160,7 +160,7 @@ def _assumptions(target: FleetTarget) -> tuple[str, ...]:
 
 
 def _losses(fleet: _SizedFleet, concurrency: float) -> tuple[FleetLoss, ...]:
-    """Return what single failures take, the smallest first; each with all other nodes up.
+    """Return the losses from single failures, the smallest first; each with all other nodes up.
 
     Args:
         concurrency: requests under way at the peak, on all copies [1].
@@ -187,11 +187,11 @@ def _losses(fleet: _SizedFleet, concurrency: float) -> tuple[FleetLoss, ...]:
 def _domains(fleet: _SizedFleet, nodes: int, per_node: int) -> dict[str, int]:
     """Return the nodes that stand or fall together, by what they share [1]."""
     fabric, domain = fleet.built.assessment.fabric, fleet.setup.fleet.domain // per_node
-    found = {"node": 1, "rack": fleet.built.ledger.site.rack_nodes}
+    domains = {"node": 1, "rack": fleet.built.ledger.site.rack_nodes}
     if domain > 1:
-        found["scale-up domain"] = min(domain, nodes)
+        domains["scale-up domain"] = min(domain, nodes)
     leaf = next((role for role in fabric.by_role if role.role == "leaf"), None)
     if leaf is not None and fabric.planes == 1 and fabric.endpoints == nodes:
         # a node with one link has no other way out
-        found["leaf switch"] = min(leaf.downlinks, nodes)
-    return found
+        domains["leaf switch"] = min(leaf.downlinks, nodes)
+    return domains

@@ -84,12 +84,12 @@ def _domains(basis: GoodputBasis, job: JobCase) -> list[str]:
     accelerator = basis.design.compute.accelerator
     if counted and accelerator is not None and accelerator.id in basis.hazards.profile.relative:
         sentences.append(
-            f"The rates of `{accelerator.id}` over the profile's are from all its interruptions, those of racks among "
-            "them: what a stated rate of racks adds to the interruptions is counted twice in part."
+            f"The rates of `{accelerator.id}` over the profile's come from all its interruptions, including "
+            "racks: a stated rate of racks is counted twice in part."
         )
     if counted:
         sentences.append(
-            "A domain in repair is replaced by a whole spare one alone; single spare nodes cannot stand in for it."
+            "A domain in repair is replaced only by a whole spare one; single spare nodes cannot replace it."
         )
     return sentences
 
@@ -97,7 +97,7 @@ def _domains(basis: GoodputBasis, job: JobCase) -> list[str]:
 def _stragglers(basis: GoodputBasis, gpus: int) -> str:
     profile = basis.hazards.profile
     if basis.hazards.section.stragglers is not None:
-        return "Stragglers: as the design states, beyond those that its step time has."
+        return "Stragglers: as the design states, in addition to those in its step time."
     if profile.stragglers is None:
         return "Stragglers are not counted: the reliability profile has none."
     least = profile.stragglers_from.value if profile.stragglers_from else 0

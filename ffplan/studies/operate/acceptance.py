@@ -279,7 +279,7 @@ def study_acceptance(
 
     Args:
         design: the design, with accelerators.
-        tolerance: share by which a rate may fall short of the expected [1].
+        tolerance: share that a rate may fall short of the expected [1].
         measured: values of logs; none for the sheet alone.
         job: the job whose step slow nodes lengthen; None without.
 
@@ -317,9 +317,8 @@ def study_acceptance(
         slow=slow,
         missing=missing,
         assumptions=(
-            f"A rate passes at {100 * (1 - tolerance):.0f} % of the expected, and one of storage at as much of the "
-            "least that its file system is known to reach; widths, generations and link rates pass at the expected "
-            "alone.",
+            f"A rate passes at {100 * (1 - tolerance):.0f} % of the expected, and a storage rate at the same share of "
+            "its file system's lowest known rate; widths, generations and link rates must meet the expected value.",
             "A value above a peak or a line rate is in doubt: it was measured wrongly, or of another part.",
             "STREAM counts the triad with streaming stores; without them it prints three quarters of the traffic.",
             *(_gaps(design.compute.accelerator) if design.compute.accelerator else ()),

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     """Bus bandwidth by ranks and size: of an operation, its ranks, sizes and placement."""
 
 _ROUNDING = 1e-3
-"""Share by which a value may exceed its bound, as programs round their output [1]."""
+"""Tolerance of a value above its bound, as programs round their output [1]."""
 
 
 @record
@@ -48,7 +48,7 @@ def _collective_bound(operation: str, gpus: int, host: Host, placement: Placemen
         placement: nodes that the ranks are spread over evenly; as few as hold them if omitted.
 
     Equation:
-        with n ranks, d of them in a scale-up domain, L the scale-up rate of a rank and R that of the NICs that d use:
+        with n ranks, d of them in a scale-up domain, L the scale-up rate of a rank and R the rate of the d ranks' NICs:
         allreduce 2 (n - 1) / n min(L, R), since every rank, and every domain, sends and receives the message once; the
         others L, and (n - 1) / (n - d) R, over d for all-to-all; no L where d is 1
 
@@ -126,7 +126,7 @@ _NAMED = 5
 """Nodes that a sentence names [1]."""
 _ORDER = {"fail": 0, "doubt": 1, "not judged": 2, "pass": 3}
 ERRORS = "ibdiagnet-errors"
-"""Check of a fabric's own diagnosis: errors of a stage, all of which must be 0."""
+"""Check of a fabric's own diagnosis: errors by stage; all must be 0."""
 _SLOWED = {
     "gemm": ("products", "attention", "recompute", "output"),
     "allreduce": ("gradients",),
@@ -229,7 +229,7 @@ def _judge(
 
     Args:
         measured: values of logs.
-        tolerance: share by which a rate may fall short of the expected [1].
+        tolerance: share that a rate may fall short of the expected [1].
         more: bus bandwidth of an operation by ranks and size, for what was measured beside the sheet.
         basis: the design with its storage.
         bounds: what nothing exceeds, by check; collectives have their own.
@@ -267,7 +267,7 @@ def _robust_score(value: float, values: list[float]) -> tuple[float, float]:
         Iglewicz and Hoaglin, How to detect and handle outliers, 1993: below -3.5 is an outlier.
     """
     middle = median(values)
-    spread = _TO_SIGMA * median(abs(item - middle) for item in values)
+    spread = _TO_SIGMA * median(abs(sample - middle) for sample in values)
     if spread:
         return middle, (value - middle) / spread
     return middle, 0.0 if value >= middle else float("-inf")

@@ -59,7 +59,7 @@ def _line(nic: Nic, rate: float) -> float:
 def _client(design: ResolvedDesign, groups: tuple[ResolvedGroup, ...], beside: float | None) -> tuple[float, bool]:
     """Return the rate from a compute node to storage [GB/s], and whether a NIC is assumed.
 
-    Storage that the design does not plan has a separate network, of which a node has the rate `beside`.
+    Storage that the design does not plan has a separate network with the rate `beside` per node.
     """
     group = design.compute
     if beside is not None:
@@ -172,7 +172,7 @@ def _file_system_words(storage: _StorageBasis) -> list[str]:
     assert system is not None
     if system.id == DEFAULT_FILE_SYSTEM:
         return [
-            f"`{storage.service.server.id}` names no file system: its rates are those of published systems, as one "
+            f"`{storage.service.server.id}` names no file system: its rates span published systems, as one "
             "range. `service.file_system` of the server names another."
         ]
     return [f"Clients, the whole and checkpoints have the rates of the file system `{system.id}`."]
@@ -184,7 +184,7 @@ def fallback_notes(storage: _StorageBasis) -> list[str]:
     if not storage.planned:
         server = storage.groups[0].server.id
         sentences.append(
-            f"The design plans no storage: {plural(storage.servers, 'server')} `{server}` stand for it, as the "
+            f"The design plans no storage: {plural(storage.servers, 'server')} `{server}` are assumed, as the "
             "ownership profile sizes it."
         )
     if storage.client_assumed:

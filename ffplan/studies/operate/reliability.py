@@ -199,7 +199,7 @@ _PARTS = ("hangs", "reschedule", "standby", "together")
 
 
 def _estimate_input(name: str, label: str, unit: str, figure: Figure, owner: Part, *, part: bool = False) -> Input:
-    """Return a figure of a profile, of another part, or of a design, as an input.
+    """Return a figure from a profile, another part or a design as an input.
 
     Args:
         label: what it is called.
@@ -256,7 +256,7 @@ def _reliability_inputs(hazards: Hazards, accelerator: str | None, gpus: float) 
     Args:
         hazards: the profile with its rates.
         accelerator: catalogue id of the accelerator; None if unknown.
-        gpus: accelerators of the job, which rates of jobs and the time of a requeue depend on [1].
+        gpus: accelerators of the job; job rates and the requeue time depend on them [1].
     """
     from ffplan.reliability.job import requeue_seconds
 

@@ -221,7 +221,7 @@ def _assumptions(
         "writes and as many crossings of the servers' NICs.",
         f"Incast: a client grants {window} transfers of {transfer} at a time, {gap} us apart; "
         "without grants, servers send first in, first out, to clients at random.",
-        "Storage and allreduce have virtual lanes of equal weight where they share the fabric.",
+        "Storage and allreduce have virtual lanes of equal weight if they share the fabric.",
     ]
     sentences += _file_assumptions(basis, images)
     sentences += fallback_notes(storage)

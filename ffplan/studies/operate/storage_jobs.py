@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ffplan.studies.operate.goodput_job import GoodputJob
 
 _LANE = 0.5
-"""Share of a NIC for each of two busy virtual lanes of equal weight [1]."""
+"""Share of a NIC for each of two busy, equally weighted virtual lanes [1]."""
 
 
 @record
@@ -248,8 +248,8 @@ def _file_assumptions(basis: GoodputBasis, images: out.ImageReport | None) -> li
         sentences.append(f"An image of {size} kB is of {images.source}. `reliability.image_bytes` sets it.")
     if images is not None and images.job is not None:
         sentences += [
-            f"Images a second are those of `ffplan train` at {images.job.micro_batch:,} images a rank, the largest "
-            "power of two that fits: about the most that the accelerators take. No cache in host memory saves "
+            f"Images a second come from `ffplan train` at {images.job.micro_batch:,} images a rank, the largest "
+            "power of two that fits: about the accelerators' maximum. No cache in host memory saves "
             "reads, and decoding on the host is not in it.",
             "All ranks of a convolutional network have the same weights and momentum, 8 bytes a parameter: one node "
             "writes them, and every node reads them.",

@@ -291,8 +291,8 @@ def _headline(report: out.UtilizationReport) -> tuple[str, ...]:
     first = report.utilization[0]
     lines = [
         f"With {report.jobs} at {percent(report.offered)} of what the cluster can do, {first.policy} keeps "
-        f"{100 * first.utilisation.mean:.1f} % of its accelerators at work; a job waits {span(first.wait_s.mean)} in "
-        "the mean."
+        f"{100 * first.utilisation.mean:.1f} % of its accelerators at work; a job waits {span(first.wait_s.mean)} on "
+        "average."
     ]
     demand = first.occupied.mean + first.fragmentation.mean
     if demand > 0:
@@ -323,13 +323,11 @@ def _assumptions(design: ResolvedDesign, request: UtilizationRequest, zones: int
         )
         if request.load >= 1:
             sentences.append(
-                f"At such a load the queue grows from day to day: waits are those of {request.days:g} days."
+                f"At such a load the queue grows from day to day: waits depend on the {request.days:g} days."
             )
     if zones > 1:
         joined = design.spec.fabric.inter_zone is not None
-        sentences.append(
-            "A job keeps to one zone where it fits" + ("; one at a time may span zones." if joined else ".")
-        )
+        sentences.append("A job keeps to one zone if it fits" + ("; one at a time may span zones." if joined else "."))
     if "time-sharing" in request.policies:
         sentences.append(
             f"Time-sharing: after {span(request.quantum_s)} a job may have to leave; it saves in "

@@ -53,7 +53,7 @@ class ServeQuestion:
 
 
 def speculation(engine: Engine, kind: str, drafted: int, accepted: float) -> dict[str, float]:
-    """Return what speculation adds to requests.
+    """Return the fields that speculation adds to requests.
 
     Args:
         engine: the engine, which must have it.
@@ -88,7 +88,7 @@ def refuse_precisions(request: PlanRequest) -> None:
 
 
 def answer(fleet: Fleet, catalog: Catalog, asked: ServeQuestion) -> ServeReport:
-    """Return the report of a plan, or of the plan of a search with most tokens a second within the targets.
+    """Return the report of a plan, or of the searched plan with most tokens a second within the targets.
 
     Raises:
         ServeError: if a precision is unknown, or the plan or the load is impossible.
@@ -124,12 +124,12 @@ def _answer_apart(fleet: Fleet, catalog: Catalog, asked: ServeQuestion) -> Serve
     given = [f"--{option}" for name, option in _WAYS.items() if getattr(request, name) is not None]
     if given or asked.search:
         option = (given or ["--search"])[0]
-        raise ServeError(f"{option}: pools have plans of their own; write them as --prefill 4xTP8 --decode 1xDEP32")
+        raise ServeError(f"{option}: pools have separate plans; write them as --prefill 4xTP8 --decode 1xDEP32")
     requests, pools = _chunked(asked, request), asked.pools
     if pools is None:
-        found = _best_pools(catalog, asked.model, asked.engine, fleet, request, requests=requests, targets=task.targets)
-        pools, task = (found.prefill, found.decode), replace(task, searched=found.plans)
-        request, requests = found.request, _chunked(asked, found.request)
+        best = _best_pools(catalog, asked.model, asked.engine, fleet, request, requests=requests, targets=task.targets)
+        pools, task = (best.prefill, best.decode), replace(task, searched=best.plans)
+        request, requests = best.request, _chunked(asked, best.request)
     setup = _apart_setup(catalog, asked.model, asked.engine, fleet, request, requests=requests, pools=pools)
     return serve(setup, catalog, replace(task, load=replace(task.load, requests=requests)))
 

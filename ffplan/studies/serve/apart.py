@@ -1,4 +1,4 @@
-"""Prefill and decoding on accelerators of their own: pools as asked for, or the pair of plans that serves most."""
+"""Separate pools for prefill and decoding: as requested, or the pair of plans that serves most."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from ffplan.studies.serve.setup import ServeSetup
 
 _BUSY = np.linspace(0.3, 0.95, 27)
-"""Parts of the time that prompts are computed, of which the largest within the target is taken [1]."""
+"""Candidate shares of time spent on prompts; the largest within the target is taken [1]."""
 _SEQUENCES = 64
 """Numbers of sequences that decode of every plan [1]."""
 _BEST = 8
@@ -161,8 +161,8 @@ def _best_pools(
         ServeError: if no pair of plans has room, or meets the targets.
 
     Equation:
-        the pair of plans and of numbers of copies n_p, n_d with the largest min(n_p X_p, n_d X_d) x units, where X_p
-        and X_d are requests a second of a copy within the targets
+        the pair of plans and copies n_p, n_d with the largest min(n_p X_p, n_d X_d) x units, where X_p and X_d are
+        requests a second of a copy within the targets
 
     Source:
         Zhong et al., DistServe, arXiv 2401.09670, algorithm 1: each pool is planned alone, and its copies balanced.
@@ -178,17 +178,19 @@ def _best_pools(
     use = memory_use(served, engine)
     prefill = _PoolSide(plans, _prompts_within(served, use, load, targets))
     decode = _PoolSide(plans, _answers_within(served, use, load, targets))
-    found = []
+    candidates = []
     for precision, tokens in dict.fromkeys((plan.precision, plan.chunk) for plan in plans):
         pair = _balanced(prefill.best(precision, tokens), decode.best(precision, tokens), fleet.gpus)
         if pair is not None:
-            own = replace(request, precision=precision, chunk=tokens)
-            found.append(_FoundPools(prefill=pair[1], decode=pair[2], request=own, rate=pair[0], plans=2 * len(plans)))
-    if not found:
+            variant = replace(request, precision=precision, chunk=tokens)
+            candidates.append(
+                _FoundPools(prefill=pair[1], decode=pair[2], request=variant, rate=pair[0], plans=2 * len(plans))
+            )
+    if not candidates:
         raise ServeError(
             f"no pools of {model.id} on {fleet.gpus:,} accelerators meet the targets, or have room", infeasible=True
         )
-    return max(found, key=lambda pools: pools.rate)
+    return max(candidates, key=lambda pools: pools.rate)
 
 
 def _prompts_within(served: Served, use: MemoryUse, load: Requests, targets: ServeTargets | None) -> Floats:
@@ -213,7 +215,7 @@ def _answers_within(served: Served, use: MemoryUse, load: Requests, targets: Ser
 def _balanced(
     prefills: list[tuple[ServePlan, float]], decodes: list[tuple[ServePlan, float]], gpus: int
 ) -> tuple[float, PoolPlan, PoolPlan] | None:
-    """Return the smallest unit of pools among those that serve most on some accelerators, with its rate [1/s].
+    """Return the smallest unit of pools that serves most on some accelerators, with its rate [1/s].
 
     None if none fits.
     """

@@ -24,7 +24,7 @@ _LARGE, _SMALL = 256 * 2**20, 64 * 2**10
 _STREAM = 2**36
 """Message that is long enough for the rate of a stream [byte]."""
 _FEWEST = 8
-"""Copies that decode to which a node with prompts sends at a time, at least, where there are as many [1]."""
+"""Least number of decoding copies that a prefill node sends to at a time, if there are as many [1]."""
 
 
 class ServeError(ValueError):
@@ -135,7 +135,7 @@ def timed_link(library: Library, job: RankLayout, ranks: int, domain: int) -> Gr
 
 @record
 class _MoveLink:
-    """Keys and values from the accelerators of one pool to those of the other."""
+    """Keys and values from one pool's accelerators to the other's."""
 
     rate: float
     """Rate of an accelerator while all send [byte/s]."""
@@ -149,7 +149,7 @@ def _move_link(fleet: Fleet, catalog: Catalog, senders: int, receivers: int) -> 
     """Return the rate at which accelerators with prompts send to accelerators that decode.
 
     Args:
-        fleet: the accelerators, unit after unit, and in each those with prompts first.
+        fleet: the accelerators, unit after unit, in each the prefill pool first.
         catalog: where the design's library is.
         senders: accelerators of a unit with prompts [1].
         receivers: accelerators of a unit that decode [1].
@@ -176,9 +176,9 @@ def _move_link(fleet: Fleet, catalog: Catalog, senders: int, receivers: int) -> 
     job = job_layout(design, plan_fabric(design), node_of(design), 2 * fleet.domain)
     query = CollectiveQuery(operation="all-to-all", library=library)
     # of two domains, each accelerator sends half to the other
-    own = _STREAM / 2 / float(np.asarray(chosen_time(query, job, float(_STREAM))).item())
+    stream_rate = _STREAM / 2 / float(np.asarray(chosen_time(query, job, float(_STREAM))).item())
     share, link = _fabric_share(design, fleet, senders, receivers)
-    return _MoveLink(own * share, share, link)
+    return _MoveLink(stream_rate * share, share, link)
 
 
 def _fabric_share(design: ResolvedDesign, fleet: Fleet, senders: int, receivers: int) -> tuple[float, str]:
@@ -198,13 +198,13 @@ def _fabric_share(design: ResolvedDesign, fleet: Fleet, senders: int, receivers:
     load, lost = loads_of(router, _flows(ports, design, fleet, (senders, receivers)), "static", 0)
     if lost:
         raise ServeError(f"{lost:,} flows from prefill to decoding cannot arrive")
-    found = outcome(wired.fabric.network, load)
+    times = outcome(wired.fabric.network, load)
     busiest = hottest(tier_loads(wired, load))
-    return found.ideal_s / found.time_s, f"{busiest.link}, {busiest.tier}"
+    return times.ideal_s / times.time_s, f"{busiest.link}, {busiest.tier}"
 
 
 def _flows(ports: Ints, design: ResolvedDesign, fleet: Fleet, sizes: tuple[int, int]) -> Flows:
-    """Return flows from the nodes with prompts to those that decode, of all units, each node with as much to send."""
+    """Return flows from prefill nodes to decoding nodes in all units, with equal bytes per sender."""
     from ffplan.fabric.routing.traffic import Flows
 
     each = int(design.compute.accelerators_per_node)

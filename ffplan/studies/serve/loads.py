@@ -71,7 +71,7 @@ def _run_closed(setup: ServeSetup, load: Load, concurrency: float) -> Times:
 
 
 def _bar(targets: ServeTargets | None, count: int, skipped: int) -> Bar | None:
-    """Return what stops a run that misses its targets; None if only its end tells.
+    """Return the bar that stops a run that misses its targets; None if only its end can decide.
 
     Args:
         count: requests of the run [1].

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 _PRECISIONS = ("bf16", "fp8", "fp4")
 _CHUNKS = (2048, 4096, 8192, 16384)
 _GAIN = 1.002
-"""Least factor by which a point of the frontier has more tokens a second than the one before [1]."""
+"""Least ratio of tokens a second between neighbouring points of the frontier [1]."""
 _LOADS = 64
 """Concurrencies of every plan [1]."""
 

@@ -62,7 +62,7 @@ _RELIEF = {
 }
 """What would serve more, by the cause of saturation."""
 _FINE = 0.01
-"""Part of a concurrency to which the largest within targets is sought [1]."""
+"""Precision of the search for the largest concurrency within targets, as a share [1]."""
 _CURVE = 8
 """Loads of a curve without a request for any [1]."""
 
@@ -218,8 +218,8 @@ def latency_of(values: Floats, mean: float | None = None) -> Latency:
     """Return a latency over requests.
 
     Args:
-        values: that of each request [s].
-        mean: mean by formula; that of the requests if None [s].
+        values: value of each request [s].
+        mean: mean by formula; the requests' mean if None [s].
     """
     p50, p90, p99 = (float(value) for value in np.percentile(values, (50, 90, 99)))
     return Latency(mean=float(values.mean()) if mean is None else mean, p50=p50, p90=p90, p99=p99)
@@ -298,8 +298,8 @@ def _parts(steady: Steady) -> tuple[TokenPart, ...]:
     seconds = {field.name: float(getattr(steady.step, field.name)) / total * decoding for field in fields(steady.step)}
     seconds["prompts"] = float(steady.prompts)
     whole = float(steady.tpot)
-    found = [TokenPart(name, PART_LABELS[name], value, value / whole) for name, value in seconds.items() if value > 0]
-    return tuple(sorted(found, key=lambda part: -part.seconds))
+    parts = [TokenPart(name, PART_LABELS[name], value, value / whole) for name, value in seconds.items() if value > 0]
+    return tuple(sorted(parts, key=lambda part: -part.seconds))
 
 
 def _cache(setup: ServeSetup, task: ServeTask, steady: Steady) -> CacheUse:
@@ -328,7 +328,7 @@ def _power(setup: ServeSetup, task: ServeTask, steady: Steady) -> float | None:
 
 
 def _prefill_busy(setup: ServeSetup, requests: Requests, steady: Steady) -> float | None:
-    """Return prompts over those that the prefill pool can compute [1]; None where prompts share the copies."""
+    """Return the utilisation of the prefill pool, prompts over capacity [1]; None if prompts share the copies."""
     if setup.apart is None:
         return None
     return min(float(steady.rate) / float(prefill_rate(setup.apart.pools, requests)), 1.0)
@@ -370,7 +370,7 @@ def pools_row(setup: ServeSetup) -> ServePools | None:
 
 
 def _assumptions(setup: ServeSetup, task: ServeTask) -> tuple[str, ...]:
-    """Return what the model leaves out or assumes."""
+    """Return the model's omissions and assumptions."""
     requests, deployment, shape = task.load.requests, setup.served.deployment, setup.served.shape
     said = [
         "Experts are as likely as each other; their imbalance is within the constants.",
@@ -379,7 +379,7 @@ def _assumptions(setup: ServeSetup, task: ServeTask) -> tuple[str, ...]:
     if not setup.speed.runs:
         said.append(
             f"No run of {setup.engine.name} on {setup.fleet.accelerator.id} is known: other accelerators' constants "
-            "stand in."
+            "are used."
         )
     if setup.fleet.design is None and setup.gpus > setup.fleet.domain:
         said.append("One scale-up network joins the accelerators of a copy.")

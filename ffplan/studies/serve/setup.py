@@ -66,7 +66,7 @@ class PlanRequest:
 
 @record
 class _Apart:
-    """Prompts computed on accelerators of their own."""
+    """Prompts computed on separate accelerators."""
 
     prefill: ServeSetup
     """A copy that computes prompts."""
@@ -77,7 +77,7 @@ class _Apart:
 
 @record
 class ServeSetup:
-    """One copy of a model on its accelerators; with prefill apart, a copy that decodes, in a unit of both pools."""
+    """One copy of a model on its accelerators; with separate prefill, a decoding copy in a unit of both pools."""
 
     model: Model
     engine: Engine
@@ -99,8 +99,8 @@ class ServeSetup:
     @property
     def decode_gpus(self) -> int:
         """Accelerators of a copy or unit that decode [1]."""
-        own = int(self.served.deployment.gpus)
-        return own if self.apart is None else own * int(self.apart.pools.decodes)
+        gpus = int(self.served.deployment.gpus)
+        return gpus if self.apart is None else gpus * int(self.apart.pools.decodes)
 
     @property
     def prefill_gpus(self) -> int:
@@ -167,10 +167,10 @@ def engine_of(catalog: Catalog, text: str) -> Engine:
         raise ServeError(f"--engine: no `{software}`; {did_you_mean(software, known, what='serving engine')}")
     chosen = named[-1]
     if version:
-        asked = _parts(version)
-        if not asked:
+        release = _parts(version)
+        if not release:
             raise ServeError(f"--engine: `{version}` is no version; write {software}@{chosen.versions[-1]}")
-        older = [engine for engine in named if engine.versions and _parts(engine.versions[0]) <= asked]
+        older = [engine for engine in named if engine.versions and _parts(engine.versions[0]) <= release]
         chosen = older[-1] if older else named[0]
     engine = catalog.entry(chosen.id).part
     assert isinstance(engine, Engine)
@@ -231,12 +231,12 @@ def _refuse_features(engine: Engine, request: PlanRequest) -> None:
     Raises:
         ServeError: with the feature.
     """
-    wanted = {
+    needs = {
         "pipeline": request.stages > 1,
         "data-attention": request.groups > 1 and (request.expert or 1) > 1,
     }
-    for feature, asked in wanted.items():
-        if asked and feature not in engine.features:
+    for feature, needed in needs.items():
+        if needed and feature not in engine.features:
             raise ServeError(f"--engine: {engine.name} has no {feature}; it has {', '.join(engine.features)}")
 
 
@@ -303,7 +303,7 @@ def _expert_ways(shape: Transformer, request: PlanRequest, tensor: int, model: s
     """Return the expert parallelism of a plan.
 
     Raises:
-        ServeError: if the model has no experts, or the ways are neither 1, nor those of the group.
+        ServeError: if the model has no experts, or the ways are neither 1 nor the group's.
     """
     ways = request.expert or 1
     if ways == 1:
@@ -334,7 +334,7 @@ def _refuse_full(setup: ServeSetup, requests: Requests) -> None:
         float(setup.use.limit) / GIB,
         float(weight_memory(setup.served.weights, setup.served.deployment)) / GIB,
     )
-    rest = "nothing is left for keys and values" if held >= limit else "a request of this length has no room beside it"
+    rest = "no room for keys and values" if held >= limit else "a request of this length has no room beside it"
     smaller = {"bf16": "fp8", "fp8": "fp4"}.get(setup.precision)
     wider, more = 2 * int(setup.served.deployment.tensor), 2 * setup.gpus
     ways = [f"--tp {wider}"] if more <= setup.fleet.gpus else [f"--gpus {more}"]

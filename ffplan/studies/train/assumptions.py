@@ -26,7 +26,7 @@ _SHARDED = 64
 def _cost(share: float) -> str:
     """Return the cost of overlap, in words."""
     if share:
-        return f"Hidden NCCL collectives slow computing by {share * 100:.0f} % of their own time."
+        return f"Hidden NCCL collectives slow computing by {share * 100:.0f} % of their time."
     return "Overlap does not slow computing."
 
 
@@ -49,7 +49,7 @@ def _experts(run: TrainRun, plan: PlanFields) -> str:
     by = plan.dispatcher or run.speeds.dispatcher
     how = {
         "alltoall": "every copy is sent by itself",
-        "allgather": "every rank gets all tokens of those that share its experts",
+        "allgather": "every rank gets all tokens of the ranks that share its experts",
     }.get(by, "a token is sent to a node once, and forwarded there")
     turns = (
         "; experts of a token are neighbours, which take turns, as in benchmarks and in no real run"
@@ -123,7 +123,7 @@ def _training_assumptions(run: TrainRun, plan: PlanFields, *, given: bool) -> tu
             "with a pass of the output layer; FLOPs leave them out."
         )
     if plan.elementwise == "eager":
-        sentences.append("Every element-wise operation is a kernel of its own; memory is that of fused kernels.")
+        sentences.append("Every element-wise operation is a separate kernel; memory assumes fused kernels.")
     if not given:
         sentences.append(_left(run.margins))
     if run.shape.experts is not None:
@@ -141,7 +141,7 @@ def _fsdp_assumption(rows: Sequence[TrainRow], calls: float = 0.0) -> tuple[str,
 
     Args:
         rows: rows of the report.
-        calls: calls by which the stack gathers the tensors of a layer; 0 for one call per unit [1].
+        calls: gather calls of the stack per layer; 0 for one call per unit [1].
     """
     fully = [row.plan for row in rows if row.plan.zero == 3 and row.plan.shard > 1]
     if not fully:

@@ -98,7 +98,7 @@ class _Level:
     """A level of switches."""
 
     name: str
-    """node, leaf, spine, zones or groups; network if nothing is cut above the nodes."""
+    """node, leaf, spine, zones or groups; network if there is no cut above the nodes."""
     size: float
     """Accelerators below it [1]."""
     inner: float

@@ -45,7 +45,7 @@ def _conv_run(
     """
     if plan.precision == "fp8":
         raise RefusedError(
-            "fp8: nothing is known of convolutions at this precision; take bf16",
+            "fp8: convolutions at this precision are not modelled; take bf16",
             infeasible=False,
             fields=("precision",),
         )

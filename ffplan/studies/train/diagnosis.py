@@ -27,7 +27,7 @@ class _Diagnosis:
     message: str
     remedy: str
     over: float = 0.0
-    """Share by which device memory exceeds its limit [1]; 0 for other reasons."""
+    """Excess of device memory over its limit, as a share [1]; 0 for other reasons."""
 
 
 _WORDS_OF = {
@@ -55,7 +55,7 @@ def _memory(shape: Transformer, plans: ParallelPlans, limit: float, over: float)
     Args:
         plans: one plan, plain numbers.
         limit: device memory [byte].
-        over: share of the limit by which device memory may exceed it [1].
+        over: allowed excess of device memory, as a share of the limit [1].
     """
     stages = {name: float(index) for name, index in fullest_candidates(shape, plans).items()}
     sizes_by_part = plan_bytes(shape, plans, list(stages.values()))
@@ -162,7 +162,7 @@ def _host_memory(shape: Transformer, plans: ParallelPlans, host_limit: float) ->
     """Return the host memory that does not hold what is offloaded."""
     held = float(np.max(host_bytes(shape, plans)))
     where = "the drives of its node" if plans.on_drives else "host memory"
-    text = f"every rank leaves {gib(held)} to {where}, of which it may fill {gib(host_limit)}"
+    text = f"every rank leaves {gib(held)} to {where}, but may fill only {gib(host_limit)}"
     remedies = ["fewer `offload_layers`"] if float(plans.offload_layers) else []
     remedies += ["zero: 1, which shares the states"] if plans.offload != "none" and float(plans.zero) == 0 else []
     return _Diagnosis("host-memory", text, f"take {' or '.join(remedies or ['more pipeline stages or nodes'])}")
@@ -182,7 +182,7 @@ def _diagnose(
         plans: one plan, plain numbers.
         limit: device memory [byte]; not checked if omitted.
         host_limit: host memory that a rank may fill [byte]; not checked if omitted.
-        over: share of the limit by which device memory may exceed it [1]; such a plan is at the edge, and runs.
+        over: allowed excess of device memory, as a share of the limit [1]; such a plan is at the edge, and runs.
     """
     code = int(reason_codes(violations(shape, plans, None)))
     if code:

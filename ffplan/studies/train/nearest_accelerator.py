@@ -47,7 +47,7 @@ UNFITTED = _ErrorBand(
     ESTIMATED.mean,
     ESTIMATED.within,
     ESTIMATED.runs,
-    f"{ESTIMATED.basis}; no fit of this part's own constants stands in the catalogue",
+    f"{ESTIMATED.basis}; the catalogue has no fit of this part's own constants",
 )
 """Accelerators with constants from elsewhere, which may be as far off as another process's."""
 
@@ -98,8 +98,8 @@ def fitted(part: Accelerator, catalog: Catalog) -> bool:
     """Return whether the constants of an accelerator are from a fit in the shipped catalogue.
 
     Args:
-        catalog: where it was looked up. A part of the user's folders has the fit of a shipped one whose constants, peak
-            and memory bandwidth it repeats.
+        catalog: the catalogue that has it. A part in the user's folders has the fit of a shipped one with the same
+            constants, peak and memory bandwidth.
     """
     place = catalog.locate(part.id)
     if place is not None and place[0].is_relative_to(data_folder("catalogs")):
@@ -136,7 +136,7 @@ def unlike(first: Accelerator, two: Accelerator) -> tuple[bool, bool, bool, floa
 def _same_line(first: Accelerator, two: Accelerator) -> bool:
     """Return whether two accelerators are of one maker and process, and both have scale-up links, or neither has.
 
-    H20 is a Hopper whose GEMMs stay below its limit of power: its kernels are those of Hopper, although the rates of an
+    H20 is a Hopper whose GEMMs stay below its limit of power: its kernels are Hopper's, although the rates of an
     A100 are nearer to its own.
     """
     return _made_alike(first, two) and (first.nvlink is None) == (two.nvlink is None)
@@ -155,7 +155,7 @@ def _made_alike(first: Accelerator, two: Accelerator) -> bool:
 def same_energy(first: Accelerator, two: Accelerator) -> bool:
     """Return whether long GEMMs of two accelerators are bound by power and spend alike on an operation.
 
-    They are of one chip, or of two chips of one maker on one family of processes. Whole steps on Hopper (4N) and on
+    They share a chip, or are two chips by one maker on one family of processes. Whole steps on Hopper (4N) and on
     Blackwell (4NP), each fitted without the other, give 1.06 and 1.09 TFLOP/J at 16 bits.
     """
     if same_chip(first, two):

@@ -236,8 +236,10 @@ def _timed(runs: Sequence[TrainRun], plans: Sequence[ParallelPlans]) -> tuple[di
         return {name: value[:1] for name, value in rows.items()}, [
             times[index : index + 1] for index in range(len(runs))
         ]
-    found = [{name: np.broadcast_to(value, (len(plans),)) for name, value in step_parts(run).items()} for run in runs]
-    return found[0], [np.asarray(step_time(parts)) for parts in found]
+    parts_by_run = [
+        {name: np.broadcast_to(value, (len(plans),)) for name, value in step_parts(run).items()} for run in runs
+    ]
+    return parts_by_run[0], [np.asarray(step_time(parts)) for parts in parts_by_run]
 
 
 def _train_rows(

@@ -270,7 +270,7 @@ def _basis(part: Accelerator, precision: str, near: Accelerator | None) -> str:
         measured = ", scaled by the best measured GEMMs of both" if part.gemm else ""
         if part.power and near.power and power_ratio(part, near, "16") is not None:
             kind = "chip" if same_chip(part, near) else "process"
-            measured = f" of its {kind}, at {part.power.value:g} W where it has {near.power.value:g}"
+            measured = f" of its {kind}, at {part.power.value:g} W against {near.power.value:g}"
         text = f"estimated: efficiencies of {near.id}, the nearest calibrated relative{measured}, "
         return text + "at its own peak and bandwidth"
     basis, reached = f"{rates.set}: {part.sources[rates.matrix.source].title}", rates.reached(precision)
@@ -280,7 +280,7 @@ def _basis(part: Accelerator, precision: str, near: Accelerator | None) -> str:
 
 
 def _band(accelerator: Accelerator, near: Accelerator | None, model: Model, *, by_fit: bool) -> _ErrorBand:
-    """Return the error of times of a class of runs: the wider of the model's and the accelerator's.
+    """Return the error of times for a class of runs: the wider of the model's and the accelerator's.
 
     The class counts, not the options: a named stack may be another release, and narrows nothing.
 

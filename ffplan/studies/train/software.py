@@ -114,9 +114,9 @@ def software_of(
     Args:
         named: the stack that the plan names, if it does.
         document: the file that names it.
-        usual: take the stack of most published runs on the accelerator where none is named, as measured runs do. A
-            prediction takes the values that stacks have in common: two accelerators under two stacks would differ by
-            their software.
+        usual: by default take the stack of most published runs on the accelerator, as measured runs do. A prediction
+            takes the values that stacks have in common: two accelerators under two stacks would differ by their
+            software.
 
     Raises:
         InputError: if the stack is unknown, or names a table of kernels or a runtime that does not

@@ -85,12 +85,14 @@ def test_the_page_draws_every_plan_that_no_other_beats() -> None:
 
 def test_pools_are_compared_on_the_same_purchase() -> None:
     """A side with pools beside each without has the figures of `serve --disaggregate`, and costs the same to buy."""
-    run = ffplan("compare", *PAIR, "--serve", *LOAD, "--disaggregate", "-f", "json")
+    both = ("--serve", *LOAD, "--disaggregate", "-f", "json")
+    run = ffplan("compare", *PAIR, *both)
     valid(run.out, "serve-comparison")
     sides = {side["label"]: side for side in json.loads(run.out)["sides"]}
     assert list(sides) == [PAIR[0], f"{PAIR[0]}, pools", PAIR[1], f"{PAIR[1]}, pools"]
     apart = sides[f"{PAIR[0]}, pools"]
-    served = json.loads(ffplan("serve", PAIR[0], *LOAD, "--disaggregate", "--precision", "bf16", "-f", "json").out)
+    alone = ("--disaggregate", "--precision", "bf16", "-f", "json")
+    served = json.loads(ffplan("serve", PAIR[0], *LOAD, *alone).out)
     row = served["rows"][served["best"]]
     assert (apart["pools"], apart["copies"]) == (served["pools"], served["copies"])
     assert (apart["ttft_s"], apart["cost"]) == (row["ttft_s"], row["cost"])
