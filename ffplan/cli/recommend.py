@@ -237,7 +237,6 @@ def recommend(
     """
     from ffplan.catalog.store import Catalog
     from ffplan.cli.job import _book_of, _money_of
-    from ffplan.report.choose import recommendation_document
 
     _refuse_others(context, serve, within)
     parts = Catalog(catalog or ())
@@ -246,15 +245,29 @@ def recommend(
     chosen = _parts(parts, accelerator, switch, exclude) | _space(power, racks, floor, area_per_rack)
     chosen |= {"capex": _money_of(capex, book, "--capex", "recommend")} | _limit_of(within, book)
     shared = {"book": book.id, "pue": pue, "aim": aim.value, "slack": slack, "chance": chance, **chosen}
+    place = Output(best, folder, form, output, catalog=catalog)
     if serve is not None or within is not None:
         served = _ServedModel((isl, osl), (ttft, tpot, at), (engine, precision, kv), disaggregate)
         load = _ServedLoad((serve, peak, day), served)
-        _recommend_fleet(parts, model, load, shared, Output(best, folder, form, output, catalog=catalog))
+        _recommend_fleet(parts, model, load, shared, place)
         return
     run_only = {"tco": _money_of(tco, book, "--tco", "recommend"), "effort": effort}
     target = _training_target(parts, model, (tokens, days, sustained), later, {**shared, **run_only})
-    report, stopped, refused = _found(parts, target, book.currency, best, folder)
-    emit(_with_extras(recommendation_document(report), form, [], catalog, "recommendation"), form, output)
+    _recommend_cluster(parts, target, book.currency, place)
+
+
+def _recommend_cluster(parts: Catalog, target: Target, currency: str, place: Output) -> None:
+    """Print the clusters that train a model in time, written to a folder if one is given; exit with 1 without any.
+
+    Args:
+        currency: currency of the price book.
+        place: where designs and report go.
+    """
+    from ffplan.report.choose import recommendation_document
+
+    report, stopped, refused = _found(parts, target, currency, place.best, place.folder)
+    document = recommendation_document(report)
+    emit(_with_extras(document, place.form, [], place.catalog, "recommendation"), place.form, place.file)
     _leave(report, stopped, refused)
 
 
