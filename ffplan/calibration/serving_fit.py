@@ -10,6 +10,7 @@ Sources:
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +20,7 @@ from ffplan.base.record import record
 from ffplan.serving.memory import cache_bytes, cache_share, cached_tokens, dense_bytes, expert_bytes
 from ffplan.serving.plan import Rates
 from ffplan.serving.step import attention_flops, collective_seconds, hand_over_seconds, prompt_layers, token_flops
-from ffplan.validation.serving_replay import median_prompts, with_rates
+from ffplan.validation.serving_replay import REQUESTS, median_prompts, with_rates
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -103,11 +104,31 @@ def _observed(served: ServedRun, point: ServedPoint, source: str) -> list[_Obser
     observations = []
     seconds = _token_seconds(served, point)
     if seconds is not None and point.output > 1:
-        observations.append(_observation(served, point, source, seconds))
+        prompts = _prompts(served, point, group)
+        carried = _carried(served, point, prompts)
+        observations.append(_observation(served, point, source, seconds, prompts=prompts, carried=carried))
     if "ttft_ms" in point.numbers and group <= ALONE:
-        prompts = float(served.served.deployment.pipeline)  # its own passes all stages
-        observations.append(_observation(served, point, source, point["ttft_ms"] / 1e3, first=True, prompts=prompts))
+        observations.append(_first(served, point, source))
     return observations
+
+
+def _first(served: ServedRun, point: ServedPoint, source: str) -> _Observation:
+    """Return the time to a first token: its own prompt, which passes all stages, and half of the time between looks.
+
+    A mean also has the first requests of a run, which come all at once and wait for each other.
+    """
+    stages, group = float(served.served.deployment.pipeline), point.load / served.run.data
+    before = (group - 1) / 2 / REQUESTS if served.run.statistic == "mean" else 0.0
+    return _observation(
+        served,
+        point,
+        source,
+        point["ttft_ms"] / 1e3,
+        first=True,
+        prompts=stages + before,
+        carried=1 + before * min(point.prompt / served.chunk, 1.0),
+        steps=1 + (point.poll - 1) / 2 * (group > 1),
+    )
 
 
 def _apart(served: ServedRun, pools: Pools, point: ServedPoint, source: str) -> list[_Observation]:
@@ -119,7 +140,7 @@ def _apart(served: ServedRun, pools: Pools, point: ServedPoint, source: str) -> 
     answer = (point.output - 1) * point["tpot_ms"] / 1e3
     rate = point.load / (point["ttft_ms"] / 1e3 + answer)
     decoding = replace(point, load=rate * answer / served.run.copies)
-    token = _observation(served, decoding, source, point["tpot_ms"] / 1e3, prompts=0.0)
+    token = _observation(served, decoding, source, point["tpot_ms"] / 1e3, prompts=0.0, carried=0.0)
     assert served.run.prefill is not None
     assert served.prefill_use is not None
     computing = replace(
@@ -129,9 +150,9 @@ def _apart(served: ServedRun, pools: Pools, point: ServedPoint, source: str) -> 
         use=served.prefill_use,
     )
     alone = replace(point, load=float(served.run.prefill.data))
-    share = point.prompt / float(served.engine.chunk.value)
+    share = point.prompt / served.chunk
     most = float(pools.prompt_groups) / rate
-    bound = _observation(computing, alone, source, most, prompts=1.0, steps=share, bound=True)
+    bound = _observation(computing, alone, source, most, prompts=1.0, carried=share, steps=share, bound=True)
     return [token, bound]
 
 
@@ -141,8 +162,9 @@ def _observation(
     source: str,
     seconds: float,
     *,
+    prompts: float,
+    carried: float,
     first: bool = False,
-    prompts: float | None = None,
     steps: float = 1.0,
     bound: bool = False,
 ) -> _Observation:
@@ -150,18 +172,18 @@ def _observation(
 
     Args:
         seconds: the time [s].
+        prompts: prompts in it [1].
+        carried: steps that carry them [1].
         first: whether it is a time to first token.
-        prompts: prompts in it [1]; if None, as many as share a token's time.
         steps: steps in it [1].
         bound: the model's time is at most that.
     """
-    unit = with_rates(served, _UNIT).served
+    run, unit = served.run, with_rates(served, _UNIT).served
     deployment, machine, shape, weights = unit.deployment, unit.machine, unit.shape, unit.weights
-    group = point.load / served.run.data
+    group = point.load / run.data
     batch = group / float(deployment.pipeline)
-    context = cached_tokens(shape, point.prompt + point.output / 2)
-    held = cache_bytes(shape, deployment.cache_width) * cache_share(shape, deployment.tensor)
-    attention = attention_flops(shape, point.prompt) / deployment.tensor / machine.peak16
+    held = cached_tokens(shape, point.prompt + point.output / 2)
+    held *= cache_bytes(shape, deployment.cache_width) * cache_share(shape, deployment.tensor)
     dense, experts = token_flops(weights, deployment)
     shared = float(deployment.shares_experts) * weights.expert_layers
     calls = (2 * shape.layers - shared) * (deployment.tensor > 1) + (deployment.pipeline - 1)
@@ -169,17 +191,18 @@ def _observation(
         "first": first,
         "bound": bound,
         "steps": steps,
-        "share": (_prompts(served, point, group) if prompts is None else prompts) / float(deployment.pipeline),
+        "share": prompts / float(deployment.pipeline),
+        "carried": carried,
         "weights": dense_bytes(weights, deployment) / machine.bandwidth,
         "experts": expert_bytes(weights, deployment, batch) / machine.bandwidth,
-        "cache": batch * context * held / machine.bandwidth,
+        "cache": batch * held / machine.bandwidth,
         "decoded": batch * dense / machine.peak,
         "decoded_experts": batch * experts / machine.peak,
         "prompt": point.prompt * dense / machine.peak,
         "prompt_experts": point.prompt * experts / machine.peak,
-        "attention": attention,
+        "attention": attention_flops(shape, point.prompt) / deployment.tensor / machine.peak16,
         "prompt_moved": collective_seconds(unit, point.prompt),
-        "prompt_layers": prompt_layers(unit),
+        "prompt_layers": prompt_layers(unit) / deployment.pipeline,
         "layer": shape.layers,
         "expert_layer": weights.expert_layers,
         "latent_layer": shape.layers * (shape.latent is not None),
@@ -191,7 +214,6 @@ def _observation(
         "step": 1.0,
         "moved": collective_seconds(unit, batch) + hand_over_seconds(unit, batch),
     }
-    run = served.run
     return _Observation(
         seconds=seconds,
         groups=(served.engine.software, run.engine, run.accelerator, f"{run.engine} {run.accelerator}"),
@@ -225,6 +247,16 @@ def _prompts(served: ServedRun, point: ServedPoint, group: float) -> float:
     if "itl_ms" in point.numbers:
         return median_prompts(group / point.output)
     return max(group - 1, 0.0) / point.output
+
+
+def _carried(served: ServedRun, point: ServedPoint, prompts: float) -> float:
+    """Return the steps of a token's time that carry prompts [1], each of which launches its kernels once."""
+    share = point.prompt / served.chunk
+    if served.run.load == "static":
+        return max(point.load / served.run.data * share, 1.0) / point.output
+    if "itl_ms" in point.numbers:
+        return min(prompts, 1.0)
+    return 1 - math.exp(-prompts * max(share, 1.0))
 
 
 class Fit:
@@ -385,7 +417,8 @@ def times(table: dict[str, Floats], constants: Any) -> Floats:
         constants: one row for each of `NAMES`; fractions as their reciprocals.
 
     Equation:
-        `ffplan.serving.step.step_time` plus the prompts' share; for a first token, its own prompt
+        `ffplan.serving.step.step_time` plus the prompts' share, or the extra time that launching their kernels takes;
+        for a first token, its own prompt
     """
     by_name = dict(zip(NAMES, constants, strict=True))
     width = table["width"].astype(int)
@@ -397,5 +430,6 @@ def times(table: dict[str, Floats], constants: Any) -> Floats:
         total = total + table[name] * by_name[name]
     prompt = (table["prompt"] + table["prompt_experts"] * by_name["grouped"]) * matrix
     prompt = prompt + table["attention"] * by_name["attention"] + table["prompt_moved"]
-    prompt = np.maximum(prompt, table["prompt_layers"] * by_name["prompt_layer"])
-    return np.asarray(table["steps"] * total + table["share"] * prompt + table["first"] * by_name["first"])
+    launch = table["prompt_layers"] * by_name["prompt_layer"]
+    prompt = np.maximum(table["share"] * prompt, table["carried"] * (launch - total))
+    return np.asarray(table["steps"] * total + prompt + table["first"] * by_name["first"])

@@ -115,6 +115,8 @@ class Engine(Part):
     admission: Literal["whole", "prompt"]
     """Room that a request needs to start: for its prompt and its whole answer, or for its prompt alone; then the
     youngest request is evicted, and computed again, when memory is full."""
+    mixed: bool = True
+    """True if sequences decode in steps that carry prompts; else prompts have steps of their own, which go first."""
     rates: dict[Identifier, EngineRates]
     """Constants by catalogue id of the accelerator; `any` for the others."""
 

@@ -10,11 +10,12 @@ Sources:
 from __future__ import annotations
 
 from dataclasses import replace
+from math import e
 from typing import TYPE_CHECKING
 
 from ffplan.base.array_math import Number, choose, maximum, minimum
 from ffplan.base.record import record
-from ffplan.serving.step import Served, _StepTime, prompt_seconds, step_time
+from ffplan.serving.step import Served, _StepTime, launch_seconds, prompt_seconds, step_time
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -179,9 +180,9 @@ def closed_loop(
         Means over the requests.
 
     Equation:
-        n = min(C / d, room) = B + X first, by bisection over decoding requests, B = X output T; T = min(step / (1 - X
-        P), step + a full chunk), P the seconds of a prompt in a stage; X at most 1 / (P + step x prompt / chunk), and
-        what is left of n / X is wait; first token = wait for room + queue + prompt
+        n = min(C / d, room) = B + X first, by bisection over those that decode, B = X output T; T = step + prompts, at
+        most step + a full chunk if the engine mixes both; X at most what prompts leave time for, and what is left of
+        n / X is wait; first token = wait for room + queue + prompt
 
     Source:
         [1]; [2]; [3].
@@ -192,7 +193,6 @@ def closed_loop(
     loop = _Loop(
         served=served,
         requests=requests,
-        prompt=prompt_seconds(served, requests.computed, requests.shared),
         # arrivals at random meet the mean of the others; one that takes another's place, all but itself
         seen=1.0 if random else others / maximum(running, 1.0),
         others=others,
@@ -230,8 +230,6 @@ class _Loop:
 
     served: Served
     requests: Requests
-    prompt: Number
-    """Time of a prompt, over all stages of a pipeline [s]."""
     seen: Number
     """Part of all prompts that fall into the time of another request [1]."""
     others: Number
@@ -244,22 +242,63 @@ class _Loop:
         return maximum(self.requests.output - 1, 1e-6)
 
     @property
-    def stage(self) -> Number:
-        """Time of a prompt in one stage [s]: a pipeline computes prompts of others in its other stages."""
-        return self.prompt / self.served.deployment.pipeline
+    def stages(self) -> Number:
+        """Stages of a pipeline [1], which computes prompts of others in its other stages."""
+        return self.served.deployment.pipeline
+
+    @property
+    def work(self) -> Number:
+        """Arithmetic and collectives of a prompt, over all stages [s]."""
+        return prompt_seconds(self.served, self.requests.computed, self.requests.shared)
 
     @property
     def share(self) -> Number:
         """Steps that carry a prompt if each is full [1]."""
         return self.requests.computed / self.requests.chunk
 
+    @property
+    def launch(self) -> Number:
+        """Least time of a step with prompts [s]."""
+        return launch_seconds(self.served) / self.stages
+
+    def beside(self, step: Number) -> Number:
+        """Return the time of what a step with prompts has beside them [s], of that of a step which decodes."""
+        return step if self.served.mixed else step_time(self.served, 1.0, self.requests.shared).total
+
+    def added(self, prompts: Number, step: Number) -> Number:
+        """Return the time that prompts add to a step.
+
+        Args:
+            prompts: prompts that begin in a step, on average [1].
+            step: time of a step that decodes [s].
+
+        Returns:
+            Seconds of a stage [s].
+
+        Equation:
+            max(prompts x work, carried (launch - step)); carried = 1 - e^-(prompts max(prompt / chunk, 1)), the steps
+            that carry any; max(prompts x work + carried x alone, carried x launch) if those are steps of their own
+
+        Source:
+            [2]; a step launches its kernels once, whatever prompts it carries; Poisson arrivals.
+        """
+        carried = 1 - e ** (-prompts * maximum(self.share, 1.0))
+        own, alone = prompts * self.work / self.stages, self.beside(step)
+        apart = 0.0 if self.served.mixed else carried * alone
+        return maximum(own, carried * (self.launch - alone)) + apart
+
+    def full(self, step: Number) -> Number:
+        """Return the time of a step whose chunk is full of prompts [s], of that of a step which decodes."""
+        return maximum(self.work / self.share / self.stages + self.beside(step), self.launch)
+
     def service(self, step: Number) -> Number:
-        """Return the time of a prompt with the steps that carry it [s], of the time of one."""
-        return self.prompt + maximum(self.share, 1.0) * step
+        """Return the time of a prompt with the steps that carry it [s], of that of a step which decodes."""
+        steps = maximum(self.share, 1.0)
+        return maximum(self.work + steps * self.beside(step), steps * self.launch)
 
     def most(self, step: Number) -> Number:
         """Return the prompts a second that a group has time for [1/s], beside full steps of some time [s]."""
-        return 1 / (self.stage + self.share * step)
+        return 1 / (self.share * self.full(step))
 
     def wait(self, rate: Number, most: Number, service: Number) -> Number:
         """Return the mean wait of a prompt for others [s].
@@ -271,7 +310,9 @@ class _Loop:
         """
         serial = _queue_wait(minimum(rate * service, 0.99), service, self.others, self.variation)
         # prompts that arrive during a step share the next: half of it to wait, and the others' work beside one's own
-        shared = self.variation * (minimum(rate * service, 1.0) * service / 2 + rate * service * self.stage)
+        shared = self.variation * (
+            minimum(rate * service, 1.0) * service / 2 + rate * service * self.work / self.stages
+        )
         crowded = _queue_wait(minimum(rate / most, 0.99), 1 / most, self.others, self.variation)
         return maximum(minimum(serial, shared), crowded)
 
@@ -304,33 +345,37 @@ class _Balance:
 
 def _balance(loop: _Loop, decoding: Number) -> _Balance:
     """Return rates and times with a number of sequences that decode."""
-    later, stage = loop.later, loop.stage
+    later, requests = loop.later, loop.requests
     step = middle_step(loop.served, loop.requests, maximum(decoding, 1.0))
     token = token_seconds(step, loop.requests)
-    # each decodes for output x T, T = step / (1 - X P), or a step and a full chunk
-    rate = decoding / minimum(later * token + decoding * stage * loop.seen, later * (token + stage / loop.share))
+    yielded = _tokens_a_step(requests.drafted, requests.accepted)
+    added = loop.added(decoding * loop.seen / later * yielded, step.total) / yielded
+    if loop.served.mixed:
+        added = minimum(added, loop.full(step.total) - step.total)
+    rate = decoding / (later * (token + added))
     most = loop.most(token)
     first = loop.first(rate, most, step.total, decoding)
     return _Balance(step=step, token=token, rate=rate, most=most, first=first)
 
 
-def prompt_share(served: Served, requests: Requests, rate: Number) -> Number:
+def prompt_share(served: Served, requests: Requests, steady: Steady) -> Number:
     """Return the fraction of the time that an accelerator computes prompts.
 
     Args:
-        rate: requests a second of the whole copy [1/s].
+        steady: a load of the requests.
 
     Returns:
         Fraction [1].
 
     Equation:
-        min(1, X / d x P / p): a stage of a pipeline computes its part of a prompt
+        min(1, X / d x what prompts add to a step / prompts that begin in a step), X requests a second
 
     Source:
         [1].
     """
-    prompt = prompt_seconds(served, requests.computed, requests.shared)
-    return minimum(rate / served.deployment.data * prompt / served.deployment.pipeline, 1.0)
+    loop = _Loop(served=served, requests=requests, seen=1.0, others=0.0, variation=1.0, residual=0.0)
+    begun = steady.decoding / loop.later * _tokens_a_step(requests.drafted, requests.accepted)
+    return minimum(steady.rate / served.deployment.data * loop.added(begun, steady.step.total) / begun, 1.0)
 
 
 def _at_rate(loop: Callable[[Number], Steady], rate: Number, low: Number, high: Number) -> Steady:

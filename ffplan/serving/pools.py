@@ -16,7 +16,7 @@ from ffplan.base.array_math import Number, choose, maximum, minimum
 from ffplan.base.record import record
 from ffplan.serving.load import ROUNDS, Requests, Steady, _at_rate, _Loop, middle_step, token_seconds
 from ffplan.serving.memory import cache_bytes, cache_share, cached_tokens
-from ffplan.serving.step import Served, _StepTime, prompt_seconds, step_time
+from ffplan.serving.step import Served, _StepTime, step_time
 
 
 @record
@@ -165,7 +165,6 @@ def _prefill(served: Served, requests: Requests, others: Number, *, residual: fl
     loop = _Loop(
         served=served,
         requests=requests,
-        prompt=prompt_seconds(served, requests.computed, requests.shared),
         seen=1.0,
         others=others,
         variation=1.0 if random else requests.variation,

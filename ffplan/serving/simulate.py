@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from ffplan.base.array_math import Floats
 from ffplan.base.record import record
-from ffplan.serving.step import _prompt_floor, _prompt_work, attention_flops, step_time
+from ffplan.serving.step import attention_flops, launch_seconds, prompt_seconds, step_time
 
 if TYPE_CHECKING:
     from ffplan.serving.step import Served
@@ -60,6 +60,8 @@ class Arrivals:
     concurrency: int = 0
     """Requests under way if there are no times."""
     _: KW_ONLY
+    poll: int = 1
+    """Steps of decoding between looks for new requests [1]; the engine also looks after prompts, and when idle."""
     bar: Bar | None = None
     """What the run is held to."""
 
@@ -115,11 +117,13 @@ class _StepTable:
     square: float
     """Seconds of attention in a prompt of one token; it grows with the square."""
     floor: float = 0.0
-    """Least seconds that prompts add to a step."""
+    """Least seconds of a step with prompts."""
     yielded: float = 1.0
     """Tokens of a step and sequence, with speculation."""
     cached: float = 0.0
     """Tokens in front of every prompt that are cached [1]."""
+    mixed: bool = True
+    """True if sequences decode in steps that carry prompts; else they wait for those."""
 
 
 def _pace_of(
@@ -162,11 +166,12 @@ def _pace_of(
     return _StepTable(
         base=[float(value) for value in np.broadcast_to(base, counts.shape)],
         context=float(far) / context * slower,
-        prompt=(float(_prompt_work(served, prompt, cached)) - attention) / prompt / stages,
+        prompt=(float(prompt_seconds(served, prompt, cached)) - attention) / prompt / stages,
         square=square / stages,
-        floor=float(_prompt_floor(served)) / stages,
+        floor=float(launch_seconds(served)) / stages,
         yielded=yielded,
         cached=cached,
+        mixed=served.mixed,
     )
 
 
@@ -187,6 +192,8 @@ class Run:
         self.late = [0, 0]
         self.now, self.steps, self.context, self.held, self.next = 0.0, 0.0, 0.0, 0.0, 0
         self.waiting: deque[int] = deque()
+        self.unseen: deque[int] = deque()
+        self.look = 0.0
         self.filling: deque[list[float]] = deque()
         self.ends: list[tuple[float, int]] = []
         self.occupied, self.evicted, self.pending = 0.0, 0, 0.0
@@ -203,8 +210,16 @@ class Run:
         """Let the next request arrive now."""
         if self.next < self.count:
             self.started[self.next] = self.now
-            self.waiting.append(self.next)
+            self.unseen.append(self.next)
             self.next += 1
+
+    def _see(self) -> None:
+        """Let the scheduler see requests that arrived, if it looks now."""
+        self.look += ceil(max(self.steps - self.look, 0.0) / self.arrivals.poll) * self.arrivals.poll
+        if self.look == self.steps or not self.ends:
+            self.waiting.extend(self.unseen)
+            self.unseen.clear()
+            self.look = self.steps + self.arrivals.poll
 
     def _admit(self) -> None:
         """Give room to requests that wait, in order."""
@@ -265,9 +280,9 @@ class Run:
             self._end()
 
     def _prompt_step(self) -> None:
-        """Run a step that computes prompt tokens beside decoding."""
+        """Run a step that computes prompt tokens, beside decoding if the engine mixes both."""
         pace, filling, prompts, made = self.pace, self.filling, self.prompts, self.made
-        free = max(self.chunk - len(self.ends), 1.0)
+        free = max(self.chunk - len(self.ends) * pace.mixed, 1.0)
         seconds = 0.0
         done = []
         while filling and free > 0:
@@ -282,8 +297,9 @@ class Run:
                 break
             filling.popleft()
             done.append(request)
-        decoding = pace.base[len(self.ends)] + self.context * pace.context
-        self._advance(decoding + max(seconds, pace.floor), 1)
+        decoding = pace.base[len(self.ends)] + self.context * pace.context if pace.mixed else pace.base[0]
+        self._advance(max(decoding + seconds, pace.floor), float(pace.mixed))
+        self.look = self.steps
         for request in done:
             before = made[request]
             if not before:
@@ -336,6 +352,8 @@ class Run:
             left = max(until - self.now, 0.0)
             reach = (sqrt(flat * flat + 2 * growth * left) - flat) / growth if growth > 0 else left / flat
             steps = min(steps, ceil(reach))
+        if self.unseen:
+            steps = min(steps, self.look - self.steps)
         if not self.whole:
             # no further than memory reaches; then the youngest is evicted
             steps = min(steps, ceil((self.room - self.context) / (sequences * pace.yielded) + 1e-9))
@@ -378,6 +396,8 @@ class Run:
                 while (later := times[self.next]) <= self.now:
                     self._arrive()
                     self.started[self.next - 1] = later
+            if self.unseen:
+                self._see()
             if self.waiting:
                 self._admit()
             if self.filling:

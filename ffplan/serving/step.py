@@ -25,6 +25,8 @@ class Served:
     deployment: _Deployment
     machine: _Machine
     rates: Rates
+    mixed: bool = True
+    """True if sequences decode in steps that carry prompts."""
 
 
 @record
@@ -216,17 +218,28 @@ def prompt_seconds(served: Served, tokens: Number, before: Number = 0.0) -> Numb
         Seconds [s] over all pipeline stages; weights and fixed times count in the step that carries it.
 
     Equation:
-        max(GEMMs + attention / (t peak_16 eta_a) + collectives, (L + L_e) prompt_layer): prompts run without CUDA
-        graphs, so that the host launches every kernel
+        GEMMs + attention / (t peak_16 eta_a) + collectives
 
     Source:
         [1]; [2].
     """
-    return maximum(_prompt_work(served, tokens, before), _prompt_floor(served))
+    attention = attention_flops(served.shape, tokens, before) / served.deployment.tensor
+    moved = collective_seconds(served, tokens) - collective_seconds(served, 0.0)
+    return _product_seconds(served, tokens) + attention / (served.machine.peak16 * served.rates.attention) + moved
 
 
-def _prompt_floor(served: Served) -> Number:
-    """Return the least time of a step with a prompt [s]."""
+def launch_seconds(served: Served) -> Number:
+    """Return the least time of a step with prompts, over all pipeline stages.
+
+    Returns:
+        Seconds [s].
+
+    Equation:
+        layers x prompt_layer: such a step runs without CUDA graphs, so that the host launches every kernel
+
+    Source:
+        vLLM documentation, "CUDA Graphs" (recalled): steps beyond the captured sizes run without them.
+    """
     return prompt_layers(served) * served.rates.prompt_layer
 
 
@@ -234,13 +247,6 @@ def prompt_layers(served: Served) -> Number:
     """Return the layers of a prompt by the kernels that the host launches [1]; experts and latent attention add one."""
     layers = served.shape.layers
     return layers * (2 if served.shape.latent is not None else 1) + served.weights.expert_layers
-
-
-def _prompt_work(served: Served, tokens: Number, before: Number = 0.0) -> Number:
-    """Return the time of a prompt's arithmetic and collectives [s]; see `prompt_seconds`."""
-    attention = attention_flops(served.shape, tokens, before) / served.deployment.tensor
-    moved = collective_seconds(served, tokens) - collective_seconds(served, 0.0)
-    return _product_seconds(served, tokens) + attention / (served.machine.peak16 * served.rates.attention) + moved
 
 
 def _critical_batch(machine: _Machine, width: float) -> Number:

@@ -13,10 +13,20 @@ from ffplan.inputs.model import Count, Frozen, Identifier, Many, Text
 from ffplan.validation.communication_cases import System
 
 Column = Literal[
-    "concurrency", "batch", "prompt", "output", "ttft_ms", "tpot_ms", "itl_ms", "tokens_s", "latency_s", "power_w"
+    "concurrency",
+    "batch",
+    "poll",
+    "prompt",
+    "output",
+    "ttft_ms",
+    "tpot_ms",
+    "itl_ms",
+    "tokens_s",
+    "latency_s",
+    "power_w",
 ]
-"""Kinds of numbers in a point: requests under way or in a batch, tokens, latencies, output tokens a second, seconds
-of a whole batch, power of all accelerators."""
+"""Kinds of numbers in a point: requests under way or in a batch, steps of decoding between the engine's looks for new
+ones, tokens, latencies, output tokens a second, seconds of a whole batch, power of all accelerators."""
 ServingLoad = Literal["closed", "offline", "static"]
 """Requests under way at a fixed number; all queued at once; one batch from prompt to last token."""
 Open = Literal[
@@ -24,10 +34,12 @@ Open = Literal[
     "engine",
     "deployment",
     "batch",
+    "chunk",
     "cache",
     "lengths",
     "memory",
     "network",
+    "poll",
     "prompt",
     "statistic",
     "speculation",
@@ -87,6 +99,8 @@ class ServingRun(Frozen):
     """Speculative decoding; no row with it is modelled, since none gives the acceptance."""
     memory: Annotated[float, Field(gt=0, le=1)] | None = None
     """Fraction of device memory that the engine took; its default if omitted."""
+    chunk: Count | None = None
+    """Most tokens of a step; the engine's default if omitted."""
     prompt: Count | None = None
     """Tokens of a prompt, if no column gives them."""
     output: Count | None = None

@@ -30,7 +30,7 @@ from ffplan.serving.pools import Pools, slices
 from ffplan.serving.room import MemoryUse, memory_use, requests_with_room
 from ffplan.serving.run import run_pools, run_requests
 from ffplan.serving.simulate import Arrivals
-from ffplan.serving.step import Served, prompt_seconds, step_time
+from ffplan.serving.step import Served, launch_seconds, prompt_seconds, step_time
 from ffplan.studies.serve.links import GroupLink, timed_link
 from ffplan.validation.measured_system import CaseParts
 from ffplan.validation.serving_cases import PromptPool, ServingFile, ServingRun
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from ffplan.serving.plan import Rates
     from ffplan.serving.simulate import Times
 
-_REQUESTS = 10
+REQUESTS = 10
 """Requests of a benchmark for each that is under way, as InferenceX runs."""
 _MOST_REQUESTS = 3000
 """Most requests of a replayed run; its latencies are steady long before."""
@@ -76,6 +76,11 @@ class ServedRun:
     """Prefill and decoding, if separate."""
     prefill_use: MemoryUse | None = None
     """Memory of an accelerator that computes prompts, where others decode."""
+
+    @property
+    def chunk(self) -> float:
+        """Most tokens of a step [1]."""
+        return float(self.run.chunk or self.engine.chunk.value)
 
 
 def _served_run(run: ServingRun, catalog: Catalog, document: Document, path: tuple[str | int, ...]) -> ServedRun:
@@ -155,6 +160,7 @@ def serve_run(
             deployment=deployment,
             machine=machine_of(accelerator, run.precision, link.rate),
             rates=on_network(speed.rates, link.latency),
+            mixed=engine.mixed,
         )
 
     served = copy(run, run.pipeline)
@@ -195,6 +201,11 @@ class ServedPoint:
     load: float
     """Requests under way or in the batch, on the whole copy [1]; requests with room if all are queued at once."""
 
+    @property
+    def poll(self) -> int:
+        """Steps of decoding between the engine's looks for new requests [1]."""
+        return int(self.numbers.get("poll", 1))
+
     def __getitem__(self, name: str) -> float:
         return self.numbers[name]
 
@@ -213,28 +224,29 @@ def points_of(served: ServedRun) -> Iterator[ServedPoint]:
         yield ServedPoint(numbers, prompt, output, load)
 
 
-def _static_batch(served: Served, point: ServedPoint) -> float:
+def _static_batch(served: Served, chunk: float, point: ServedPoint) -> float:
     """Return the seconds of one batch from its prompts to its last tokens [s].
 
     Equation:
-        batch x prompt seconds + output x step at the mean context
+        prompts + output x step at the mean context; prompts at least as many steps as they fill
     """
     group = point.load / float(served.deployment.data)
-    prompts = group * float(prompt_seconds(served, point.prompt))
-    step = step_time(served, group, point.prompt + point.output / 2)
-    return prompts + point.output * float(step.total)
+    step = float(step_time(served, group, point.prompt + point.output / 2).total)
+    steps = max(group * point.prompt / chunk, 1.0)
+    prompts = max(group * float(prompt_seconds(served, point.prompt)), steps * (float(launch_seconds(served)) - step))
+    return prompts + point.output * step
 
 
 def _requests(served: ServedRun, point: ServedPoint) -> Requests:
     """Return the mean requests of a point."""
-    return Requests(prompt=point.prompt, output=point.output, chunk=float(served.engine.chunk.value))
+    return Requests(prompt=point.prompt, output=point.output, chunk=served.chunk)
 
 
 def _closed(served: ServedRun, point: ServedPoint) -> dict[str, float]:
     """Return latencies of a run at a fixed number of requests, as its client measures them."""
     run = served.run
     group = max(round(point.load / run.data), 1)
-    count = min(_REQUESTS * group, max(_MOST_REQUESTS, 3 * group))
+    count = min(REQUESTS * group, max(_MOST_REQUESTS, 3 * group))
     arrivals = _drawn(run, point, count, group)
     return _statistics(run, run_requests(served.served, served.use, _requests(served, point), arrivals))
 
@@ -245,7 +257,7 @@ def _apart(served: ServedRun, point: ServedPoint) -> dict[str, float]:
     assert pools is not None
     assert use is not None
     under_way = max(round(point.load / slices(pools)), 1)
-    count = min(_REQUESTS * under_way, max(_MOST_APART, 3 * under_way))
+    count = min(REQUESTS * under_way, max(_MOST_APART, 3 * under_way))
     arrivals = _drawn(run, point, count, under_way)
     times = run_pools(pools, (use, served.use), _requests(served, point), arrivals, begun=False)
     return _statistics(run, times)
@@ -255,7 +267,7 @@ def _drawn(run: ServingRun, point: ServedPoint, count: int, under_way: int) -> A
     """Return requests with lengths drawn as the client draws them."""
     draw = np.random.default_rng(0)
     lengths = draw.uniform(run.shortest, 1.0, (2, count)) / (0.5 * (1 + run.shortest))
-    return Arrivals(lengths[0] * point.prompt, np.round(lengths[1] * point.output), None, under_way)
+    return Arrivals(lengths[0] * point.prompt, np.round(lengths[1] * point.output), None, under_way, poll=point.poll)
 
 
 def _statistics(run: ServingRun, times: Times) -> dict[str, float]:
@@ -267,8 +279,10 @@ def _decoding(served: ServedRun, point: ServedPoint) -> dict[str, float]:
     """Return the median gap between tokens of a batch that decodes: most steps carry a prompt, or none does."""
     group = point.load / served.run.data
     step = float(step_time(served.served, group, point.prompt + point.output / 2).total)
-    prompt = float(prompt_seconds(served.served, point.prompt))
-    return {"itl_ms": (step + median_prompts(group / point.output) * prompt) * 1e3}
+    prompts = median_prompts(group / point.output)
+    work = prompts * float(prompt_seconds(served.served, point.prompt))
+    launch = float(launch_seconds(served.served)) if prompts else 0.0
+    return {"itl_ms": max(step + work, launch) * 1e3}
 
 
 def median_prompts(rate: float) -> float:
@@ -290,7 +304,7 @@ def modelled(served: ServedRun, point: ServedPoint) -> dict[str, float]:
     """Return the model's values of the measured columns of a point."""
     run = served.run
     if run.load == "static":
-        seconds = _static_batch(served.served, point)
+        seconds = _static_batch(served.served, served.chunk, point)
         return {"latency_s": seconds, "tokens_s": point.load * point.output / seconds}
     if run.load == "offline":
         steady = closed_loop(served.served, _requests(served, point), point.load, point.load / run.data)

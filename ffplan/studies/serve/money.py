@@ -75,7 +75,7 @@ def token_cost(setup: ServeSetup, requests: Requests, steady: Steady, price: _Ho
     hour = price.hour * setup.gpus
     outputs = float(steady.rate) * float(requests.output) * 3600 / 1e6
     inputs = float(steady.rate) * float(requests.prompt) * 3600 / 1e6
-    share = setup.prompt_share(requests, steady.rate)
+    share = setup.prompt_share(requests, steady)
     return ServeCost(
         currency=price.currency,
         accelerator_hour=price.hour,

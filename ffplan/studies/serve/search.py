@@ -201,6 +201,7 @@ def _served_plans(
             peak=np.array([machine.peak for machine in machines])[kind],
         ),
         rates=on_network(replace(speeds[0], matrix=np.array([speed.matrix for speed in speeds])[kind]), latency),
+        mixed=engine.mixed,
     )
     return served, np.array([plan.chunk for plan in plans], dtype=float)
 

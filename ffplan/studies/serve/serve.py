@@ -319,7 +319,7 @@ def _power(setup: ServeSetup, task: ServeTask, steady: Steady) -> float | None:
     accelerator, requests = setup.fleet.accelerator, task.load.requests
     if accelerator.power is None:
         return None
-    shared = 0.0 if setup.apart is not None else setup.prompt_share(requests, steady.rate)
+    shared = 0.0 if setup.apart is not None else setup.prompt_share(requests, steady)
     used = float(accelerator_power(setup.engine, accelerator, setup.served, steady, shared)) * setup.decode_gpus
     busy = _prefill_busy(setup, requests, steady)
     if busy is not None:

@@ -141,11 +141,11 @@ class ServeSetup:
             return pools_open_loop(self.apart.pools, requests, rate, room)
         return open_loop(self.served, requests, rate, room)
 
-    def prompt_share(self, requests: Requests, rate: Number) -> float:
-        """Return the fraction of the accelerators' time that is for prompts [1], at requests a second of a copy."""
+    def prompt_share(self, requests: Requests, steady: Steady) -> float:
+        """Return the fraction of the accelerators' time that is for prompts [1], at a load."""
         if self.apart is not None:
             return self.prefill_gpus / self.gpus
-        return float(prompt_share(self.served, requests, rate))
+        return float(prompt_share(self.served, requests, steady))
 
 
 def engine_of(catalog: Catalog, text: str) -> Engine:
@@ -284,6 +284,7 @@ def _with_tensor(
         deployment=deployment,
         machine=machine_of(accelerator, precision, link.rate),
         rates=on_network(speed.rates, link.latency),
+        mixed=engine.mixed,
     )
     return ServeSetup(
         model=model,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from ffplan.calibration.serving_fit import FRACTIONS, NAMES, PRIORS, Fit, _Obser
 from ffplan.catalog.store import Catalog
 from ffplan.inputs.document import read_document
 from ffplan.inputs.validate import validate
-from ffplan.serving.step import prompt_seconds, step_time
+from ffplan.serving.step import launch_seconds, prompt_seconds, step_time
 from ffplan.validation.serving_cases import ServingFile
 from ffplan.validation.serving_replay import _served_run, _static_batch, median_prompts, points_of
 from tests import engines
@@ -43,7 +44,8 @@ def test_the_fit_computes_the_times_of_the_formulas(name: str) -> None:
         group = point.load / run.data
         step = step_time(served.served, group, point.prompt + point.output / 2)
         prompts = seen.terms["share"] * prompt_seconds(served.served, point.prompt)
-        expected = float(step.total) + float(prompts)
+        launch = launch_seconds(served.served) / run.pipeline
+        expected = float(step.total) + max(float(prompts), seen.terms["carried"] * float(launch - step.total))
         assert times(table, [constants[key] for key in NAMES])[0] == pytest.approx(expected, rel=0.002), run.id
 
 
@@ -83,6 +85,41 @@ def test_a_static_batch_is_its_prompts_and_its_steps() -> None:
     file = validate(ServingFile, document)
     served = _served_run(file.runs[0], Catalog(), document, ("runs", 0))
     points = list(points_of(served))
-    whole = _static_batch(served.served, points[0])
-    longer = _static_batch(served.served, replace(points[0], output=2 * points[0].output))
+    whole = _static_batch(served.served, 8192.0, points[0])
+    longer = _static_batch(served.served, 8192.0, replace(points[0], output=2 * points[0].output))
     assert whole < longer < 2.2 * whole
+
+
+def first_token(**changes: Any) -> dict[str, float]:
+    """Return the terms of a first token of a run of four requests on one group."""
+    document = read_document(FOLDER / "aiconfigurator-silicon.yaml")
+    run = validate(ServingFile, document).runs[0].model_copy(update=changes)
+    served = _served_run(run, Catalog(), document, ("runs", 0))
+    return next(one.terms for one in _observed(served, next(points_of(served)), "x") if one.terms["first"])
+
+
+def test_a_mean_first_token_has_the_wait_of_the_first_requests() -> None:
+    # one in ten waits for 1.5 others on average, of which a chunk of 8,192 tokens holds 1.11
+    columns, point = ("concurrency", "ttft_ms", "tpot_ms"), ((4.0, 317.0, 9.15),)
+    mean = first_token(columns=columns, points=point)
+    assert mean["share"] == pytest.approx(1.15)
+    assert mean["carried"] == pytest.approx(1 + 0.15 * 0.9)
+    median = first_token(columns=columns, points=point, statistic="median")
+    assert (median["share"], median["carried"], median["steps"]) == (1, 1, 1)
+
+
+def test_a_first_token_has_half_of_the_steps_between_looks() -> None:
+    columns = ("concurrency", "poll", "ttft_ms", "tpot_ms")
+    assert first_token(columns=columns, points=((4.0, 10.0, 317.0, 9.15),))["steps"] == 5.5
+    # alone it finds the engine idle
+    assert first_token(columns=columns, points=((1.0, 10.0, 317.0, 9.15),))["steps"] == 1
+
+
+def test_steps_that_carry_prompts() -> None:
+    seen = observations("aiconfigurator-silicon")[0]
+    # three others of 922 tokens: each token meets 3 / 922 prompts
+    assert seen.terms["share"] == pytest.approx(3 / 921.6)
+    assert seen.terms["carried"] == pytest.approx(1 - np.exp(-3 / 921.6))
+    chunked = [one for one in observations("dstack-405b") if one.case.endswith("-32784")]
+    # a batch of four prompts of 32,784 tokens fills 16 chunks of 8,192, over 2,048 tokens
+    assert chunked[0].terms["carried"] == pytest.approx(4 * 32784 / 8192 / 2048)

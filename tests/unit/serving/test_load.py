@@ -20,7 +20,7 @@ from ffplan.serving.hardware import (
     group_link,
     machine_of,
 )
-from ffplan.serving.load import Requests, _queue_wait, _tokens_a_step, closed_loop, open_loop, prompt_share
+from ffplan.serving.load import Requests, _Loop, _queue_wait, _tokens_a_step, closed_loop, open_loop, prompt_share
 from ffplan.serving.room import memory_use, requests_with_room
 from ffplan.serving.run import run_requests
 from ffplan.serving.simulate import Arrivals, Room, _pace_of, _simulate
@@ -121,12 +121,44 @@ def test_a_cached_prefix_saves_its_prompt(served: Callable[..., Served]) -> None
 
 
 def test_the_share_of_prompts_is_that_of_a_stage(served: Callable[..., Served]) -> None:
-    alone = prompt_seconds(served(), 1024.0)
-    assert prompt_share(served(), REQUESTS, 2.0) == pytest.approx(2 * alone)
-    assert prompt_share(served(pipeline=4, data=2), REQUESTS, 2.0) == pytest.approx(
-        prompt_seconds(served(pipeline=4), 1024.0) / 4
+    for model in (served(), served(pipeline=4, data=2)):
+        steady = closed_loop(model, REQUESTS, 8.0, 100.0)
+        stages, groups = float(model.deployment.pipeline), float(model.deployment.data)
+        prompt = prompt_seconds(model, 1024.0) / stages
+        assert prompt_share(model, REQUESTS, steady) == pytest.approx(steady.rate / groups * prompt)
+        assert prompt_share(model, REQUESTS, replace(steady, rate=1000.0)) == 1
+
+
+def slow_host(model: Served) -> Served:
+    """Return a model whose host takes 80 ms to launch the kernels of a step with prompts."""
+    return replace(model, rates=replace(model.rates, prompt_layer=1e-3))
+
+
+def test_a_step_with_a_short_prompt_is_as_long_as_its_launches(served: Callable[..., Served]) -> None:
+    short = Requests(prompt=10, output=256)
+    assert closed_loop(slow_host(served()), short, 1.0, 100.0).ttft == pytest.approx(20e-3 + 80e-3)
+
+
+def test_prompts_of_a_step_share_its_launches(served: Callable[..., Served]) -> None:
+    model = slow_host(served())
+    loop = _Loop(
+        served=model, requests=Requests(prompt=10, output=256), seen=1.0, others=9.0, variation=1.0, residual=0.0
     )
-    assert prompt_share(served(), REQUESTS, 1000.0) == 1
+    # of steps with half a prompt or four on average, 39 % and 98 % carry any
+    assert loop.added(0.5, 0.03) == pytest.approx(0.3934693 * (0.08 - 0.03))
+    assert loop.added(4.0, 0.03) == pytest.approx(0.9816844 * (0.08 - 0.03))
+    # prompts so many that they take longer
+    assert loop.added(4000.0, 0.03) == pytest.approx(4000 * prompt_seconds(model, 10.0))
+
+
+def test_prompts_with_steps_of_their_own(served: Callable[..., Served]) -> None:
+    mixed = served()
+    apart = replace(mixed, mixed=False)
+    prompt, alone = prompt_seconds(mixed, 1024.0), step_time(mixed, 1.0, 0.0).total
+    assert closed_loop(apart, REQUESTS, 1.0, 100.0).ttft == pytest.approx(20e-3 + prompt + alone)
+    loop = _Loop(served=apart, requests=REQUESTS, seen=1.0, others=9.0, variation=1.0, residual=0.0)
+    assert loop.added(0.5, 0.03) == pytest.approx(0.5 * prompt + 0.3934693 * alone)
+    assert closed_loop(apart, REQUESTS, 64.0, 100.0).tpot > closed_loop(mixed, REQUESTS, 64.0, 100.0).tpot
 
 
 def test_room_for_whole_answers_or_for_prompts(served: Callable[..., Served]) -> None:
@@ -211,13 +243,14 @@ def test_a_pipeline_computes_prompts_of_others_in_its_other_stages(served: Calla
     assert 3 * one < four < 4.2 * one
 
 
+@pytest.mark.parametrize("mixed", [True, False])
 @pytest.mark.parametrize(
     ("prompt", "output", "count"), [(8192, 128, 32), (8192, 16, 16), (32768, 10, 32), (4096, 1, 64)]
 )
 def test_runs_of_prompts_agree_with_the_mean(
-    served: Callable[..., Served], prompt: int, output: int, count: int
+    served: Callable[..., Served], prompt: int, output: int, count: int, *, mixed: bool
 ) -> None:
-    model, requests = served(), Requests(prompt=prompt, output=output)
+    model, requests = replace(served(), mixed=mixed), Requests(prompt=prompt, output=output)
     steady = closed_loop(model, requests, float(count), 400.0)
     lengths = np.full(12 * count, float(prompt)), np.full(12 * count, float(output))
     pace = _pace_of(model, count, prompt=float(prompt), context=prompt + output / 2)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -84,3 +86,32 @@ def test_speculation_takes_fewer_steps() -> None:
     pace = _StepTable(base=[0.0, 0.01], context=0.0, prompt=0.0, square=0.0, yielded=2.5)
     times = _simulate(pace, Arrivals(*requests(1, 10, 101), None, 1), Room(1e6, 64), chunk=8192, first=0.0)
     assert times.e2e[0] == pytest.approx(0.4)
+
+
+def test_an_engine_that_looks_for_requests_every_ten_steps() -> None:
+    arrivals = Arrivals(*requests(2, 100, 101), np.array([0.0, 0.055]))
+    each = _simulate(PACE, arrivals, Room(1e6, 64), chunk=8192, first=0.0)
+    # a step is under way until 60 ms; the prompt's has 10 ms more
+    assert each.ttft[1] == pytest.approx(0.08 - 0.055)
+    tenth = _simulate(PACE, replace(arrivals, poll=10), Room(1e6, 64), chunk=8192, first=0.0)
+    # it looked after the first prompt, at 10 ms, and looks ten steps later
+    assert tenth.ttft == pytest.approx([0.01, 0.13 - 0.055])
+    # an idle engine looks at once
+    late = replace(arrivals, times=np.array([0.0, 5.0]), poll=10)
+    assert _simulate(PACE, late, Room(1e6, 64), chunk=8192, first=0.0).ttft[1] == pytest.approx(0.01)
+
+
+def test_prompts_have_steps_of_their_own_and_go_first() -> None:
+    pace = replace(PACE, base=[0.004, *([0.01] * 64)], mixed=False)
+    arrivals = Arrivals(*requests(2, 100, 101), np.array([0.0, 0.055]))
+    times = _simulate(pace, arrivals, Room(1e6, 64), chunk=8192, first=0.0)
+    # the first prompt ends at 14 ms and a step of decoding at 64; a step with a prompt has 4 ms beside it
+    assert times.ttft == pytest.approx([0.014, 0.078 - 0.055])
+    # decoding stands still meanwhile
+    assert times.e2e[0] == pytest.approx(0.014 + 1.0 + 0.014)
+
+
+def test_equal_requests_stay_in_step_where_prompts_go_first() -> None:
+    arrivals = Arrivals(*requests(8, 100, 11), None, 2)
+    apart = replace(PACE, mixed=False)
+    assert _simulate(apart, arrivals, Room(1e6, 64), chunk=100, first=0.0).ttft == pytest.approx([0.01, 0.02] * 4)

@@ -12,11 +12,10 @@ from ffplan.serving.plan import _Deployment, _Machine
 from ffplan.serving.step import (
     _critical_batch,
     _product_seconds,
-    _prompt_floor,
-    _prompt_work,
     attention_flops,
     collective_seconds,
     hand_over_seconds,
+    launch_seconds,
     prompt_seconds,
     step_time,
     token_flops,
@@ -106,18 +105,20 @@ def test_a_prompt(served: Callable[..., Served]) -> None:
     # scores and values of 64 heads of 128, each token with half of the others
     attention = attention_flops(model.shape, 1000.0)
     assert attention == pytest.approx(2 * 80 * 64 * (128 + 128) * 1000 * 500)
-    work = _prompt_work(model, 1000.0)
+    work = prompt_seconds(model, 1000.0)
     moved = 160 * 1.5 * 1000 * 8192 * 2 / 370e9
     assert work == pytest.approx(_product_seconds(model, 1000.0) + attention / 4 / (989.4e12 * 0.25) + moved)
-    assert prompt_seconds(model, 1000.0) == work
 
 
-def test_the_host_bounds_short_prompts(served: Callable[..., Served]) -> None:
-    model = served()
-    slow = replace(model, rates=replace(model.rates, prompt_layer=1e-3))
-    assert _prompt_floor(slow) == pytest.approx(0.08)
-    assert prompt_seconds(slow, 10.0) == pytest.approx(0.08)
-    assert prompt_seconds(slow, 10_000.0) == _prompt_work(model, 10_000.0)
+def test_the_host_launches_every_kernel_of_a_step_with_prompts(served: Callable[..., Served]) -> None:
+    def launch(name: str) -> float:
+        model = served(name)
+        return float(launch_seconds(replace(model, rates=replace(model.rates, prompt_layer=1e-3))))
+
+    assert launch("llama3.1-70b") == pytest.approx(0.08)
+    # 48 layers, each with experts; 61 with latent attention, 58 of them with experts
+    assert launch("qwen3-30b-a3b") == pytest.approx(0.096)
+    assert launch("deepseek-r1") == pytest.approx(0.18)
 
 
 def test_experts_multiply_at_a_fraction(served: Callable[..., Served]) -> None:
