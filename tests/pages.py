@@ -66,6 +66,7 @@ SCHEMAS = (
     "utilization",
     "sweep",
     "recommendation",
+    "fleet",
     "fleet-recommendation",
     "fleet-plan",
     "serve-comparison",

@@ -32,6 +32,7 @@ OTHER_KINDS = {
     "communication-cases": ("ffplan.validation.communication_cases", "CaseFile"),
     "serving-cases": ("ffplan.validation.serving_cases", "ServingFile"),
     "training-cases": ("ffplan.validation.training_cases", "TrainingFile"),
+    "fleet": ("ffplan.design.fleet_file", "FleetFile"),
     "training-plan": ("ffplan.design.training", "PlanFile"),
     "kernel-recording": ("ffplan.measuring.recording", "Recording"),
 }

@@ -325,7 +325,7 @@ SECTIONS = {
     "Collectives": collectives,
     "Rooflines": rooflines,
     "Blackwell": blackwell,
-    "Scale-up domains beside a torus": domains,
+    "Scale-up domains other than a torus": domains,
 }
 
 

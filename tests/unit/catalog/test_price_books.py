@@ -45,7 +45,7 @@ def test_one_quote_over_the_shipped_book_of_the_same_id(overlay: Path) -> None:
         f"{folder}/usd-2024.yaml",
         "catalogs/prices/usd-2024.yaml",
     ]
-    assert any("does not name are those of the book `usd-2024`" in text for text in quoted.assumptions)
+    assert any("missing in this book come from the book `usd-2024`" in text for text in quoted.assumptions)
 
 
 def test_each_price_keeps_the_source_of_its_own_book(tmp_path: Path) -> None:

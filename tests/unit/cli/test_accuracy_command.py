@@ -306,7 +306,7 @@ def test_multiprocessors_of_a_measured_dispatch(tmp_path: Path) -> None:
     (timed,) = json.loads(ffplan(*asked, "4", "-f", "json").out)["rows"]
     assert row["model"] == timed["deepep_gbyte_s"]
     assert (timed["limited_by"], timed["algorithm"]) == ("sm", "node-limited")
-    assert "4 multiprocessors at the rate of channels" in " ".join(ffplan(*asked, "4").out.split())
+    assert "4 multiprocessors copy tokens" in " ".join(ffplan(*asked, "4").out.split())
     free = ffplan(*asked[:-1]).out
     assert "multiprocessors" not in free
 

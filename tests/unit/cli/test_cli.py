@@ -238,10 +238,11 @@ def test_broken_designs_of_a_comparison_are_all_reported() -> None:
     assert "tests/conftest.py:" in run.err
 
 
-def test_the_top_has_sixteen_names_at_most_on_one_screen() -> None:
+def test_the_top_has_few_names_on_one_screen() -> None:
+    """The sixteen of the plan, and `fleet`."""
     lines = ffplan("--help").out.splitlines()
     names = [line.split()[0] for line in lines[lines.index("Plan:") :] if line.startswith("  ")]
-    assert len(names) <= 16
+    assert len(names) <= 17
     assert (len(lines) <= 40, max(map(len, lines)) <= 80) == (True, True)
 
 

@@ -209,7 +209,7 @@ def test_a_budget_below_the_smallest_cluster_names_one_that_is_enough(tmp_path: 
         ("--gpus 64 --accelerator b200 --budget 5EUR", 2, "--budget is in EUR, the price book `usd-2026` in USD"),
         ("--gpus 64 --accelerator b200 --power 5", 2, "--power: `5` is not a power"),
         ("--gpus 64 --accelerator b200 --model resnet-50", 2, "name a transformer"),
-        ("--gpus 64 --accelerator b200 --name A/b", 2, "`A/b` is no name"),
+        ("--gpus 64 --accelerator b200 --name A/b", 2, "`A/b` is invalid"),
         ("--gpus 64 --from fire-flyer-2", 2, "--from copies a design as it is"),
         (
             "--gpus 64 --accelerator b200 --folder README.md/x",

@@ -48,7 +48,7 @@ def test_the_note_of_a_sweep_is_no_link_and_no_pipe(tmp_path: Path, made: str, m
         note.symlink_to(victim)
     else:
         os.mkfifo(note)
-    assert "is no file of ffplan; remove it" in refused(*SWEEP, "--points", str(points), *more)
+    assert "was not written by ffplan; remove it" in refused(*SWEEP, "--points", str(points), *more)
     assert victim.read_text() == "precious: 1\n"
 
 
@@ -179,11 +179,13 @@ def test_names_that_are_too_long(words: tuple[str, ...]) -> None:
 def test_copies_have_names_of_designs(tmp_path: Path, name: str) -> None:
     file = tmp_path / f"{name}.yaml"
     file.write_text(Path(POD).read_text())
-    assert "is no name of a design; give --name" in refused("init", "--from", str(file), "--folder", str(tmp_path))
+    assert "is not a valid name of a design; give --name" in refused(
+        "init", "--from", str(file), "--folder", str(tmp_path)
+    )
 
 
 def test_names_end_where_they_end(tmp_path: Path) -> None:
-    assert "is no name" in refused("init --from l40s-8-roce", "--name", "abc\n", "--folder", str(tmp_path))
+    assert "is invalid" in refused("init --from l40s-8-roce", "--name", "abc\n", "--folder", str(tmp_path))
     refused("catalog new", "switch", "--id", "abc\n")
 
 

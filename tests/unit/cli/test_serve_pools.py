@@ -73,7 +73,7 @@ def test_pools_that_are_sought_serve_more_than_one_pool_at_long_prompts() -> Non
     ("options", "code", "says"),
     [
         ("--prefill 2xTP4", 2, "add --decode"),
-        ("--prefill 2xTP4 --decode 1xQP8", 2, "no plan of a pool"),
+        ("--prefill 2xTP4 --decode 1xQP8", 2, "not a plan of a pool"),
         ("--prefill 2xTP4 --decode 1xTP7", 2, "--decode 1xTP7: --tp 7: llama3.1-70b has 64 heads"),
         ("--prefill 200xTP4 --decode 90xTP8", 1, "take 1,520 accelerators, and there are 1,016"),
         ("--prefill 1xTP1 --decode 1xTP8 --precision bf16", 1, "--prefill 1xTP1: llama3.1-70b at bf16 takes"),

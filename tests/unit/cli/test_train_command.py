@@ -217,7 +217,7 @@ def test_images_train_with_data_parallelism_alone() -> None:
         (("--recompute", "full"), 2, "`recompute: full`"),
         (("--overlap", "tensor"), 2, "`overlap: [tensor]`"),
         (("--search",), 2, "leave out --search"),
-        (("--precision", "fp8"), 2, "nothing is known of convolutions at this precision"),
+        (("--precision", "fp8"), 2, "convolutions at this precision are not modelled"),
         (("--dp", "4"), 2, "4 data-parallel ranks on 16 accelerators"),
         ((), 2, "give --micro-batch, the images per rank, or --batch"),
         (("--batch", "1000", "--micro-batch", "50"), 2, "take 800 or 1600"),
@@ -500,7 +500,7 @@ def test_what_is_chosen_is_told(tmp_path: Path) -> None:
         "offload-optimizer",
         "256 sequences of 8,192 tokens, bf16",
         "Megatron SC 21, Table 2",
-        "memory is that of fused kernels",
+        "memory assumes fused kernels",
     )
     for words in told:
         assert words in text
@@ -740,7 +740,7 @@ def test_the_host_refuses_what_it_cannot_hold(tmp_path: Path) -> None:
     file.write_text(plan + "offload: optimizer\nreducer: nccl\nzero: 0\n")
     refused = ffplan(*job)
     assert refused.code == 1
-    assert "every rank leaves 72.7 GiB to host memory, of which it may fill 47.7 GiB" in refused.err
+    assert "every rank leaves 72.7 GiB to host memory, but may fill only 47.7 GiB" in refused.err
     assert "the nearest plan that runs: --pp 2 --zero 1 --recompute full" in refused.err
     file.write_text(plan + "offload: optimizer\nreducer: nccl\nzero: 1\n")
     assert ffplan(*job).code == 0

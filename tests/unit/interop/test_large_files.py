@@ -73,7 +73,7 @@ def test_files_beyond_what_is_held_and_beyond_what_is_read(tmp_path: Path, monke
         file.write_text(pod().text())
         assert told(_read_files([str(file)], "audit")) == held
         file.write_text(pod().text() + "\n" * (1 << 20))
-        with pytest.raises(UsageError, match="larger than 1 MiB, the most that is read of such a file"):
+        with pytest.raises(UsageError, match="larger than 1 MiB, the limit for such a file"):
             _read_files([str(file)], "audit")
 
 

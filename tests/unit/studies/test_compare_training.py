@@ -42,8 +42,8 @@ def training(*ratios: float | None) -> TrainingComparison:
 def test_sentences() -> None:
     (words,) = verdicts(training(1.67, 1.0, 0.76), ("a", "b"), 1)
     assert words == (
-        "For m on 1,024 accelerators, a token of a is 1.67 times as dear at batch 1, as dear at batch 2 and 24% cheaper"
-        " at batch 4, against b."
+        "For m on 1,024 accelerators, a token of a is 1.67 times as expensive at batch 1, equally expensive at batch 2"
+        " and 24% cheaper at batch 4, against b."
     )
     assert verdicts(training(None), ("a", "b"), 1) == (
         "a and b are not priced alike: no price of a token can be compared for m on 1,024 accelerators.",

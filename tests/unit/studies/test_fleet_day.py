@@ -161,7 +161,7 @@ def test_wrong_hours_are_located(text: str, message: str, line: int) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ("--serve 5/s --day x --peak 3x --ttft 2s", "--day has a peak of its own; leave --peak out"),
+        ("--serve 5/s --day x --peak 3x --ttft 2s", "--day includes a peak; leave --peak out"),
         ("--tokens 1T --days 30 --day x", "--day goes with --serve"),
         ("--serve 5/s --day missing.csv --ttft 2s", "missing.csv"),
     ],

@@ -291,7 +291,7 @@ ALL_TLS = ",".join(f"{name}={ROOT}/LICENSE" for name in ("ca", "cert", "key"))
         (("--pareto", "cost.total:min"), "a front takes two metrics or more"),
         (("--pareto", "cost.total,accelerators:max"), "write METRIC:min or METRIC:max"),
         (("--tls", f"ca={ROOT}/LICENSE"), "Dask takes all three"),
-        (("--tls", "ca=nix"), "there is no file nix"),
+        (("--tls", "ca=nix"), "the file nix does not exist"),
         (("--tls", ALL_TLS), "--tls is for a scheduler by TLS"),
         (("--tls", ALL_TLS, "--cluster", "tcp://127.0.0.1:9"), "give --cluster tls://HOST:8786"),
         (("--vary", "fabrc.switch=a,b"), "did you mean `fabric`?"),

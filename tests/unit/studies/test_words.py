@@ -48,7 +48,7 @@ def test_whose_loads_they_are(design: str, options: tuple[str, ...], words: str)
     assert words in json.loads(run.out)["holds_for"]
 
 
-OWN, FILLED, ONE = ", each rail on leaves of its own", ", leaves filled rail after rail", ", all rails on one leaf"
+OWN, FILLED, ONE = ", each rail on separate leaves", ", leaves filled rail after rail", ", all rails on one leaf"
 BASE = "superpod-h100-4su"
 UNIT = ("  scalable_unit: 32\n", "")
 FLAT = (("tiers: 2", "tiers: 1"), ("  oversubscription: 1:1\n", ""))
