@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ffplan.base.errors import EXIT_BUG, FfplanError, UsageError
-from ffplan.cli.commands import FORMER, PANELS, TOP, _Command, _current_names
+from ffplan.cli.commands import FORMER, HEADINGS, PANELS, TOP, _Command, _current_names
 from ffplan.cli.progress import LINE
 
 if TYPE_CHECKING:
@@ -52,24 +52,54 @@ _LONGEST = max(map(len, TOP))
 """Letters of the longest name of a command [1]."""
 
 
-class _BriefCommand(typer.core.TyperCommand):
-    """A command whose help shows its common options."""
+_UNDER_ONE_HEADING = 12
+"""Most options of a help that stand under one heading [1]."""
+
+
+class _PanelCommand(typer.core.TyperCommand):
+    """A command whose help has its options under headings."""
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
-        """Write the common options, and how to see the others."""
-        common = TOP[self.name].common if self.name in TOP else ()
-        options: list[Any] = [option for option in self.params if option.param_type_name == "option"]
-        rare = [
-            option for option in options if common and not option.hidden and not {*option.opts} & {*common, "--help"}
-        ]
-        for option in rare:
-            option.hidden = True
-        super().format_options(ctx, formatter)
-        for option in rare:
-            option.hidden = False
+        """Write arguments and options, and how to see the rare ones if they are left out."""
+        shown, rare = self._shown(ctx)
+        sections: dict[str, list[tuple[str, str]]] = {}
+        for param in shown:
+            record = param.get_help_record(ctx)
+            if record is not None:
+                sections.setdefault(self._heading(param, len(shown)), []).append(record)
+        order = {name: place for place, name in enumerate(("Arguments", "Options", *HEADINGS))}
+        for heading in sorted(sections, key=lambda name: order[name]):
+            with formatter.section(heading):
+                formatter.write_dl(sections[heading])
         if rare:
             formatter.write_paragraph()
-            formatter.write_text(f"{len(rare)} rarer options: --help-all")
+            formatter.write_text(f"{rare} rarer options: --help-all")
+
+    def _shown(self, ctx: Any) -> tuple[list[Any], int]:
+        """Return the arguments and options to show, and how many options are left out."""
+        return self.get_params(ctx), 0
+
+    def _heading(self, param: Any, shown: int) -> str:
+        """Return the heading of an argument or option: one for few options, else by what they are about."""
+        if param.param_type_name == "argument":
+            return "Arguments"
+        if shown <= _UNDER_ONE_HEADING:
+            return "Options"
+        return next((name for name, options in HEADINGS.items() if {*param.opts} & {*options}), "Options")
+
+
+class _BriefCommand(_PanelCommand):
+    """A command whose help shows its common options."""
+
+    def _shown(self, ctx: Any) -> tuple[list[Any], int]:
+        common = TOP[self.name].common if self.name in TOP else ()
+        params = [param for param in self.get_params(ctx) if not getattr(param, "hidden", False)]
+        kept = [
+            param
+            for param in params
+            if not common or param.param_type_name == "argument" or {*param.opts} & {*common, "--help"}
+        ]
+        return kept, len(params) - len(kept)
 
 
 def build(only: str | None = None, name: str | None = None, *, brief: bool = False) -> typer.Typer:
@@ -91,7 +121,7 @@ def build(only: str | None = None, name: str | None = None, *, brief: bool = Fal
     app.callback()(_main)
     for key, command in TOP.items():
         if only in (None, key):
-            _add(app, key, command, name, _BriefCommand if brief else None)
+            _add(app, key, command, name, _BriefCommand if brief else _PanelCommand)
     return app
 
 

@@ -40,6 +40,37 @@ _SERVE = (
     *("--precision", "--kv", "--engine", "--tp", "--ep", "--dp", "--search"),
 )
 _COLLECTIVE = ("--op", "--library", "--size", "--gpus", "--algorithm", "--sharp", "--tokens", "--chart")
+_COMPARE = (
+    *("--model", "--tokens", "--gpus", "--batch", "--plan", "--serve", "--isl", "--osl", "--ttft", "--tpot"),
+    *("--baseline", "--profile", "--effort"),
+)
+HEADINGS = {
+    "Job": (
+        *("--model", "--tokens", "--days", "--gpus", "--batch", "--precision", "--stack", "--plan", "--search"),
+        *("--save", "--sustained", "--later", "--effort", "--sequence", "--top"),
+    ),
+    "Serving": (
+        *("--serve", "--within", "--isl", "--osl", "--ttft", "--tpot", "--at", "--peak", "--day", "--concurrency"),
+        *("--rate", "--lengths", "--trace", "--engine", "--kv", "--chunk", "--speculate", "--prefix-hit"),
+        *("--disaggregate", "--prefill", "--decode"),
+    ),
+    "Parallel plan": (
+        *("--tp", "--pp", "--dp", "--ep", "--cp", "--etp", "--micro-batch", "--chunks", "--sp", "--zero"),
+        *("--recompute", "--schedule", "--overlap", "--reducer", "--preset", "--attention", "--grad-dtype"),
+        *("--grad-reduce-dtype", "--optimizer-dtype", "--main-params", "--memory"),
+    ),
+    "Aim and limits": (
+        *("--aim", "--capex", "--tco", "--power", "--racks", "--floor", "--area-per-rack", "--pue", "--chance"),
+        *("--slack", "--budget", "--power-of"),
+    ),
+    "Parts": ("--accelerator", "--switch", "--exclude", "--prices", "--catalog", "--profile", "--fabric"),
+    "Money": ("--rent", "--years", "--draws", "--seed"),
+    "Output": (
+        *("--format", "--output", "--full", "--section", "--folder", "--best", "--chart", "--rows", "--name"),
+        "--help",
+    ),
+}
+"""Options by the heading that they stand under in a long help; the others stand under `Options`."""
 _OPERATE = {
     "goodput": _Command("what failures and checkpoints leave of a job", "operate:goodput", former="goodput"),
     "storage": _Command("capacity, rates and what binds them", "operate:storage", former="storage"),
@@ -74,7 +105,7 @@ PANELS = {
     "Plan": {
         "init": _Command("designs to start from, for a few wishes", "init"),
         "design": _Command("fabric, bounds, power and cost of a design", "design"),
-        "compare": _Command("designs side by side, at a job", "compare"),
+        "compare": _Command("designs side by side, at a job", "compare", common=(*_COMPARE, *_OUTPUT)),
         "check": _Command("designs in CI: rules, limits, policies", "check"),
         "diff": _Command("two versions of a design, and what changed", "diff"),
         "cost": _Command("own or rent, and what a training run costs", "cost"),

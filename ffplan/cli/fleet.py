@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from ffplan.base.errors import EXIT_FINDINGS
+from ffplan.base.errors import EXIT_FINDINGS, UsageError
 from ffplan.cli.formats import FormatOption, ReportFormat
 from ffplan.cli.job import DrawsOption
 from ffplan.cli.options import CatalogOption, OutputOption, SeedOption
@@ -31,6 +31,8 @@ def fleet(
 
     Exit code 1 if demand is met, or a site's power held, with less than the chance.
     """
+    if draws == 0:
+        raise UsageError("ffplan fleet: --draws 0: chances are counted over draws; write 1 or more")
     from ffplan.catalog.store import Catalog
     from ffplan.report.fleet_plan import fleet_plan_document
     from ffplan.studies.cost.request import DRAWS, CostRequest

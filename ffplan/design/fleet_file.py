@@ -187,6 +187,10 @@ def read_fleet(document: Document) -> FleetFile:
     Raises:
         InputError: with every fault: of a field, or of names, shares, dates and quarters that contradict each other.
     """
+    data = document.data
+    if not (isinstance(data, dict) and data.get("kind") == "fleet"):
+        finding = document.finding("design-fleet", (), "this is not a fleet file", "name a file with `kind: fleet`")
+        raise InputError(finding)
     fleet = validate(FleetFile, document)
     faults = list(_contradictions(fleet, document))
     if faults:

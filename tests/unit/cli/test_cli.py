@@ -282,3 +282,23 @@ def test_a_page_is_not_printed_on_a_terminal(
     if "init" not in command:
         assert ffplan(f"{command} -o page.html").code == 0
         assert (tmp_path / "page.html").read_text().lower().startswith("<!doctype html>")
+
+
+def test_options_of_a_long_help_stand_under_headings_once_each() -> None:
+    """All options of a command are shown once, and every option of a heading belongs to a command."""
+    from ffplan.cli.commands import HEADINGS
+    from tests.pages import commands
+
+    known = commands()
+    options = {name for command in known.values() for param in command.params for name in param.opts}
+    listed = [name for names in HEADINGS.values() for name in names]
+    assert set(listed) - {"--help"} <= options | {"--full", "--section"}
+    assert len(listed) == len(set(listed))
+    for name in ("train", "recommend", "serve"):
+        lines = ffplan(name, "--help-all").out.splitlines()
+        below = lines[lines.index("Job:") :]
+        words = [word.strip(",") for line in below if line.startswith("  -") for word in line.split()[:2]]
+        shown = [word for word in words if word.startswith("--")]
+        own = [max(param.opts, key=len) for param in known[name].params if param.param_type_name == "option"]
+        assert sorted(shown) == sorted({*own, "--full", "--section", "--help"})
+        assert {f"{heading}:" for heading in ("Job", "Parts", "Output")} <= set(lines)

@@ -72,7 +72,7 @@ def test_a_smaller_design_bounds_the_job_and_each_says_what_it_gives() -> None:
     """Of 1,016 and 10,000 accelerators 1,016 are compared, which is said; each own speed is that of `train`."""
     job = "--model llama3-70b --batch 512"
     run = ffplan(f"compare superpod-h100-4su fire-flyer-2 {job} --full")
-    assert "The job has 1,016 accelerators, the most that `superpod-h100-4su` gives to one" in run.out
+    assert "The job has 1,016 accelerators, the largest job on `superpod-h100-4su`" in run.out
     assert "`fire-flyer-2` could give 10,000." in run.out.replace("\n", " ")
     report: Any = json.loads(ffplan(f"compare superpod-h100-4su fire-flyer-2 {job} --format json").out)
     for name, own in zip(("superpod-h100-4su", "fire-flyer-2"), report["training"]["own_sizes"], strict=True):

@@ -225,6 +225,14 @@ def test_a_fleet_that_meets_its_demand_is_fine(tmp_path: Path) -> None:
     assert run("fleet", str(fleet_file(tmp_path, cluster(), demand=easy))).code == 0
 
 
+def test_what_is_no_fleet(tmp_path: Path) -> None:
+    run_design = run("fleet", "designs/fire-flyer-2.yaml")
+    assert (run_design.code, run_design.err.count("error:")) == (2, 1)
+    assert "this is not a fleet file" in run_design.err
+    none = run("fleet", "two-sites", "--draws", "0")
+    assert (none.code, "chances are counted over draws" in none.err) == (2, True)
+
+
 def test_designs_lie_beside_the_fleet_file(tmp_path: Path) -> None:
     (tmp_path / "mine.yaml").write_bytes((ROOT / "designs/superpod-h100-4su.yaml").read_bytes())
     assert planned(tmp_path, cluster(design="mine.yaml")).clusters[0].design == "superpod-h100-4su"
