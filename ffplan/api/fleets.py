@@ -33,8 +33,8 @@ def fleet(
     from ffplan.studies.cost.request import CostRequest
     from ffplan.studies.fleet.plan import plan_fleet
 
-    if not (0 < chance < 1 and draws >= 1):
-        raise UsageError("fleet: chance is above 0 and below 1, draws are at least 1")
+    if not (0.5 <= chance <= 0.99 and draws >= 1):
+        raise UsageError("fleet: chance is 0.5 to 0.99, draws are at least 1")
     parts = Catalog([str(folder) for folder in catalog])
     return plan_fleet(str(file), parts, CostRequest(draws=draws, seed=seed), chance=chance, tell=_quiet)
 

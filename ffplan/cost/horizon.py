@@ -11,28 +11,29 @@ QUARTER = 3.0
 """Months of a quarter [month]."""
 
 
-def standing(begin: Any, end: Any, quarters: int) -> Floats:
-    """Return the share of each quarter that a cluster is installed.
+def standing(begin: Any, end: Any, count: int, length: float = QUARTER) -> Floats:
+    """Return the share of each period in which a cluster stands.
 
     Args:
-        begin: month from which it stands, counted from the first quarter [month].
+        begin: month from which it stands, counted from the first period [month].
         end: month from which it does not [month].
-        quarters: quarters of the plan.
+        count: periods of the plan.
+        length: months of a period: a quarter, unless given [month].
 
     Returns:
-        Shares [1], shape [quarters, draws].
+        Shares [1], shape [count, draws].
 
     Equation:
-        (min(end, end of quarter) - max(begin, start of quarter)) / 3, at least 0
+        (min(end, end of the period) - max(begin, its start)) / length, at least 0
 
     Source:
         Definition.
     """
     import numpy as np
 
-    starts = QUARTER * np.arange(quarters)[:, None]
-    months = np.minimum(end, starts + QUARTER) - np.maximum(begin, starts)
-    share: Floats = np.clip(months, 0.0, None) / QUARTER
+    starts = length * np.arange(count)[:, None]
+    months = np.minimum(end, starts + length) - np.maximum(begin, starts)
+    share: Floats = np.clip(months, 0.0, None) / length
     return share
 
 

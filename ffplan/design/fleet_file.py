@@ -16,16 +16,18 @@ from ffplan.inputs.model import Count, Frozen, Identifier, Many, Text
 from ffplan.inputs.part_ids import ModelId
 from ffplan.inputs.quantities import Duration, EnergyPrice, Power, Share, _fault, describe
 from ffplan.inputs.validate import validate
-from ffplan.inputs.workloads import RequestRate, Tokens
+from ffplan.inputs.workloads import parse_rate, parse_tokens
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from ffplan.base.errors import Finding
     from ffplan.inputs.document import Document
 
-MOST_QUARTERS, MOST_CLUSTERS = 80, 200
-"""Longest horizon [quarter], and most clusters of a fleet [1]."""
+MOST_QUARTERS, MOST_CLUSTERS, MOST_DEMANDS = 80, 200, 20
+"""Longest horizon [quarter], and most clusters, or sites, and demands of a fleet [1]."""
+_OF_SERVING = ("isl", "osl", "at", "engine", "precision", "kv")
+"""Fields of a demand that only serving has."""
 _MONTH_SHAPE = r"(20\d\d|21\d\d)-(0[1-9]|1[0-2])"
 _MONTH = re.compile(_MONTH_SHAPE)
 
@@ -51,20 +53,33 @@ Month = Annotated[
 """A month, as months since the year 0 [month]."""
 
 
+def _or_none(parse: Callable[[Any], float]) -> Callable[[Any], float]:
+    """Return a parser that also takes 0, for quarters without a demand."""
+
+    def parse_or_none(value: Any) -> float:
+        return 0.0 if value in (0, 0.0, "0") and value is not False else parse(value)
+
+    return parse_or_none
+
+
+_Tokens = Annotated[float, PlainValidator(_or_none(parse_tokens)), WithJsonSchema({"type": ["number", "string"]})]
+_Rate = Annotated[float, PlainValidator(_or_none(parse_rate)), WithJsonSchema({"type": ["number", "string"]})]
+
+
 class _TokensEstimate(Estimate):
     """A number of tokens [1]."""
 
-    value: Tokens
-    low: Tokens | None = None
-    high: Tokens | None = None
+    value: _Tokens
+    low: _Tokens | None = None
+    high: _Tokens | None = None
 
 
 class _RequestsEstimate(Estimate):
     """A rate of requests [1/s]."""
 
-    value: RequestRate
-    low: RequestRate | None = None
-    high: RequestRate | None = None
+    value: _Rate
+    low: _Rate | None = None
+    high: _Rate | None = None
 
 
 class FleetSite(Frozen):
@@ -138,11 +153,23 @@ class FleetDemand(Frozen):
         """What is demanded of each quarter."""
         return self.tokens or self.rate
 
+    @model_validator(mode="before")
+    @classmethod
+    def _one_value(cls, data: Any) -> Any:
+        """Take one value for a list of one."""
+        if not isinstance(data, dict):
+            return data
+        single = {name for name in ("tokens", "rate") if name in data and not isinstance(data[name], list)}
+        return {name: [value] if name in single else value for name, value in data.items()}
+
     @model_validator(mode="after")
     def _one_kind(self) -> FleetDemand:
         served = [name for name in ("rate", "ttft", "tpot") if getattr(self, name)]
         if (self.train is None) == (self.serve is None):
             raise _rule("name", "a demand trains a model or serves one", "write `train: MODEL` or `serve: MODEL`")
+        of_serving = [name for name in _OF_SERVING if name in self.model_fields_set]
+        if self.train is not None and of_serving:
+            raise _rule(of_serving[0], f"`{of_serving[0]}` belongs to `serve`", "leave it out")
         if self.train is not None and (not self.tokens or served):
             message = f"`{served[0]}` belongs to `serve`" if served else "`train` has no tokens"
             raise _rule(served[0] if served else "train", message, "write `tokens: 2T`, of a quarter")
@@ -171,11 +198,11 @@ class FleetFile(Frozen):
     """First month of the first quarter."""
     quarters: Annotated[int, Field(ge=1, le=MOST_QUARTERS)]
     """Quarters that are planned."""
-    sites: dict[Identifier, FleetSite] = Field(default_factory=dict)
+    sites: dict[Identifier, FleetSite] = Field(default_factory=dict, max_length=MOST_CLUSTERS)
     """Sites by name."""
     clusters: Many[FleetCluster] = Field(min_length=1, max_length=MOST_CLUSTERS)
     """Clusters in any order."""
-    demand: Many[FleetDemand] = Field(min_length=1)
+    demand: Many[FleetDemand] = Field(min_length=1, max_length=MOST_DEMANDS)
     """What the fleet is for."""
     shortfall: PerHour | None = None
     """Cost of an accelerator-hour that is missing; the cheapest rent by the hour of the accelerator if omitted."""
@@ -214,14 +241,21 @@ def _contradictions(fleet: FleetFile, document: Document) -> Iterator[Finding]:
         if count not in (1, fleet.quarters):
             message = f"{count} values for {fleet.quarters} quarters"
             yield fault(("demand", place, field), message, "write one value for each quarter, or one for all")
+        if not any(estimate.range[1] for estimate in demand.estimates):
+            yield fault(("demand", place, field), "nothing is demanded in any quarter", "leave the demand out")
         if not any(demand.name in cluster.use for cluster in fleet.clusters):
             yield fault(
                 ("demand", place, "name"), f"no cluster is used for `{demand.name}`", "name it in `use` of a cluster"
             )
+    for name, site in fleet.sites.items():
+        if site.power == 0:
+            yield fault(("sites", name, "power"), "no power", "write the largest facility power, or leave it out")
     for place, cluster in enumerate(fleet.clusters):
         path = ("clusters", place)
         for name in sorted(set(cluster.use) - set(known)):
-            yield fault((*path, "use", name), f"no demand is called `{name}`", f"write one of {', '.join(known)}")
+            yield fault(
+                (*path, "use", name), f"no demand is called `{name}`", f"write one of {', '.join(dict.fromkeys(known))}"
+            )
         if sum(cluster.use.values()) > 1 + 1e-9:
             yield fault(
                 (*path, "use"), f"the shares add up to {100 * sum(cluster.use.values()):.3g} %", "at most 100 %"
@@ -230,7 +264,15 @@ def _contradictions(fleet: FleetFile, document: Document) -> Iterator[Finding]:
             remedy = f"write one of {', '.join(fleet.sites)}" if fleet.sites else "add it under `sites`"
             yield fault((*path, "site"), f"no site is called `{cluster.site}`", remedy)
         if cluster.retire is not None and cluster.retire <= cluster.order:
-            yield fault((*path, "retire"), "it retires before it is ordered", "write a later month")
+            yield fault((*path, "retire"), "it retires in the month of its order, or before", "write a later month")
+        elif cluster.retire is not None and cluster.retire <= fleet.start:
+            yield fault((*path, "retire"), "it retires before the fleet starts", "leave the cluster out")
+        end = fleet.start + 3 * fleet.quarters
+        if cluster.order >= end:
+            message = f"it is ordered after the last quarter, which ends with {month_text(end - 1)}"
+            yield fault((*path, "order"), message, "write an earlier month, or more quarters")
+        for name in sorted(name for name, share in cluster.use.items() if not share):
+            yield fault((*path, "use", name), "a share of 0 %", "write more, or leave it out")
 
 
 SCHEMAS = {"fleet": (FleetFile, "A fleet of clusters and the demand on it")}

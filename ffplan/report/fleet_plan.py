@@ -80,24 +80,60 @@ def _statement(plan: FleetPlan) -> Grid:
             quarter.quarter,
             _ends(quarter.purchase),
             _ends(quarter.running),
-            amount(quarter.sold.mean, 3),
+            amount(quarter.book_value.mean, 3),
             number(quarter.energy_mwh.p50, 4),
             number(quarter.carbon_t.p50, 4),
             number(quarter.embodied_t.mean, 4),
         )
         for quarter in plan.quarters
     )
-    names = ("quarter", "purchase", "running", "sold", "MWh", "t CO2e", "t in hardware")
+    names = ("quarter", "purchase", "running", "book value", "MWh", "t CO2e", "t in hardware")
     return Grid("Statement", rows, names)
+
+
+def _whole(plan: FleetPlan) -> Lines:
+    """Return the sums over the plan."""
+    totals = plan.totals
+    rows = (
+        ("every demand met", percent(totals.met)),
+        ("cash", _ends(totals.cash)),
+        ("purchases", _ends(totals.purchase)),
+        ("running", _ends(totals.running)),
+        ("rent of what is missing", "no price" if totals.shortfall is None else _ends(totals.shortfall)),
+        ("book value of what retires", _ends(totals.book_value)),
+        ("energy, MWh", _ends(totals.energy_mwh)),
+        ("carbon, t CO2e", _ends(totals.carbon_t)),
+        ("embodied carbon, t", _ends(totals.embodied_t)),
+    )
+    return Lines("Totals", rows)
+
+
+def _site_grid(plan: FleetPlan) -> Grid:
+    rows = tuple(
+        (
+            site.site,
+            kilowatts(site.facility_peak_kw),
+            site.quarter,
+            "" if site.limit_kw is None else kilowatts(site.limit_kw),
+            percent(site.over),
+        )
+        for site in plan.sites
+    )
+    return Grid("Sites", rows, ("site", "highest peak", "quarter", "limit", "risk over"))
 
 
 def _body(plan: FleetPlan) -> _Body:
     names = tuple(plan.models)
-    late = [text for cluster in plan.clusters if (text := _late_text(cluster, plan.start))]
-    hours = [f"{name}: {number(price, 3)} {plan.currency} an hour" for name, price in plan.shortfall_hour.items()]
+    late = [text for cluster in plan.clusters if (text := _late_text(cluster, plan))]
+    hours = [
+        f"{name}: {number(price, 3)} {plan.currency} an hour, {plan.shortfall_offer[name]}"
+        for name, price in plan.shortfall_hour.items()
+    ]
     blocks: list[Block] = [
+        _whole(plan),
         Grid("Quarters", tuple(_quarter_row(q, names) for q in plan.quarters), _quarter_header(names)),
         _orders(plan),
+        *([_site_grid(plan)] if plan.sites else []),
         _uses(plan),
         *([Lines("Late", tuple(("", text) for text in late))] if late else []),
         *(_choices(cluster) for cluster in plan.clusters if cluster.choices),

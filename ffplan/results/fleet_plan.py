@@ -27,7 +27,7 @@ class QuarterDemand:
     needed: Spread
     """Tokens of the quarter, or requests a second at its peak [1, 1/s]."""
     capacity: Spread
-    """The same of all clusters that stand."""
+    """The same of all clusters that stand; of requests in the month with fewest."""
     short: float
     """Chance that it is more than the clusters do [1]."""
     missing: float
@@ -46,8 +46,8 @@ class FleetQuarter:
     """Deliveries of the quarter [currency]."""
     running: Spread
     """Running costs and rent [currency]."""
-    sold: Spread
-    """What retired clusters are worth [currency]."""
+    book_value: Spread
+    """Book value of clusters that retire; no cash [currency]."""
     shortfall: Spread | None
     """Rent of what is missing [currency]; null without a price."""
     facility_peak_kw: Spread
@@ -148,12 +148,12 @@ class FleetTotals:
     """Deliveries within the plan [currency]."""
     running: Spread
     """Running costs and rent [currency]."""
-    sold: Spread
-    """What clusters that retire within it are worth [currency]."""
+    book_value: Spread
+    """Book value of clusters that retire within it; no cash [currency]."""
     shortfall: Spread | None
     """Rent of what is missing [currency]; null without a price."""
     cash: Spread
-    """Purchases and running costs less what is sold, without the rent of what is missing [currency]."""
+    """Purchases and running costs, without the rent of what is missing [currency]."""
     energy_mwh: Spread
     """Energy at the meter [MWh]."""
     carbon_t: Spread
@@ -202,6 +202,8 @@ class FleetPlan(Result):
     """Unit of each demand: tokens a quarter, or requests/s."""
     shortfall_hour: dict[str, float]
     """Price of an accelerator-hour that is missing, by demand [currency per hour]; without those that have none."""
+    shortfall_offer: dict[str, str]
+    """Offer of that rent; the accelerator where the fleet states a price."""
     assumptions: tuple[str, ...]
     """What the plan rests on."""
     catalog: tuple[CatalogFile, ...]

@@ -80,7 +80,7 @@ def _copies(report: FleetReport) -> str:
     copies = plural(best.copies, "copy", "copies") if best.pools is None else plural(best.copies, "unit")
     return (
         f"{copies} of {each}, {_deployed_text(best.plan, best.pools)} on {best.engine}: at the peak "
-        f"{number(rate, 3)} requests/s ({percent(report.chance)} sure; `serve` has the likely most), "
+        f"{number(rate, 3)} requests/s ({percent(report.chance)} sure; `serve` gives the median), "
         f"{best.output_tokens_s_gpu:,.0f} tokens/s a GPU"
     )
 

@@ -10,8 +10,8 @@ from ffplan.report.document import _FirstScreen, _recalled_count
 if TYPE_CHECKING:
     from ffplan.results.fleet_plan import FleetPlan, FleetQuarter, OrderChoice, PlannedCluster, Spread
 
-_ROWS, _DEMANDS = 6, 2
-"""Quarters and demands of the first screen [1]."""
+_ROWS, _DEMANDS, _SITES = 6, 2, 2
+"""Quarters, demands and sites of the first screen [1]."""
 _SHOWN_NAME = 14
 """Letters of a demand's name over its column [1]."""
 
@@ -28,21 +28,32 @@ def _met(plan: FleetPlan) -> str:
     short, missing, demand, quarter = max(risks, key=lambda risk: risk[:2])
     if short <= 1 - plan.chance:
         return text
-    return f"{text} Worst: {demand} in {quarter}, {percent(short)} likely to be short, by {percent(missing)}."
+    return f"{text} Worst: {demand} in {quarter}, {percent(short)} risk of shortfall, {percent(missing)} on average."
+
+
+def _over(plan: FleetPlan) -> str:
+    """Return the site that is over its power with more than the chance allowed; empty if none is."""
+    worst = max(plan.sites, key=lambda site: site.over, default=None)
+    if worst is None or worst.over <= 1 - plan.chance:
+        return ""
+    return f" {percent(worst.over)} risk that site {worst.site} is over its power."
 
 
 def _money(plan: FleetPlan) -> str:
     totals = plan.totals
-    back = f", {amount(totals.sold.p50, 3)} back for retired hardware" if totals.sold.p50 else ""
+    book = totals.book_value.p50
+    retired = f" Retired hardware has a book value of {amount(book, 3)}." if book else ""
     return (
         f"{_ranged(totals.cash, plan.currency)} over {plural(len(plan.quarters), 'quarter')}: "
-        f"{amount(totals.purchase.p50, 3)} to buy, {amount(totals.running.p50, 3)} to run{back}."
+        f"{amount(totals.purchase.p50, 3)} to buy, {amount(totals.running.p50, 3)} to run.{retired}"
     )
 
 
 def _demand_cell(quarter: FleetQuarter, name: str) -> str:
     """Return what a fleet does of a demand over what is needed, with the chance to be short."""
     row = quarter.demand[name]
+    if not row.needed.p50:
+        return f"- ({percent(row.short)})"
     return f"{percent(row.capacity.p50 / row.needed.p50)} ({percent(row.short)})"
 
 
@@ -77,6 +88,12 @@ def _shown_quarters(plan: FleetPlan) -> list[FleetQuarter]:
     return [plan.quarters[place] for place in sorted(ranked[:_ROWS])]
 
 
+def _shown_part(plan: FleetPlan) -> str:
+    """Return how many quarters the first screen shows; empty if all."""
+    count = len(plan.quarters)
+    return f"{_ROWS} of {count} quarters, those at most risk; " if count > _ROWS else ""
+
+
 def _names(plan: FleetPlan) -> tuple[str, ...]:
     """Return the demands of the first screen: those most likely to be short, in their order."""
     names = list(plan.models)
@@ -85,15 +102,12 @@ def _names(plan: FleetPlan) -> tuple[str, ...]:
     return tuple(name for name in names if name in kept)
 
 
-def _late_text(cluster: PlannedCluster, start: str) -> str:
-    """Return how likely a cluster is late for the quarter that is short without it; empty if none is, or it is ordered.
-
-    Args:
-        start: first month of the plan.
-    """
-    if cluster.late is None or cluster.order_by is None:
+def _late_text(cluster: PlannedCluster, plan: FleetPlan) -> str:
+    """Return how likely a cluster is late for the quarter that is short without it; empty if in time, or placed."""
+    if cluster.late is None or cluster.order_by is None or cluster.late <= 1 - plan.chance:
         return ""
-    order = "even if ordered at the start" if cluster.order_by < start else f"unless ordered by {cluster.order_by}"
+    early = cluster.order_by < plan.start
+    order = "even if ordered at the start" if early else f"unless ordered by {cluster.order_by}"
     return f"{cluster.name}: {percent(cluster.late)} likely late for {cluster.needed}, short without it, {order}"
 
 
@@ -106,24 +120,25 @@ def _choice_text(choice: OrderChoice) -> str:
     return f"{plural(abs(choice.shift), 'quarter')} {'later' if choice.shift > 0 else 'earlier'}"
 
 
-def _saving(cluster: PlannedCluster) -> tuple[float, str]:
-    """Return the mean saving by the best other date of an order, with words; 0 if it is best as planned."""
-    if not cluster.choices:
-        return 0.0, ""
+def _saving(cluster: PlannedCluster, plan: FleetPlan) -> tuple[float, str]:
+    """Return what the best other date of an order saves on average, in words too; 0 where it is best as planned."""
     planned = next(choice for choice in cluster.choices if choice.shift == 0)
     best = min(cluster.choices, key=lambda choice: choice.cost)
-    saved = planned.cost - best.cost
+    saved = f"saves {number((planned.cost - best.cost) / 1e6, 2)} mn on average, all else as planned"
     if best.shift is None:
-        return saved, f"renting what {cluster.name} would do saves {amount(saved, 2)}"
-    return saved, f"ordering {cluster.name} {_choice_text(best)} saves {amount(saved, 2)}"
+        hours = dict.fromkeys(number(plan.shortfall_hour[name], 3) for name in cluster.use)
+        rent = f"renting what is missing without {cluster.name} at {listed(hours)} an hour"
+        return planned.cost - best.cost, f"{rent} {saved}"
+    return planned.cost - best.cost, f"ordering {cluster.name} {_choice_text(best)} {saved}"
 
 
 def _dates(plan: FleetPlan) -> str:
-    """Return the orders that another date makes cheaper, the largest savings first."""
-    savings = sorted((_saving(cluster) for cluster in plan.clusters), reverse=True)
-    worth = [text for saved, text in savings if saved > 0]
-    priced = any(cluster.choices for cluster in plan.clusters)
-    return first_few(worth, 2) if worth else ("every order is cheapest as planned" if priced else "")
+    """Return the order that another date makes cheapest."""
+    savings = [_saving(cluster, plan) for cluster in plan.clusters if cluster.choices]
+    if not savings:
+        return ""
+    most, text = max(savings)
+    return text if most > 0 else "no order is cheaper two quarters earlier or later, or left out"
 
 
 def _sites(plan: FleetPlan) -> str:
@@ -133,21 +148,22 @@ def _sites(plan: FleetPlan) -> str:
         limit = "" if site.limit_kw is None else f" of {kilowatts(site.limit_kw)}"
         over = f", {percent(site.over)} likely over" if site.over > 0 else ""
         texts.append(f"{site.site} {kilowatts(site.facility_peak_kw)}{limit}{over}")
-    return first_few(texts)
+    return first_few(texts, _SITES)
 
 
 def _carbon(plan: FleetPlan) -> str:
     totals = plan.totals
     return (
         f"{number(totals.energy_mwh.p50 / 1e3, 3)} GWh, {number(totals.carbon_t.p50, 3)} t CO2e, "
-        f"{number(totals.embodied_t.p50, 3)} t more in the hardware delivered"
+        f"{number(totals.embodied_t.p50, 3)} t embodied in what is delivered"
     )
 
 
 def _fleet_plan_screen(plan: FleetPlan) -> _FirstScreen:
     """Return whether a fleet meets its demand, what it costs, and which orders to move."""
     names = _names(plan)
-    late = sorted((cluster for cluster in plan.clusters if cluster.late), key=lambda cluster: -(cluster.late or 0.0))
+    risky = {q.quarter for q in plan.quarters if any(row.short > 1 - plan.chance for row in q.demand.values())}
+    late = sorted((one for one in plan.clusters if one.needed in risky), key=lambda one: -(one.late or 0.0))
     unpriced = [name for name in plan.models if name not in plan.shortfall_hour]
     state = f"state `shortfall: $4/hour`: no rent by the hour is known for {listed(unpriced)}" if unpriced else ""
     return _FirstScreen(
@@ -155,15 +171,15 @@ def _fleet_plan_screen(plan: FleetPlan) -> _FirstScreen:
             f"{plan.name} · {plural(len(plan.quarters), 'quarter')} from {plan.start} · "
             f"{plural(len(plan.clusters), 'order')}, {plural(len(plan.models), 'demand')}"
         ),
-        verdict=(_met(plan), _money(plan)),
+        verdict=(_met(plan) + _over(plan), _money(plan)),
         figures=tuple(_quarter_row(quarter, names) for quarter in _shown_quarters(plan)),
         header=_quarter_header(names),
         advice=(
-            ("Late", next(filter(None, (_late_text(cluster, plan.start) for cluster in late)), "")),
+            ("Late", next(filter(None, (_late_text(cluster, plan) for cluster in late)), "")),
             ("Order", _dates(plan) or state),
             ("Sites", _sites(plan)),
             ("Carbon", _carbon(plan)),
-            ("Columns", f"{plan.currency} on average; capacity over demand (chance to be short)"),
+            ("Columns", f"{_shown_part(plan)}GPUs and {plan.currency} on average; capacity over demand (risk)"),
         ),
         unverified=_recalled_count(plan.unverified),
         tiles=(

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 _MILLI = 1e3
 _BLOCKS = "▁▂▃▄▅▆▇█"
 _PLANS = 3
+_NEARLY = 0.99
+"""Largest chance that is printed as it is [1]."""
 
 
 def _plan_text(plan: ServePlan) -> str:
@@ -48,6 +50,11 @@ def _deployed_text(plan: ServePlan, pools: ServePools | None) -> str:
         return _plan_text(plan)
     cache = f", {plan.kv} cache" if plan.kv != "bf16" else ""
     return f"{_pool_text(pools.prefill)} prefill, {_pool_text(pools.decode)} decode, {plan.precision}{cache}"
+
+
+def _sure(chance: float) -> str:
+    """Return a chance that one design is better; bands leave none certain."""
+    return f"over {percent(_NEARLY)}" if chance > _NEARLY else percent(chance)
 
 
 def _copies_text(side: ServedSide) -> str:
@@ -231,7 +238,8 @@ def _winner(comparison: ServeComparison) -> str:
     level = _level(comparison, mine.per_million_output_all)
     return (
         f"{verdict.cheapest} serves {comparison.model} {percent(1 - verdict.ratio)} cheaper a token than "
-        f"{verdict.other} ({both} a million out, prompts included; {percent(verdict.chance)} sure){within}.{level}"
+        f"{verdict.other} ({both} a million out, prompts included; {_sure(verdict.chance)} sure at these prices)"
+        f"{within}.{level}"
     )
 
 
@@ -267,9 +275,9 @@ def _serve_comparison_screen(comparison: ServeComparison) -> _FirstScreen:
         header=HEADER,
         advice=(
             ("Plans", plans),
-            ("A rack", f"requests under way: {users}" if sides else ""),
+            ("Racks", f"requests in flight per rack: {users}" if sides else ""),
             ("Cannot", "; ".join(f"{side.label}: {side.reason}" for side in comparison.unserved)),
-            ("Next", "ffplan serve DESIGN … --disaggregate" if sides else ""),
+            ("Next", f"ffplan serve DESIGN … --disaggregate --precision {sides[0].plan.precision}" if sides else ""),
         ),
         unverified="".join(f"{doubt}. " for doubt in doubts) + _recalled_count(comparison.unverified),
     )

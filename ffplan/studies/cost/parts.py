@@ -274,15 +274,15 @@ def _rent_rows(ledger: Ledger, v: Values, year: YearAccount, drawn: _Drawn | Non
     return tuple(sorted(rows, key=lambda row: (row.hour, row.offer)))
 
 
-def hourly_rent(ledger: Ledger) -> tuple[float, str] | None:
+def hourly_rent(ledger: Ledger) -> tuple[Assumed, str] | None:
     """Return the cheapest rent of the accelerator by the hour [currency per hour], and its offer; None without any."""
     offers = ledger.owned.rents.offers
     hourly = [
-        (entry.likely, name)
+        (entry, name)
         for name, entry in _offers_of(ledger)
         if offers[name].term not in (*TERM_YEARS, "spot") and not offers[name].index
     ]
-    return min(hourly, default=None)
+    return min(hourly, key=lambda offer: (offer[0].likely, offer[1]), default=None)
 
 
 def waiting(ledger: Ledger, v: Values) -> out.Waiting:
@@ -299,9 +299,9 @@ def waiting(ledger: Ledger, v: Values) -> out.Waiting:
     hourly = hourly_rent(ledger)
     if hourly is None:
         return _waiting(lead, commissioning, None, "no rent by the hour is known for the accelerator")
-    price, name = hourly
+    entry, name = hourly
     hours = ledger.account.accelerators * HOURS_PER_YEAR / MONTHS * float(v["utilisation"])
-    return _waiting(lead, commissioning, months * hours * price, f"rent that bridges them: {name}")
+    return _waiting(lead, commissioning, months * hours * entry.likely, f"rent that bridges them: {name}")
 
 
 def _waiting(lead: float, commissioning: float, value: float | None, basis: str) -> out.Waiting:

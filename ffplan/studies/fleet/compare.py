@@ -65,7 +65,8 @@ def compare_served(designs: Sequence[Asked], baseline: str, tell: Callable[[str]
             "Precision is the model's published one unless --precision says another.",
             "Requests under way are kept at one number, and all have the same lengths.",
             "The chance counts the engines' bands alone: errors on unlike accelerators are independent, one engine "
-            "on one accelerator has the same error on both sides, and prices are fixed.",
+            "on one accelerator has the same error on both sides, unless one has pools, "
+            "and prices are fixed.",
         ),
         catalog=files_of(catalog for _, _, catalog, _ in designs),
         unverified=tuple(unverified),

@@ -27,6 +27,7 @@ _SHIFTS = (-2, -1, 0, 1, 2)
 """Quarters by which an order is moved [quarter]."""
 QUARTERS_A_YEAR = MONTHS / QUARTER
 _QUARTER_HOURS = HOURS_PER_YEAR / QUARTERS_A_YEAR
+_MONTHS_OF_QUARTER, _ROUNDING = 3, 1e-9
 _NEVER = 1e9
 """Month of a cluster that is not ordered [month]."""
 
@@ -38,6 +39,20 @@ class _ClusterTimes:
     delivered: Floats
     ready: Floats
     retired: Floats
+    paid: Floats
+    """End of what runs: of a rent for a term the end of its last term."""
+
+
+@record
+class _MissingPrice:
+    """What is paid for a demand that is not met."""
+
+    unit: Floats
+    """Rent of a missing token, or of a missing request a second for a quarter, over the draws [currency]."""
+    hour: float
+    """Likely rent of an accelerator [currency per hour]."""
+    offer: str
+    """Name of the offer; of the accelerator where the fleet states a price."""
 
 
 def _total_of(arrays: Iterable[Floats]) -> Floats:
@@ -60,12 +75,12 @@ class _Horizon:
         """
         self.fleet, self.members, self.request = fleet, members, request
         self.times = [self._times(member, member.order) for member in members]
+        self.monthly = {demand.name for demand in fleet.demand if demand.serve is not None}
         self.needed = {demand.name: self._needed(demand) for demand in fleet.demand}
         self.capacity = {name: np.zeros_like(needed) for name, needed in self.needed.items()}
         for member, times in zip(members, self.times, strict=True):
-            stands = self.stands(times)
-            for name in member.work:
-                self.capacity[name] += member.rate(name) * stands
+            for name, work in self.works(member, times).items():
+                self.capacity[name] += work
         self.prices = {name: price for name in self.needed if (price := self._price(name)) is not None}
         self._costs = [self._cost(member, times) for member, times in zip(members, self.times, strict=True)]
         self._rents = {name: self.rent_of(name, self.capacity[name]).sum(axis=0) for name in self.prices}
@@ -75,6 +90,23 @@ class _Horizon:
         """Return the share of each quarter in which a member works, by draw [1]."""
         return standing(times.ready, times.retired, self.fleet.quarters)
 
+    def works(self, member: _Member, times: _ClusterTimes) -> dict[str, Floats]:
+        """Return what a member does of each demand: tokens by quarter, and requests by month.
+
+        Requests arrive in every hour: a member counts in the months that it stands whole.
+        """
+        shares: dict[bool, Floats] = {}
+        if any(name not in self.monthly for name in member.work):
+            shares[False] = self.stands(times)
+        if any(name in self.monthly for name in member.work):
+            months = standing(times.ready, times.retired, self.fleet.quarters * _MONTHS_OF_QUARTER, 1.0)
+            shares[True] = (months >= 1 - _ROUNDING).astype(float)
+        return {name: member.rate(name) * shares[name in self.monthly] for name in member.work}
+
+    def by_quarter(self, values: Floats) -> Floats:
+        """Return values of the periods of a demand by quarter, period within it, and draw."""
+        return values.reshape(self.fleet.quarters, -1, values.shape[-1])
+
     def _draws(self, values: object) -> Floats:
         """Return values with one for every draw."""
         return np.broadcast_to(np.asarray(values, dtype=float), (max(self.request.draws, 1),))
@@ -82,61 +114,67 @@ class _Horizon:
     def _times(self, member: _Member, order: float) -> _ClusterTimes:
         ready = self._draws(order + member.waits)
         end = ready + member.life if member.retired is None else member.retired
-        return _ClusterTimes(
-            delivered=self._draws(order + member.delivered), ready=ready, retired=np.maximum(self._draws(end), ready)
-        )
+        retired = np.maximum(self._draws(end), ready)
+        paid = retired
+        if member.term is not None:
+            paid = ready + member.term * np.ceil((retired - ready) / member.term - _ROUNDING)
+        delivered = self._draws(order + member.delivered)
+        return _ClusterTimes(delivered=delivered, ready=ready, retired=retired, paid=paid)
 
     def _needed(self, demand: FleetDemand) -> Floats:
-        """Return a demand over quarters and draws; a draw keeps its quantile through all quarters."""
+        """Return a demand over its periods and the draws; a draw keeps its quantile through all of them."""
         kind = "tokens" if demand.tokens else "rate"
         rows = []
         for quarter in range(self.fleet.quarters):
             estimate = demand.estimates[quarter if len(demand.estimates) > 1 else 0]
             entry = stated_input(f"{demand.name}.{kind}", assumed(estimate, {}, None))
             rows.append(self._draws(drawn(entry, self.request.draws, self.request.seed)))
-        return np.array(rows)
+        return np.repeat(np.array(rows), _MONTHS_OF_QUARTER if demand.name in self.monthly else 1, axis=0)
 
-    def _price(self, demand: str) -> tuple[float, float] | None:
-        """Return the rent of a missing unit of a demand for a quarter [currency], and its price of an hour.
+    def _price(self, demand: str) -> _MissingPrice | None:
+        """Return the rent of what is missing of a demand; None if no offer is known.
 
         Of the accelerators that meet it, the one that does most for its price is rented, at its cheapest offer by the
-        hour unless the fleet states a price. None if no offer is known.
+        hour unless the fleet states a price. It has the errors of the owned ones.
         """
-        stated = self.fleet.shortfall
-        units = []
+        stated, prices = self.fleet.shortfall, list[_MissingPrice]()
         for member in self.members:
+            rate = self._draws(member.rate(demand))
             hourly = stated.amount if stated is not None else member.hourly
-            work, rate = member.work.get(demand), float(np.mean(member.rate(demand)))
-            if work is None or hourly is None or rate <= 0:
+            if demand not in member.work or hourly is None:
                 continue
-            hours = _QUARTER_HOURS * work.paid * member.cluster.use[demand] * member.cluster.count
-            units.append((hourly * member.accelerators * hours / rate, hourly))
-        return min(units, default=None)
+            hours = _QUARTER_HOURS * member.work[demand].paid * member.cluster.use[demand] * member.cluster.count
+            # a draw in which nothing meets the targets rents at the average rate
+            unit = hourly * member.accelerators * hours / np.where(rate > 0, rate, rate.mean())
+            offer = member.offer if stated is None else str(member.accelerator)
+            prices.append(_MissingPrice(unit, float(np.median(np.asarray(hourly))), offer))
+        return min(prices, key=lambda price: float(price.unit.mean()), default=None)
 
     def _cost(self, member: _Member, times: _ClusterTimes) -> Floats:
         """Return what a member costs within the plan, write-off in place of its purchase [currency]."""
         end = QUARTER * self.fleet.quarters
         owned, runs = (
-            np.clip(np.minimum(times.retired, end) - np.maximum(begin, 0.0), 0.0, None) / MONTHS
-            for begin in (times.delivered, times.ready)
+            np.clip(np.minimum(until, end) - np.maximum(begin, 0.0), 0.0, None) / MONTHS
+            for begin, until in ((times.delivered, times.retired), (times.ready, times.paid))
         )
         cost: Floats = member.capital * owned + member.running * runs
         return cost
 
     def short(self, demand: str, capacity: Floats) -> Floats:
-        """Return what of a demand a capacity does not meet, by quarter and draw."""
+        """Return what of a demand a capacity does not meet, by period and draw."""
         missing: Floats = np.maximum(self.needed[demand] - capacity, 0.0)
         return missing
 
     def rent_of(self, demand: str, capacity: Floats) -> Floats:
-        """Return the rent of what a capacity does not meet, by quarter and draw [currency]."""
-        return self.prices[demand][0] * self.short(demand, capacity)
+        """Return the rent of what a capacity does not meet, by period and draw [currency]."""
+        periods = _MONTHS_OF_QUARTER if demand in self.monthly else 1
+        return self.prices[demand].unit / periods * self.short(demand, capacity)
 
     def without(self, place: int) -> dict[str, Floats]:
-        """Return what all members but one do of the demands that it serves, by quarter and draw."""
-        member, stands = self.members[place], self.stands(self.times[place])
+        """Return what all members but one do of the demands that it serves, by period and draw."""
+        works = self.works(self.members[place], self.times[place])
         # a difference of sums may fall below 0 by rounding
-        return {name: np.maximum(self.capacity[name] - member.rate(name) * stands, 0.0) for name in member.work}
+        return {name: np.maximum(self.capacity[name] - work, 0.0) for name, work in works.items()}
 
     def choices(self, place: int, rest: dict[str, Floats]) -> tuple[out.OrderChoice, ...]:
         """Return other dates of an order, each with what the fleet then costs.
@@ -153,10 +191,8 @@ class _Horizon:
         costs = []
         for shift in (*shifts, None):
             times = self._times(member, _NEVER if shift is None else member.order + QUARTER * shift)
-            stands = self.stands(times)
-            rents = [
-                self.rent_of(name, others + member.rate(name) * stands).sum(axis=0) for name, others in rest.items()
-            ]
+            works = self.works(member, times)
+            rents = [self.rent_of(name, others + works[name]).sum(axis=0) for name, others in rest.items()]
             costs.append(_total_of([fixed, self._cost(member, times), *rents]))
         rows = zip((*shifts, None), costs, regrets(np.array(costs)), strict=True)
         return tuple(
@@ -172,6 +208,6 @@ class _Horizon:
         """
         first = []
         for name, capacity in rest.items():
-            risk = (self.short(name, capacity) > 0).mean(axis=1)
+            risk = (self.by_quarter(self.short(name, capacity)) > 0).any(axis=1).mean(axis=1)
             first += [int(quarter) for quarter in np.flatnonzero(risk > 1 - chance)[:1]]
         return min(first, default=None)

@@ -10,20 +10,20 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ffplan.base.array_math import Number
-from ffplan.base.errors import InputError
+from ffplan.base.errors import InputError, UsageError
 from ffplan.base.record import record
 from ffplan.catalog.models import Model
 from ffplan.catalog.store import Catalog
 from ffplan.cost.account import YearAccount, account_year
 from ffplan.cost.draws import P95, drawn, sample
 from ffplan.cost.horizon import QUARTER
-from ffplan.cost.inputs import INFINITE, Input
+from ffplan.cost.inputs import INFINITE, Input, rent_input
 from ffplan.cost.power import HOURS_PER_YEAR
 from ffplan.cost.rent import MONTHS
 from ffplan.cost.run import HOUR, run_seconds
 from ffplan.cost.sensitivity import likely
 from ffplan.cost.yearly import YEARLY
-from ffplan.design.fleet_file import FleetCluster
+from ffplan.design.fleet_file import FleetCluster, month_text
 from ffplan.design.ownership_schema import Ownership
 from ffplan.design.resolve import resolve
 from ffplan.design.resolved import ResolvedDesign
@@ -111,14 +111,21 @@ class _Member:
     accelerators: int
     """Accelerators of one."""
     currency: str
-    hourly: float | None
+    accelerator: str
+    hourly: Number | None
     """Cheapest rent of its accelerator by the hour [currency per hour]; None without an offer."""
+    offer: str
+    """Name of that offer; empty without one."""
+    term: float | None
+    """Term of its rent [month]; None for a purchase, or a rent by the hour."""
     work: dict[str, Work]
     """What one does for each demand that it serves."""
 
     @property
     def capital(self) -> Number:
-        """Write-off and cost of capital of all of them [currency per year]."""
+        """Write-off and cost of capital of all of them; none of a rent [currency per year]."""
+        if self.rented:
+            return 0.0
         return self.cluster.count * sum(cost for name, cost in self.year.yearly.items() if YEARLY[name].capital)
 
     @property
@@ -195,14 +202,19 @@ class _Members:
 
     def _member(self, place: int, cluster: FleetCluster) -> _Member:
         self.tell(cluster.name)
-        written, catalog = self._design(cluster.design)
+        try:
+            written, catalog = self._design(cluster.design)
+        except UsageError as error:
+            what, _, remedy = str(error).removeprefix("ffplan: ").partition("; ")
+            raise self._fault(place, "design", what, remedy) from None
         if written.spec.phases:
             raise self._fault(place, "design", "the design has phases", "write each phase as a cluster of its own")
         design = _on_site(written, self.fleet.sites.get(cluster.site or ""), cluster)
-        ledger = ledger_for(design, catalog, self.request)
+        ledger = self._ledger(design, catalog, cluster)
         if not ledger.costed:
             raise self._fault(place, "design", "the design has no prices", "add `cost: {price_book: usd-2026}` to it")
         v = sample(ledger.inputs, self.request.draws, self.request.seed)
+        self._refuse_early(place, cluster, ledger)
         lead, commissioning = (
             MONTHS * (v.get(name, 0.0) if _waits(ledger, name) else 0.0) for name in ("lead_time", "commissioning")
         )
@@ -227,9 +239,43 @@ class _Members:
             rented=ledger.owned.rent is not None,
             accelerators=design.accelerators,
             currency=ledger.owned.currency,
-            hourly=rent[0] if rent is not None else None,
+            accelerator=design.compute.accelerator.id if design.compute.accelerator else "",
+            hourly=self._drawn((rent_input(*rent),))["rent"] if rent is not None else None,
+            offer=rent[1] if rent is not None else "",
+            term=years * MONTHS if ledger.owned.rent is not None and (years := ledger.account.term.years) else None,
             work=work,
         )
+
+    def _ledger(self, design: ResolvedDesign, catalog: Catalog, cluster: FleetCluster) -> Ledger:
+        """Return a cluster with its account; a wrong price of the site's energy is told of the site.
+
+        Raises:
+            InputError: if the account is wrong.
+        """
+        site = self.fleet.sites.get(cluster.site or "")
+        try:
+            return ledger_for(design, catalog, self.request)
+        except InputError as error:
+            first = error.findings[0]
+            if first.path == "site.electricity_price" and site is not None and site.electricity_price is not None:
+                place = ("sites", cluster.site or "", "electricity_price")
+                remedy = f"write it in the currency of `{cluster.design}`"
+                raise InputError(self.document.finding("design-fleet", place, first.message, remedy)) from None
+            raise
+
+    def _refuse_early(self, place: int, cluster: FleetCluster, ledger: Ledger) -> None:
+        """Refuse a cluster that retires before it is likely ready, or whose likely life ends before the plan.
+
+        Raises:
+            InputError: if it does.
+        """
+        v = likely(ledger.inputs)
+        ready = cluster.order + sum(ledger.to_production(v))
+        if cluster.retire is None and ready + MONTHS * float(v["life"]) <= self.fleet.start:
+            raise self._fault(place, "order", "its life ends before the fleet starts", "leave the cluster out")
+        if cluster.retire is not None and cluster.retire <= ready:
+            when = month_text(int(ready))
+            raise self._fault(place, "retire", f"the cluster is ready in {when} only", "write a month after it")
 
     def _work(self, place: int, name: str, ledger: Ledger, demand: FleetDemand) -> Work:
         """Return what a cluster does for a demand.
@@ -239,9 +285,9 @@ class _Members:
         """
         try:
             return self._training(name, ledger, demand) if demand.train else self._serving(name, demand)
-        except (RefusedError, UncalibratedError, ServeError) as error:
-            remedy = "take it out of `use`, or change design or demand"
-            raise self._fault(place, "use", f"`{demand.name}`: {error}", remedy) from None
+        except (RefusedError, UncalibratedError, ServeError, UsageError) as error:
+            remedy, text = "take it out of `use`, or change design or demand", str(error).removeprefix("ffplan: ")
+            raise self._fault(place, "use", f"`{demand.name}`: {text}", remedy) from None
 
     def _training(self, name: str, ledger: Ledger, demand: FleetDemand) -> Work:
         """Return tokens of a quarter: of the fastest plan, with the model's errors, failures, effort and idle hours."""
@@ -250,7 +296,7 @@ class _Members:
             model = catalog.get(Model, demand.train or "", self.document, self._path(demand, "train"))
             if model.transformer is None:
                 raise RefusedError(f"{model.id} is no transformer, and tokens need one", infeasible=False)
-            tokens = float(demand.tokens[0].value)
+            tokens = max(float(estimate.value) for estimate in demand.tokens)
             self._jobs[key] = timed_on(design, catalog, model, PlanFields(), None, tokens, searching=True)
         timed = self._jobs[key]
         v = self._drawn(inputs_for(ledger, timed, catalog))
@@ -306,6 +352,11 @@ class _Members:
         spares = enough(reliability_summary(goodput_basis(design, catalog)).nodes_in_repair, _UP)
         count = _copies_on(nodes - spares, copy.setup.gpus, per_node)
         accelerator = copy.setup.fleet.accelerator.id
+        if not count * rates[best][1]:
+            reason = (
+                "its percentiles miss the targets at every load" if count else f"no copy fits beside {spares} spares"
+            )
+            raise ServeError(f"{model.id} on {nodes:,} nodes: {reason}", infeasible=True)
         rate = count * self._between(f"serving.{engine.id}.{accelerator}", rates[best])
         plan = plan_row(copy.setup)
         spread = PoolPlan(tensor=plan.tensor, pipeline=plan.pipeline, data=plan.data, expert=plan.expert)

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ffplan.base.errors import UsageError
 from ffplan.base.version import __version__
-from ffplan.cost.horizon import QUARTER, value_left, within_quarter
+from ffplan.cost.horizon import QUARTER, standing, value_left, within_quarter
 from ffplan.design.fleet_file import month_text, read_fleet
 from ffplan.inputs.design_files import find_fleet
 from ffplan.inputs.document import read_document
@@ -82,7 +83,7 @@ class _Ledger:
         """
         quarters = horizon.fleet.quarters
         shape = quarters, max(horizon.request.draws, 1)
-        self.purchase, self.running, self.sold = np.zeros(shape), np.zeros(shape), np.zeros(shape)
+        self.purchase, self.running, self.book_value = np.zeros(shape), np.zeros(shape), np.zeros(shape)
         self.energy, self.carbon, self.embodied = np.zeros(shape), np.zeros(shape), np.zeros(shape)
         self.accelerators, self.peak = np.zeros(shape), np.zeros(shape)
         self.of_site = {name: np.zeros(shape) for name in horizon.fleet.sites}
@@ -91,19 +92,22 @@ class _Ledger:
             stands = horizon.stands(times)
             arrives = within_quarter(times.delivered, quarters)
             self.purchase += arrives * member.price
-            self.running += stands * member.running / QUARTERS_A_YEAR
-            self.sold += within_quarter(times.retired, quarters) * _value(member, times)
+            self.running += standing(times.ready, times.paid, quarters) * member.running / QUARTERS_A_YEAR
+            self.book_value += within_quarter(times.retired, quarters) * _value(member, times)
             self.energy += stands * count * year.energy_mwh / QUARTERS_A_YEAR
             self.carbon += stands * count * year.carbon_t / QUARTERS_A_YEAR
             self.embodied += arrives * count * year.embodied_t
             self.accelerators += stands * count * member.accelerators
-            peak = (stands > 0) * count * member.peak_kw
+            peak = (standing(times.delivered, times.retired, quarters) > 0) * count * member.peak_kw
             self.peak += peak
             if member.cluster.site is not None:
                 self.of_site[member.cluster.site] += peak
         self.shortfall: Floats | None = None
         if len(horizon.prices) == len(horizon.needed):
-            self.shortfall = _total_of(horizon.rent_of(name, capacity) for name, capacity in horizon.capacity.items())
+            self.shortfall = _total_of(
+                horizon.by_quarter(horizon.rent_of(name, capacity)).sum(axis=1)
+                for name, capacity in horizon.capacity.items()
+            )
 
 
 def _value(member: _Member, times: _ClusterTimes) -> Floats:
@@ -123,7 +127,7 @@ def _quarter_row(horizon: _Horizon, ledger: _Ledger, quarter: int) -> out.FleetQ
         accelerators=float(ledger.accelerators[quarter].mean()),
         purchase=_spread(ledger.purchase[quarter]),
         running=_spread(ledger.running[quarter]),
-        sold=_spread(ledger.sold[quarter]),
+        book_value=_spread(ledger.book_value[quarter]),
         shortfall=None if ledger.shortfall is None else _spread(ledger.shortfall[quarter]),
         facility_peak_kw=_spread(ledger.peak[quarter]),
         energy_mwh=_spread(ledger.energy[quarter]),
@@ -134,13 +138,14 @@ def _quarter_row(horizon: _Horizon, ledger: _Ledger, quarter: int) -> out.FleetQ
 
 
 def _demand_row(horizon: _Horizon, name: str, quarter: int) -> out.QuarterDemand:
-    needed, capacity = horizon.needed[name][quarter], horizon.capacity[name][quarter]
+    """Return a demand in a quarter; what is served is the least of its months."""
+    needed, capacity = (horizon.by_quarter(values[name])[quarter] for values in (horizon.needed, horizon.capacity))
     missing = np.maximum(needed - capacity, 0.0)
     return out.QuarterDemand(
-        needed=_spread(needed),
-        capacity=_spread(capacity),
-        short=float((missing > 0).mean()),
-        missing=float((missing / needed).mean()),
+        needed=_spread(needed[0]),
+        capacity=_spread(capacity.min(axis=0)),
+        short=float((missing > 0).any(axis=0).mean()),
+        missing=float((missing / np.where(needed > 0, needed, 1.0)).mean()),
     )
 
 
@@ -152,9 +157,9 @@ def _totals(horizon: _Horizon, ledger: _Ledger) -> out.FleetTotals:
     return out.FleetTotals(
         purchase=total(ledger.purchase),
         running=total(ledger.running),
-        sold=total(ledger.sold),
+        book_value=total(ledger.book_value),
         shortfall=None if ledger.shortfall is None else total(ledger.shortfall),
-        cash=total(ledger.purchase + ledger.running - ledger.sold),
+        cash=total(ledger.purchase + ledger.running),
         energy_mwh=total(ledger.energy),
         carbon_t=total(ledger.carbon),
         embodied_t=total(ledger.embodied),
@@ -182,14 +187,23 @@ def _site_rows(horizon: _Horizon, ledger: _Ledger) -> tuple[out.FleetSiteRow, ..
 
 
 _ASSUMPTIONS = (
-    "A demand keeps its quantile through all quarters, and lead times of all orders keep one quantile.",
-    "A cluster works for its demands by their share of its node-hours, and in part of a quarter for that part.",
+    "A demand keeps its quantile through all quarters, and demands are independent of each other. Lead times of all "
+    "orders keep one quantile.",
+    "A cluster works for its demands by their share of its node-hours. It trains in part of a quarter for that part, "
+    "and serves in the months that it stands whole.",
     "Training reaches the fastest plan with its failures, effort and idle hours; serving counts requests within the "
     "targets at the peak, on the nodes that are up.",
-    "A purchase is paid at its delivery; hardware that retires is worth its price written off in equal parts.",
-    "What is missing is rented by the hour: training for its hours, serving for all hours of the quarter at the peak.",
-    "A power limit holds the rated maximum of every cluster that stands in a part of the quarter.",
+    "A purchase is paid at its delivery, a rent month by month to the end of its term, what is paid upfront spread "
+    "over it. Retired hardware is worth its price written off in equal parts; that is no cash.",
+    "What is missing is rented by the hour, whatever its size: training for its hours, serving for all hours of the "
+    "month at the peak. Rents stay as they are today.",
+    "Other dates of an order keep all other orders as planned.",
+    "A power limit holds the rated maximum of every cluster that is delivered and not yet retired in the quarter.",
 )
+
+
+_MOST_CELLS = 2_000_000
+"""Most draws over all quarters that memory holds [1]."""
 
 
 def plan_fleet(
@@ -207,10 +221,13 @@ def plan_fleet(
     Raises:
         InputError: if the file is wrong, names, dates or shares contradict each other, or a cluster cannot do what it
             is used for.
-        UsageError: if no shipped fleet has the name.
+        UsageError: if no shipped fleet has the name, or the draws are too many for memory.
     """
     document = read_document(*find_fleet(file))
     fleet = read_fleet(document)
+    if request.draws * fleet.quarters > _MOST_CELLS:
+        most = _MOST_CELLS // fleet.quarters
+        raise UsageError(f"ffplan fleet: --draws: at most {most:,} for {fleet.quarters} quarters")
     members = _Members(fleet, document, catalog, request, tell).read()
     horizon = _Horizon(fleet, members, request)
     ledger = _Ledger(horizon)
@@ -233,7 +250,8 @@ def plan_fleet(
         sites=_site_rows(horizon, ledger),
         models={demand.name: demand.train or demand.serve or "" for demand in fleet.demand},
         units={demand.name: "tokens a quarter" if demand.train else "requests/s" for demand in fleet.demand},
-        shortfall_hour={name: hourly for name, (_, hourly) in horizon.prices.items()},
+        shortfall_hour={name: price.hour for name, price in horizon.prices.items()},
+        shortfall_offer={name: price.offer for name, price in horizon.prices.items()},
         assumptions=_ASSUMPTIONS,
         catalog=files_of(member.catalog for member in members),
         unverified=tuple(unverified),

@@ -562,7 +562,7 @@ def test_utilization_with_time_sharing_and_zones() -> None:
     width = cost["high"] - cost["low"]
     assert width < shared["utilisation"]["high"] - shared["utilisation"]["low"]  # of the same jobs
     assert found["offered"] == 1.1
-    assert "At such a load the queue grows from day to day: waits are those of 0.5 days." in found["assumptions"]
+    assert "At such a load the queue grows from day to day: waits depend on the 0.5 days." in found["assumptions"]
 
 
 def test_jobs_that_memory_cannot_hold() -> None:
