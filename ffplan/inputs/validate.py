@@ -71,6 +71,7 @@ _PATTERNS = {
     "^\\d{4}": "write a year, month or day: 2024, 2024-08 or 2024-08-31",
     "^[0-9a-f]{4}:": "write vendor and device as four hexadecimal digits each, such as `10de:20b0`, in quotes",
     "^[1-9][0-9]": "write a whole number from 1 to 9,999,999",
+    "^(20": "write year and month, such as 2027-04",
     "^([0-9]+(?:,": "write a number of tokens, such as 300B or 2T",
 }
 
