@@ -649,7 +649,7 @@ CASES = (
             ("site", b"site: north", b"site: south"),
             ("quarters", b"quarters: 8", b"quarters: 7"),
             ("retire", b"retire: 2028-07", b"retire: 2024-07"),
-            ("month", b"order: 2027-07", b"order: 2027-13"),
+            ("month", b"order: 2027-04", b"order: 2027-13"),
             ("twice", b"name: l40s", b"name: b200"),
             ("model", b"train: llama3.1-70b", b"train: llama3.1-700b"),
             ("image", b"train: llama3.1-70b", b"train: resnet-50"),
@@ -660,7 +660,7 @@ CASES = (
             ("rate", b"- 150/s", b"- 0/s"),
             ("shortfall", b"quarters: 8", b"quarters: 8\nshortfall: EUR 3/hour"),
             ("gone", b"design: l40s-8-roce", b"design: l40s.yaml"),
-            ("field", b"    count: 6", b"    number: 6"),
+            ("field", b"    count: 12", b"    number: 12"),
             ("version", b"schema_version: 1", b"schema_version: 2"),
         )
     ),

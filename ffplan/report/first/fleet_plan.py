@@ -26,7 +26,7 @@ def _met(plan: FleetPlan) -> str:
     text = f"{percent(plan.totals.met)} chance that every demand is met in every quarter."
     risks = [(row.short, row.missing, name, q.quarter) for q in plan.quarters for name, row in q.demand.items()]
     short, missing, demand, quarter = max(risks, key=lambda risk: risk[:2])
-    if short <= 1 - plan.chance:
+    if plan.totals.met >= plan.chance:
         return text
     return f"{text} Worst: {demand} in {quarter}, {percent(short)} risk of shortfall, {percent(missing)} on average."
 
