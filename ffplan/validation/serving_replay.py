@@ -352,7 +352,7 @@ def _row(file: ServingFile, served: ServedRun, point: ServedPoint, column: str, 
     run, measured = served.run, _whole(point) if column == "e2e_s" else point[column]
     error = signed_error(column, measured, model)
     load = f"{point.load:,.0f}" if run.load != "offline" else "all"
-    assumed = {"batch", "deployment", "lengths", "network", "prompt", "speculation"} & set(run.open)
+    assumed = {"batch", "chunk", "deployment", "lengths", "network", "poll", "prompt", "speculation"} & set(run.open)
     kind = "estimated" if not served.own else "assumed" if assumed else "fitted"
     return AccuracyRow(
         source=file.id,

@@ -17,6 +17,7 @@ from ffplan.validation.serving_cases import ServingFile
 from ffplan.validation.serving_replay import (
     ServedPoint,
     ServedRun,
+    _row,
     _served_run,
     _static_batch,
     median_prompts,
@@ -36,8 +37,8 @@ def observations(name: str) -> list[_Observation]:
 def timed(served: ServedRun, one: _Observation) -> float:
     """Return the time that the fit computes for an observation with the shipped constants [s]."""
     rates = served.served.rates
-    matrix = dict.fromkeys(("matrix", "matrix_fp8", "matrix_fp4"), rates.matrix)
-    return float(predicted([one], [{name: matrix.get(name) or getattr(rates, name) for name in NAMES}])[0])
+    constants = {name: float(getattr(rates, "matrix" if name.startswith("matrix") else name)) for name in NAMES}
+    return float(predicted([one], [constants])[0])
 
 
 def formula(served: ServedRun, point: ServedPoint) -> float:
@@ -166,6 +167,25 @@ def test_a_first_token_has_half_of_the_steps_between_looks() -> None:
     assert first_token(columns=columns, points=((4.0, 10.0, 317.0, 9.15),))["steps"] == 4.5
     # alone it finds the engine idle
     assert first_token(columns=columns, points=((1.0, 10.0, 317.0, 9.15),))["steps"] == 0
+
+
+@pytest.mark.parametrize("name", ["aiconfigurator-silicon", "inferencex-history", "inferencex-latest"])
+def test_settings_that_no_source_states_are_not_called_seen(name: str) -> None:
+    document = read_document(FOLDER / f"{name}.yaml")
+    file = validate(ServingFile, document)
+    for position, run in enumerate(file.runs):
+        served = _served_run(run, Catalog(), document, ("runs", position))
+        settings = {
+            "poll": "poll" in run.columns,
+            "chunk": run.chunk,
+            "cache": run.cache == "fp8" and "cache" in run.open,
+        }
+        for setting in (key for key, value in settings.items() if value):
+            assert setting in run.open, run.id
+            assert file.assumed[setting].status in ("D", "R"), run.id
+        if settings["poll"]:
+            values = modelled(served, point := next(points_of(served)))
+            assert _row(file, served, point, "ttft_ms", values["ttft_ms"]).kind == "assumed"
 
 
 def test_steps_that_carry_prompts() -> None:
