@@ -120,7 +120,7 @@ def _first(served: ServedRun, point: ServedPoint, source: str) -> _Observation:
     before = (group - 1) / 2 / REQUESTS if served.run.statistic == "mean" else 0.0
     share, mixed = point.prompt / served.chunk, float(served.served.mixed)
     own, carried = max(share, 1.0), before * min(share, 1.0)
-    parts = _Parts(
+    parts = _TimeParts(
         first=1.0,
         steps=own * mixed + (point.poll - 1) / 2 * (group > 1),
         prompts=1 + before / stages,
@@ -139,7 +139,7 @@ def _apart(served: ServedRun, pools: Pools, point: ServedPoint, source: str) -> 
     answer = (point.output - 1) * point["tpot_ms"] / 1e3
     rate = point.load / (point["ttft_ms"] / 1e3 + answer)
     decoding = replace(point, load=rate * answer / served.run.copies)
-    token = _observation(served, decoding, source, point["tpot_ms"] / 1e3, _Parts())
+    token = _observation(served, decoding, source, point["tpot_ms"] / 1e3, _TimeParts())
     assert served.run.prefill is not None
     assert served.prefill_use is not None
     computing = replace(
@@ -150,14 +150,14 @@ def _apart(served: ServedRun, pools: Pools, point: ServedPoint, source: str) -> 
     )
     alone = replace(point, load=float(served.run.prefill.data))
     share, mixed, stages = point.prompt / served.chunk, pools.prefill.mixed, float(pools.prefill.deployment.pipeline)
-    parts = _Parts(
+    parts = _TimeParts(
         bound=1.0, steps=share * mixed, prompts=1 / stages, launches=share / stages, alone=share * (not mixed)
     )
     return [token, _observation(computing, alone, source, float(pools.prompt_groups) / rate, parts)]
 
 
 @record
-class _Parts:
+class _TimeParts:
     """What a measured time consists of."""
 
     first: float = 0.0
@@ -174,7 +174,7 @@ class _Parts:
     """Steps of prompts' own [1]."""
 
 
-def _observation(served: ServedRun, point: ServedPoint, source: str, seconds: float, parts: _Parts) -> _Observation:
+def _observation(served: ServedRun, point: ServedPoint, source: str, seconds: float, parts: _TimeParts) -> _Observation:
     """Return a measured time [s] with its terms."""
     run, unit = served.run, with_rates(served, _UNIT).served
     deployment, machine, shape = unit.deployment, unit.machine, unit.shape
@@ -256,16 +256,16 @@ def _prompts(served: ServedRun, point: ServedPoint, group: float) -> float:
     return max(group - 1, 0.0) / point.output
 
 
-def _token_parts(served: ServedRun, point: ServedPoint, group: float) -> _Parts:
+def _token_parts(served: ServedRun, point: ServedPoint, group: float) -> _TimeParts:
     """Return the parts of a token's time; each step that carries prompts launches its kernels once."""
     prompts, share = _prompts(served, point, group), point.prompt / served.chunk
     apart, stages = float(not served.served.mixed), float(served.served.deployment.pipeline)
     if served.run.load == "static":
         # prompts of a batch pass all stages before it decodes
         carried = max(group * share, 1.0) / point.output
-        return _Parts(steps=1 - apart / point.output, prompts=prompts, launches=carried, alone=apart * carried)
+        return _TimeParts(steps=1 - apart / point.output, prompts=prompts, launches=carried, alone=apart * carried)
     carried = min(prompts, 1.0) if "itl_ms" in point.numbers else 1 - math.exp(-prompts * max(share, 1.0))
-    return _Parts(prompts=prompts / stages, launches=carried / stages, alone=apart * carried)
+    return _TimeParts(prompts=prompts / stages, launches=carried / stages, alone=apart * carried)
 
 
 class Fit:
