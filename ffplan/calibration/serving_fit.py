@@ -11,7 +11,7 @@ Sources:
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,8 +25,9 @@ from ffplan.validation.serving_replay import REQUESTS, median_prompts, with_rate
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from ffplan.base.array_math import Floats
+    from ffplan.base.array_math import Floats, Number
     from ffplan.serving.pools import Pools
+    from ffplan.serving.step import Served
     from ffplan.validation.serving_replay import ServedPoint, ServedRun
 
 PRIORS = {
@@ -104,9 +105,7 @@ def _observed(served: ServedRun, point: ServedPoint, source: str) -> list[_Obser
     observations = []
     seconds = _token_seconds(served, point)
     if seconds is not None and point.output > 1:
-        prompts = _prompts(served, point, group)
-        carried = _carried(served, point, prompts)
-        observations.append(_observation(served, point, source, seconds, prompts=prompts, carried=carried))
+        observations.append(_observation(served, point, source, seconds, _token_parts(served, point, group)))
     if "ttft_ms" in point.numbers and group <= ALONE:
         observations.append(_first(served, point, source))
     return observations
@@ -119,16 +118,16 @@ def _first(served: ServedRun, point: ServedPoint, source: str) -> _Observation:
     """
     stages, group = float(served.served.deployment.pipeline), point.load / served.run.data
     before = (group - 1) / 2 / REQUESTS if served.run.statistic == "mean" else 0.0
-    return _observation(
-        served,
-        point,
-        source,
-        point["ttft_ms"] / 1e3,
-        first=True,
-        prompts=stages + before,
-        carried=1 + before * min(point.prompt / served.chunk, 1.0),
-        steps=1 + (point.poll - 1) / 2 * (group > 1),
+    share, mixed = point.prompt / served.chunk, float(served.served.mixed)
+    own, carried = max(share, 1.0), before * min(share, 1.0)
+    parts = _TimeParts(
+        first=1.0,
+        steps=own * mixed + (point.poll - 1) / 2 * (group > 1),
+        prompts=1 + before / stages,
+        launches=own + carried / stages,
+        alone=(1 - mixed) * (own + carried),
     )
+    return _observation(served, point, source, point["ttft_ms"] / 1e3, parts)
 
 
 def _apart(served: ServedRun, pools: Pools, point: ServedPoint, source: str) -> list[_Observation]:
@@ -140,7 +139,7 @@ def _apart(served: ServedRun, pools: Pools, point: ServedPoint, source: str) -> 
     answer = (point.output - 1) * point["tpot_ms"] / 1e3
     rate = point.load / (point["ttft_ms"] / 1e3 + answer)
     decoding = replace(point, load=rate * answer / served.run.copies)
-    token = _observation(served, decoding, source, point["tpot_ms"] / 1e3, prompts=0.0, carried=0.0)
+    token = _observation(served, decoding, source, point["tpot_ms"] / 1e3, _TimeParts())
     assert served.run.prefill is not None
     assert served.prefill_use is not None
     computing = replace(
@@ -150,69 +149,45 @@ def _apart(served: ServedRun, pools: Pools, point: ServedPoint, source: str) -> 
         use=served.prefill_use,
     )
     alone = replace(point, load=float(served.run.prefill.data))
-    share = point.prompt / served.chunk
-    most = float(pools.prompt_groups) / rate
-    bound = _observation(computing, alone, source, most, prompts=1.0, carried=share, steps=share, bound=True)
-    return [token, bound]
+    share, mixed, stages = point.prompt / served.chunk, pools.prefill.mixed, float(pools.prefill.deployment.pipeline)
+    parts = _TimeParts(
+        bound=1.0, steps=share * mixed, prompts=1 / stages, launches=share / stages, alone=share * (not mixed)
+    )
+    return [token, _observation(computing, alone, source, float(pools.prompt_groups) / rate, parts)]
 
 
-def _observation(
-    served: ServedRun,
-    point: ServedPoint,
-    source: str,
-    seconds: float,
-    *,
-    prompts: float,
-    carried: float,
-    first: bool = False,
-    steps: float = 1.0,
-    bound: bool = False,
-) -> _Observation:
-    """Return a measured time with its terms.
+@record
+class _TimeParts:
+    """What a measured time consists of."""
 
-    Args:
-        seconds: the time [s].
-        prompts: prompts in it [1].
-        carried: steps that carry them [1].
-        first: whether it is a time to first token.
-        steps: steps in it [1].
-        bound: the model's time is at most that.
-    """
+    first: float = 0.0
+    """1 if it is a time to first token."""
+    bound: float = 0.0
+    """1 if the model's time is at most that."""
+    steps: float = 1.0
+    """Steps that decode [1], with prompts in them if the engine mixes both."""
+    prompts: float = 0.0
+    """Prompts, over all stages [1]."""
+    launches: float = 0.0
+    """Steps that carry them, over all stages [1]."""
+    alone: float = 0.0
+    """Steps of prompts' own [1]."""
+
+
+def _observation(served: ServedRun, point: ServedPoint, source: str, seconds: float, parts: _TimeParts) -> _Observation:
+    """Return a measured time [s] with its terms."""
     run, unit = served.run, with_rates(served, _UNIT).served
-    deployment, machine, shape, weights = unit.deployment, unit.machine, unit.shape, unit.weights
-    group = point.load / run.data
-    batch = group / float(deployment.pipeline)
-    held = cached_tokens(shape, point.prompt + point.output / 2)
-    held *= cache_bytes(shape, deployment.cache_width) * cache_share(shape, deployment.tensor)
-    dense, experts = token_flops(weights, deployment)
-    shared = float(deployment.shares_experts) * weights.expert_layers
-    calls = (2 * shape.layers - shared) * (deployment.tensor > 1) + (deployment.pipeline - 1)
+    deployment, machine, shape = unit.deployment, unit.machine, unit.shape
+    dense, experts = token_flops(unit.weights, deployment)
     terms = {
-        "first": first,
-        "bound": bound,
-        "steps": steps,
-        "share": prompts / float(deployment.pipeline),
-        "carried": carried,
-        "weights": dense_bytes(weights, deployment) / machine.bandwidth,
-        "experts": expert_bytes(weights, deployment, batch) / machine.bandwidth,
-        "cache": batch * held / machine.bandwidth,
-        "decoded": batch * dense / machine.peak,
-        "decoded_experts": batch * experts / machine.peak,
+        **asdict(parts),
         "prompt": point.prompt * dense / machine.peak,
         "prompt_experts": point.prompt * experts / machine.peak,
         "attention": attention_flops(shape, point.prompt) / deployment.tensor / machine.peak16,
         "prompt_moved": collective_seconds(unit, point.prompt),
-        "prompt_layers": prompt_layers(unit) / deployment.pipeline,
-        "layer": shape.layers,
-        "expert_layer": weights.expert_layers,
-        "latent_layer": shape.layers * (shape.latent is not None),
-        "quantised_layer": shape.layers * deployment.quantised,
-        "sequence": group,
-        "expert_sequence": group * (weights.expert_layers > 0),
-        "call": calls,
-        "exchange": 2 * shared,
-        "step": 1.0,
-        "moved": collective_seconds(unit, batch) + hand_over_seconds(unit, batch),
+        "prompt_layers": prompt_layers(unit),
+        **_step_terms(unit, point.load / run.data, point.prompt + point.output / 2),
+        **{f"alone_{name}": value for name, value in _step_terms(unit, 1.0, 0.0).items()},
     }
     return _Observation(
         seconds=seconds,
@@ -222,6 +197,38 @@ def _observation(
         case=run.id,
         terms={**{name: float(value) for name, value in terms.items()}, "width": _WIDTH[served.computed]},
     )
+
+
+def _step_terms(unit: Served, group: float, context: float) -> dict[str, Number]:
+    """Return the terms of a step that decodes.
+
+    Args:
+        unit: a model on its deployment, with constants of 1 and 0.
+        group: sequences of an attention group [1].
+        context: tokens of each [1].
+    """
+    deployment, machine, shape, weights = unit.deployment, unit.machine, unit.shape, unit.weights
+    batch = group / deployment.pipeline
+    held = cached_tokens(shape, context) * cache_bytes(shape, deployment.cache_width)
+    dense, experts = token_flops(weights, deployment)
+    shared = deployment.shares_experts * weights.expert_layers
+    return {
+        "weights": dense_bytes(weights, deployment) / machine.bandwidth,
+        "experts": expert_bytes(weights, deployment, batch) / machine.bandwidth,
+        "cache": batch * held * cache_share(shape, deployment.tensor) / machine.bandwidth,
+        "decoded": batch * dense / machine.peak,
+        "decoded_experts": batch * experts / machine.peak,
+        "layer": shape.layers,
+        "expert_layer": weights.expert_layers,
+        "latent_layer": shape.layers * (shape.latent is not None),
+        "quantised_layer": shape.layers * deployment.quantised,
+        "sequence": group,
+        "expert_sequence": group * (weights.expert_layers > 0),
+        "call": (2 * shape.layers - shared) * (deployment.tensor > 1) + (deployment.pipeline - 1),
+        "exchange": 2 * shared,
+        "step": 1.0,
+        "moved": collective_seconds(unit, batch) + hand_over_seconds(unit, batch),
+    }
 
 
 _WIDTH = {"bf16": 0.0, "fp8": 1.0, "fp4": 2.0}
@@ -249,14 +256,16 @@ def _prompts(served: ServedRun, point: ServedPoint, group: float) -> float:
     return max(group - 1, 0.0) / point.output
 
 
-def _carried(served: ServedRun, point: ServedPoint, prompts: float) -> float:
-    """Return the steps of a token's time that carry prompts [1], each of which launches its kernels once."""
-    share = point.prompt / served.chunk
+def _token_parts(served: ServedRun, point: ServedPoint, group: float) -> _TimeParts:
+    """Return the parts of a token's time; each step that carries prompts launches its kernels once."""
+    prompts, share = _prompts(served, point, group), point.prompt / served.chunk
+    apart, stages = float(not served.served.mixed), float(served.served.deployment.pipeline)
     if served.run.load == "static":
-        return max(point.load / served.run.data * share, 1.0) / point.output
-    if "itl_ms" in point.numbers:
-        return min(prompts, 1.0)
-    return 1 - math.exp(-prompts * max(share, 1.0))
+        # prompts of a batch pass all stages before it decodes
+        carried = max(group * share, 1.0) / point.output
+        return _TimeParts(steps=1 - apart / point.output, prompts=prompts, launches=carried, alone=apart * carried)
+    carried = min(prompts, 1.0) if "itl_ms" in point.numbers else 1 - math.exp(-prompts * max(share, 1.0))
+    return _TimeParts(prompts=prompts / stages, launches=carried / stages, alone=apart * carried)
 
 
 class Fit:
@@ -396,12 +405,8 @@ def predicted(observations: Sequence[_Observation], constants: Sequence[Mapping[
     Args:
         constants: fractions and seconds by name, of each observation.
     """
-    rows = np.array([[_reciprocal(values)[name] for name in NAMES] for values in constants], dtype=float)
-    return times(_table(observations), rows.T)
-
-
-def _reciprocal(constants: Mapping[str, float]) -> dict[str, float]:
-    return {name: 1 / value if name in FRACTIONS else value for name, value in constants.items()}
+    rows = [[1 / values[name] if name in FRACTIONS else values[name] for name in NAMES] for values in constants]
+    return times(_table(observations), np.array(rows, dtype=float).T)
 
 
 def _table(observations: Sequence[_Observation]) -> dict[str, Floats]:
@@ -417,19 +422,25 @@ def times(table: dict[str, Floats], constants: Any) -> Floats:
         constants: one row for each of `NAMES`; fractions as their reciprocals.
 
     Equation:
-        `ffplan.serving.step.step_time` plus the prompts' share, or the extra time that launching their kernels takes;
-        for a first token, its own prompt
+        steps x step + alone x step of one sequence + max(prompts, launches (launch - step that carries them)), as
+        `ffplan.serving.load._Loop` adds prompts; a step with prompts is one of the first kind if the engine mixes both,
+        else one of the second; for a first token, its own prompt
     """
     by_name = dict(zip(NAMES, constants, strict=True))
     width = table["width"].astype(int)
     matrix = np.choose(width, [by_name["matrix"], by_name["matrix_fp8"], by_name["matrix_fp4"]])
-    memory = table["weights"] * by_name["weights"] + table["experts"] * by_name["experts"]
-    products = (table["decoded"] + table["decoded_experts"] * by_name["grouped"]) * matrix
-    total = np.maximum(memory, products) + table["cache"] * by_name["cache"] + table["moved"]
-    for name in SECONDS:
-        total = total + table[name] * by_name[name]
+
+    def step(kind: str) -> Any:
+        memory = table[f"{kind}weights"] * by_name["weights"] + table[f"{kind}experts"] * by_name["experts"]
+        products = (table[f"{kind}decoded"] + table[f"{kind}decoded_experts"] * by_name["grouped"]) * matrix
+        rest = sum(table[f"{kind}{name}"] * by_name[name] for name in ("cache", *SECONDS))
+        return np.maximum(memory, products) + table[f"{kind}moved"] + rest
+
+    decoding, alone = step(""), step("alone_")
     prompt = (table["prompt"] + table["prompt_experts"] * by_name["grouped"]) * matrix
     prompt = prompt + table["attention"] * by_name["attention"] + table["prompt_moved"]
     launch = table["prompt_layers"] * by_name["prompt_layer"]
-    prompt = np.maximum(table["share"] * prompt, table["carried"] * (launch - total))
-    return np.asarray(table["steps"] * total + prompt + table["first"] * by_name["first"])
+    beside = np.where(table["alone"] > 0, alone, decoding)
+    prompt = np.maximum(table["prompts"] * prompt, table["launches"] * (launch - beside))
+    steps = table["steps"] * decoding + table["alone"] * alone
+    return np.asarray(steps + prompt + table["first"] * by_name["first"])

@@ -258,8 +258,8 @@ class _Loop:
 
     @property
     def launch(self) -> Number:
-        """Least time of a step with prompts [s]."""
-        return launch_seconds(self.served) / self.stages
+        """Least time of a step with prompts, over all stages [s]."""
+        return launch_seconds(self.served)
 
     def beside(self, step: Number) -> Number:
         """Return the time of what a step with prompts has beside them [s], of that of a step which decodes."""
@@ -276,25 +276,34 @@ class _Loop:
             Seconds of a stage [s].
 
         Equation:
-            max(prompts x work, carried (launch - step)); carried = 1 - e^-(prompts max(prompt / chunk, 1)), the steps
-            that carry any; max(prompts x work + carried x alone, carried x launch) if those are steps of their own
+            max(prompts x work, carried (launch - step)) / p; carried = 1 - e^-(prompts max(prompt / chunk, 1)), the
+            steps that carry any; if those are steps of their own, carried x alone more, with alone in place of step
 
         Source:
             [2]; a step launches its kernels once, whatever prompts it carries; Poisson arrivals.
         """
         carried = 1 - e ** (-prompts * maximum(self.share, 1.0))
-        own, alone = prompts * self.work / self.stages, self.beside(step)
+        alone = self.beside(step)
         apart = 0.0 if self.served.mixed else carried * alone
-        return maximum(own, carried * (self.launch - alone)) + apart
+        return maximum(prompts * self.work, carried * (self.launch - alone)) / self.stages + apart
 
     def full(self, step: Number) -> Number:
         """Return the time of a step whose chunk is full of prompts [s], of that of a step which decodes."""
-        return maximum(self.work / self.share / self.stages + self.beside(step), self.launch)
+        beside = self.beside(step)
+        return maximum(self.work / self.share, self.launch - beside) / self.stages + beside
 
-    def service(self, step: Number) -> Number:
-        """Return the time of a prompt with the steps that carry it [s], of that of a step which decodes."""
-        steps = maximum(self.share, 1.0)
-        return maximum(self.work + steps * self.beside(step), steps * self.launch)
+    def service(self, step: Number, stages: Number = 1.0) -> Number:
+        """Return the time of a prompt with the steps that carry it.
+
+        Args:
+            step: time of a step that decodes [s].
+            stages: 1 for the way through all stages, theirs for what one stage has of it.
+
+        Returns:
+            Seconds [s].
+        """
+        steps, beside = maximum(self.share, 1.0), self.beside(step)
+        return maximum(self.work, steps * (self.launch - beside)) / stages + steps * beside
 
     def most(self, step: Number) -> Number:
         """Return the prompts a second that a group has time for [1/s], beside full steps of some time [s]."""
@@ -306,7 +315,7 @@ class _Loop:
         Args:
             rate: prompts a second of a group [1/s].
             most: the same as they leave time for [1/s].
-            service: time of a prompt with the steps that carry it [s].
+            service: time that a stage has a prompt, with the steps that carry it [s].
         """
         serial = _queue_wait(minimum(rate * service, 0.99), service, self.others, self.variation)
         # prompts that arrive during a step share the next: half of it to wait, and the others' work beside one's own
@@ -325,9 +334,9 @@ class _Loop:
             step: time of a step that carries prompts [s].
             decoding: sequences that decode beside them [1].
         """
-        service = self.service(step)
-        step_wait = self.residual * minimum(rate * service + decoding, 1.0) * step
-        return self.served.rates.first + self.wait(rate, most, service) + step_wait + service
+        held = self.service(step, self.stages)
+        step_wait = self.residual * minimum(rate * held + decoding, 1.0) * step
+        return self.served.rates.first + self.wait(rate, most, held) + step_wait + self.service(step)
 
 
 @record

@@ -16,7 +16,6 @@ from ffplan.serving.load import _tokens_a_step
 from ffplan.serving.memory import cached_tokens
 from ffplan.serving.pools import slices, transfer_seconds
 from ffplan.serving.simulate import Arrivals, Room, Run, Times, _pace_of, _simulate, _StepTable
-from ffplan.serving.step import prompt_seconds
 
 if TYPE_CHECKING:
     from ffplan.base.array_math import Floats
@@ -213,10 +212,11 @@ def _simulate_pools(
     begin: Floats = np.sum([group.first for group in unit.answers], axis=0)
     ended: Floats = np.sum([group.ended for group in unit.answers], axis=0)
     later = np.maximum(np.asarray(answers.outputs) - 1, 1.0)
+    outside = first + np.sum([group.beyond for group in unit.prompts], axis=0)
     return Times(
-        ttft=begin - unit.started + first,
+        ttft=begin - unit.started + outside,
         tpot=(ended - begin) / later,
-        e2e=ended - unit.started + first,
+        e2e=ended - unit.started + outside,
         end=unit.end,
         running=sum(group.occupied for group in unit.answers) / max(unit.end, 1e-12),
         evicted=sum(group.evicted for group in unit.answers),
@@ -252,12 +252,6 @@ def _room(served: Served, use: MemoryUse, most: int, requests: Requests, tokens:
     return Room(max(float(use.tokens) - float(requests.shared), 0.0) / kept, most, whole=use.whole)
 
 
-def _beyond(served: Served, requests: Requests, prompt: float) -> float:
-    """Return the time of a prompt in the other stages of a pipeline [s]; a pace has one stage's part."""
-    stages = float(served.deployment.pipeline)
-    return float(prompt_seconds(served, prompt, float(requests.shared))) * (1 - 1 / stages)
-
-
 def _most(use: MemoryUse, arrivals: Arrivals) -> int:
     return int(use.most if arrivals.times is not None else min(arrivals.concurrency, use.most))
 
@@ -273,10 +267,9 @@ def run_requests(served: Served, use: MemoryUse, requests: Requests, arrivals: A
     """
     most = _most(use, arrivals)
     prompt, output = float(np.mean(arrivals.prompts)), float(np.mean(arrivals.outputs))
-    first = float(served.rates.first) + _beyond(served, requests, prompt)
     room = _room(served, use, most, requests, prompt + output)
     pace = _pace(served, most, requests, arrivals)
-    return _simulate(pace, arrivals, room, chunk=float(requests.chunk), first=first)
+    return _simulate(pace, arrivals, room, chunk=float(requests.chunk), first=float(served.rates.first))
 
 
 def run_pools(
@@ -303,7 +296,7 @@ def run_pools(
         arrivals,
         rooms,
         chunk=float(requests.chunk),
-        first=float(pools.prefill.rates.first) + _beyond(pools.prefill, requests, prompt),
+        first=float(pools.prefill.rates.first),
         moved=float(transfer_seconds(pools, requests)),
         begun=begun,
     )

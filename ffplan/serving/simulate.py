@@ -117,7 +117,9 @@ class _StepTable:
     square: float
     """Seconds of attention in a prompt of one token; it grows with the square."""
     floor: float = 0.0
-    """Least seconds of a step with prompts."""
+    """Least seconds of a step with prompts, over all stages."""
+    stages: float = 1.0
+    """Stages of a pipeline: a step has one's part of prompts, whose first tokens wait for the others too."""
     yielded: float = 1.0
     """Tokens of a step and sequence, with speculation."""
     cached: float = 0.0
@@ -168,7 +170,8 @@ def _pace_of(
         context=float(far) / context * slower,
         prompt=(float(prompt_seconds(served, prompt, cached)) - attention) / prompt / stages,
         square=square / stages,
-        floor=float(launch_seconds(served)) / stages,
+        floor=float(launch_seconds(served)),
+        stages=stages,
         yielded=yielded,
         cached=cached,
         mixed=served.mixed,
@@ -187,7 +190,7 @@ class Run:
         self.outputs: list[float] = np.maximum(np.asarray(arrivals.outputs, dtype=float), 1.0).tolist()
         self.count = len(self.prompts)
         self.started = [0.0] * self.count
-        self.first = [0.0] * self.count
+        self.first, self.beyond = [0.0] * self.count, [0.0] * self.count
         self.ended = [0.0] * self.count
         self.late = [0, 0]
         self.now, self.steps, self.context, self.held, self.next = 0.0, 0.0, 0.0, 0.0, 0
@@ -283,14 +286,14 @@ class Run:
         """Run a step that computes prompt tokens, beside decoding if the engine mixes both."""
         pace, filling, prompts, made = self.pace, self.filling, self.prompts, self.made
         free = max(self.chunk - len(self.ends) * pace.mixed, 1.0)
-        seconds = 0.0
+        parts: list[tuple[int, float]] = []
         done = []
         while filling and free > 0:
             entry = filling[0]
             request, left = int(entry[0]), entry[1]
             taken = min(left, free)
             before = pace.cached + prompts[request] + made[request] - left
-            seconds += taken * pace.prompt + pace.square * ((before + taken) ** 2 - before**2)
+            parts.append((request, taken * pace.prompt + pace.square * ((before + taken) ** 2 - before**2)))
             free -= taken
             entry[1] -= taken
             if entry[1] > 0:
@@ -298,8 +301,12 @@ class Run:
             filling.popleft()
             done.append(request)
         decoding = pace.base[len(self.ends)] + self.context * pace.context if pace.mixed else pace.base[0]
-        self._advance(max(decoding + seconds, pace.floor), float(pace.mixed))
+        least = (pace.floor - decoding) / pace.stages
+        self._advance(decoding + max(sum(part for _, part in parts), least), float(pace.mixed))
         self.look = self.steps
+        for request, part in parts:
+            if not made[request]:
+                self.beyond[request] += (pace.stages - 1) * max(part, least)
         for request in done:
             before = made[request]
             if not before:
@@ -319,7 +326,8 @@ class Run:
         """
         self.first[request] = self.now
         bar = self.arrivals.bar
-        if bar is not None and self.now - self.started[request] + self.outside > bar.ttft:
+        outside = self.outside + self.beyond[request]
+        if bar is not None and self.now - self.started[request] + outside > bar.ttft:
             self._miss(request, 0, bar)
 
     def _miss(self, request: int, which: int, bar: Bar) -> None:
@@ -431,11 +439,11 @@ def _simulate(pace: _StepTable, arrivals: Arrivals, room: Room, *, chunk: float,
     run = Run(pace, arrivals, room, chunk, first)
     run.run()
     started, begun, ended = (np.asarray(moments) for moments in (run.started, run.first, run.ended))
-    outputs = np.maximum(np.asarray(run.outputs) - 1, 1.0)
+    outside, outputs = first + np.asarray(run.beyond), np.maximum(np.asarray(run.outputs) - 1, 1.0)
     return Times(
-        ttft=begun - started + first,
+        ttft=begun - started + outside,
         tpot=(ended - begun) / outputs,
-        e2e=ended - started + first,
+        e2e=ended - started + outside,
         end=run.now,
         running=run.occupied / max(run.now, 1e-12),
         evicted=run.evicted,

@@ -146,6 +146,15 @@ class ServingRun(Frozen):
         return self.prefill is not None and self.load == "closed" and "concurrency" in self.columns
 
 
+class Assumption(Frozen):
+    """A setting of runs that their source does not state."""
+
+    status: Literal["D", "R"]
+    """D if it is derived from other numbers, R if it is recalled and unverified."""
+    note: Text
+    """What is assumed, and why."""
+
+
 class ServingFile(Frozen):
     """A file of measured serving runs."""
 
@@ -159,6 +168,8 @@ class ServingFile(Frozen):
     """Source of the values."""
     note: Text | None = None
     """Conditions of all runs."""
+    assumed: dict[Open, Assumption] = Field(default_factory=dict)
+    """What runs assume where the source leaves it open."""
     runs: Annotated[Many[ServingRun], Field(min_length=1)]
     """The runs."""
 

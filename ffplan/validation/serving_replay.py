@@ -228,13 +228,15 @@ def _static_batch(served: Served, chunk: float, point: ServedPoint) -> float:
     """Return the seconds of one batch from its prompts to its last tokens [s].
 
     Equation:
-        prompts + output x step at the mean context; prompts at least as many steps as they fill
+        prompts + output x step at the mean context; prompts at least as many steps as they fill, one of the output's
+        or, apart, all their own
     """
     group = point.load / float(served.deployment.data)
     step = float(step_time(served, group, point.prompt + point.output / 2).total)
+    beside = step if served.mixed else float(step_time(served, 1.0, 0.0).total)
     steps = max(group * point.prompt / chunk, 1.0)
-    prompts = max(group * float(prompt_seconds(served, point.prompt)), steps * (float(launch_seconds(served)) - step))
-    return prompts + point.output * step
+    prompts = max(group * float(prompt_seconds(served, point.prompt)), steps * (float(launch_seconds(served)) - beside))
+    return prompts + (point.output * step if served.mixed else steps * beside + (point.output - 1) * step)
 
 
 def _requests(served: ServedRun, point: ServedPoint) -> Requests:
@@ -281,8 +283,12 @@ def _decoding(served: ServedRun, point: ServedPoint) -> dict[str, float]:
     step = float(step_time(served.served, group, point.prompt + point.output / 2).total)
     prompts = median_prompts(group / point.output)
     work = prompts * float(prompt_seconds(served.served, point.prompt))
-    launch = float(launch_seconds(served.served)) if prompts else 0.0
-    return {"itl_ms": max(step + work, launch) * 1e3}
+    beside = step if served.served.mixed else float(step_time(served.served, 1.0, 0.0).total)
+    carried = min(prompts, 1.0)
+    added = max(work, carried * (float(launch_seconds(served.served)) - beside)) / float(
+        served.served.deployment.pipeline
+    )
+    return {"itl_ms": (step + added + carried * beside * (not served.served.mixed)) * 1e3}
 
 
 def median_prompts(rate: float) -> float:
@@ -346,7 +352,7 @@ def _row(file: ServingFile, served: ServedRun, point: ServedPoint, column: str, 
     run, measured = served.run, _whole(point) if column == "e2e_s" else point[column]
     error = signed_error(column, measured, model)
     load = f"{point.load:,.0f}" if run.load != "offline" else "all"
-    assumed = {"batch", "deployment", "lengths", "network", "prompt", "speculation"} & set(run.open)
+    assumed = {"batch", "chunk", "deployment", "lengths", "network", "poll", "prompt", "speculation"} & set(run.open)
     kind = "estimated" if not served.own else "assumed" if assumed else "fitted"
     return AccuracyRow(
         source=file.id,

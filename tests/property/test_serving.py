@@ -15,7 +15,7 @@ from ffplan.serving.hardware import deployment_of
 from ffplan.serving.load import Requests, closed_loop, open_loop
 from ffplan.serving.memory import model_weights, weight_memory
 from ffplan.serving.pools import Pools, pools_loop, prefill_rate
-from ffplan.serving.step import Served, prompt_seconds, step_time
+from ffplan.serving.step import Served, launch_seconds, prompt_seconds, step_time
 from tests.unit.serving.conftest import MACHINE, RATES
 
 MODELS = ("llama3.1-8b", "llama3.1-70b", "mixtral-8x7b", "qwen3-235b-a22b", "deepseek-r1", "gpt-oss-120b", "gemma3-27b")
@@ -75,6 +75,21 @@ def test_a_closed_loop_keeps_little_s_law(model: Served, requests: Requests, cou
     assert (np.diff(np.asarray(steady.tpot)) >= -1e-3 * np.asarray(steady.tpot)[0]).all()
     assert (np.diff(np.asarray(steady.rate)) >= -1e-2 * np.asarray(steady.rate)[0]).all()
     assert (np.asarray(steady.decoding) <= np.asarray(steady.running) + 1e-9).all()
+
+
+@given(model=served(), prompt=st.integers(1, 100), mixed=st.booleans())
+def test_a_pipeline_in_place_of_tensor_parallelism_hastens_no_prompt_that_waits_for_launches(
+    model: Served, prompt: int, *, mixed: bool
+) -> None:
+    rates = replace(model.rates, prompt_layer=1e-2)
+    firsts = []
+    for stages in (1.0, 2.0, 4.0, 8.0):
+        deployment = replace(model.deployment, tensor=8 / stages, pipeline=stages, data=1.0, expert=1.0)
+        plan = replace(model, deployment=deployment, rates=rates, mixed=mixed)
+        firsts.append(float(closed_loop(plan, Requests(prompt=prompt, output=100), 1.0, 64.0).ttft))
+    launches = float(launch_seconds(replace(model, rates=rates)))
+    assert min(firsts) >= float(rates.first) + launches - 1e-9
+    assert (np.diff(firsts) >= -1e-9).all()
 
 
 @given(model=served(), requests=REQUESTS, share=st.floats(0.05, 0.5))

@@ -8,13 +8,22 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ffplan.calibration.serving_fit import FRACTIONS, NAMES, PRIORS, Fit, _Observation, _observed, times
+from ffplan.calibration.serving_fit import NAMES, PRIORS, Fit, _Observation, _observed, predicted
 from ffplan.catalog.store import Catalog
 from ffplan.inputs.document import read_document
 from ffplan.inputs.validate import validate
-from ffplan.serving.step import launch_seconds, prompt_seconds, step_time
+from ffplan.serving.load import Requests, _Loop, closed_loop, middle_step
 from ffplan.validation.serving_cases import ServingFile
-from ffplan.validation.serving_replay import _served_run, _static_batch, median_prompts, points_of
+from ffplan.validation.serving_replay import (
+    ServedPoint,
+    ServedRun,
+    _row,
+    _served_run,
+    _static_batch,
+    median_prompts,
+    modelled,
+    points_of,
+)
 from tests import engines
 from tests.support import ROOT
 
@@ -25,28 +34,66 @@ def observations(name: str) -> list[_Observation]:
     return engines.observations([str(FOLDER / f"{name}.yaml")], Catalog())
 
 
-@pytest.mark.parametrize("name", ["aiconfigurator-silicon", "trtllm-1-0", "dstack-405b", "trtllm-2026"])
-def test_the_fit_computes_the_times_of_the_formulas(name: str) -> None:
-    """Of dense models and experts, stages, attention groups and every load, with the shipped constants."""
+def timed(served: ServedRun, one: _Observation) -> float:
+    """Return the time that the fit computes for an observation with the shipped constants [s]."""
+    rates = served.served.rates
+    constants = {name: float(getattr(rates, "matrix" if name.startswith("matrix") else name)) for name in NAMES}
+    return float(predicted([one], [constants])[0])
+
+
+def formula(served: ServedRun, point: ServedPoint) -> float:
+    """Return the time of a token by the formulas of loads [s]."""
+    if served.run.load == "static":
+        return _static_batch(served.served, served.chunk, point) / point.output
+    if "batch" in served.run.columns:
+        return modelled(served, point)["itl_ms"] / 1e3
+    loop, group = loop_of(served, point), point.load / served.run.data
+    step = middle_step(served.served, loop.requests, group).total
+    others = group - 1 if served.run.load == "closed" else group
+    return float(step + loop.added(others / point.output, step))
+
+
+def loop_of(served: ServedRun, point: ServedPoint) -> _Loop:
+    requests = Requests(prompt=point.prompt, output=point.output, chunk=served.chunk)
+    return _Loop(served=served.served, requests=requests, seen=1.0, others=0.0, variation=0.0, residual=0.0)
+
+
+FILES = ("aiconfigurator-silicon", "inferencex-latest", "ml-energy-v3", "trtllm-1-0", "dstack-405b", "trtllm-2026")
+
+
+@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("stages", [None, 2])
+def test_the_fit_computes_the_times_of_the_formulas(name: str, stages: int | None) -> None:
+    """Of dense models and experts, stages, attention groups, mixed steps or not, and every load."""
     document = read_document(FOLDER / f"{name}.yaml")
-    file = validate(ServingFile, document)
-    for position, run in enumerate(file.runs):
-        served = _served_run(run, Catalog(), document, ("runs", position))
-        rates, point = served.served.rates, next(points_of(served))
-        constants = {
-            key: 1 / getattr(rates, key) if key in FRACTIONS else getattr(rates, key)
-            for key in NAMES
-            if not key.startswith("matrix")
-        }
-        constants |= dict.fromkeys(("matrix", "matrix_fp8", "matrix_fp4"), 1 / rates.matrix)
-        seen = _observed(served, point, file.id)[0]
-        table = {key: np.array([value]) for key, value in seen.terms.items()}
-        group = point.load / run.data
-        step = step_time(served.served, group, point.prompt + point.output / 2)
-        prompts = seen.terms["share"] * prompt_seconds(served.served, point.prompt)
-        launch = launch_seconds(served.served) / run.pipeline
-        expected = float(step.total) + max(float(prompts), seen.terms["carried"] * float(launch - step.total))
-        assert times(table, [constants[key] for key in NAMES])[0] == pytest.approx(expected, rel=0.002), run.id
+    for position, run in enumerate(validate(ServingFile, document).runs):
+        plan = run if stages is None or run.prefill is not None else run.model_copy(update={"pipeline": stages})
+        served = _served_run(plan, Catalog(), document, ("runs", position))
+        point = next(points_of(served))
+        assert timed(served, _observed(served, point, name)[0]) == pytest.approx(formula(served, point), rel=2e-3), (
+            run.id
+        )
+        if "ttft_ms" in run.columns:
+            alone, loop = replace(point, load=float(run.data)), loop_of(served, point)
+            service = loop.service(middle_step(served.served, loop.requests, 1.0).total)
+            first = next(one for one in _observed(served, alone, name) if one.terms["first"])
+            assert timed(served, first) == pytest.approx(served.served.rates.first + service, rel=2e-3), run.id
+
+
+@pytest.mark.parametrize("mixed", [True, False])
+def test_the_fit_is_near_the_mean_of_a_load(*, mixed: bool) -> None:
+    ratios = []
+    for name in ("aiconfigurator-silicon", "inferencex-latest", "inferencex-history"):
+        document = read_document(FOLDER / f"{name}.yaml")
+        for position, run in enumerate(validate(ServingFile, document).runs):
+            served = _served_run(run, Catalog(), document, ("runs", position))
+            for point in points_of(served):
+                if served.served.mixed is mixed and point.load / run.data > 64:
+                    requests = Requests(prompt=point.prompt, output=point.output, chunk=served.chunk)
+                    mean = closed_loop(served.served, requests, point.load, 1e4).tpot
+                    ratios.append(timed(served, _observed(served, point, name)[0]) / float(mean))
+    assert len(ratios) > 10
+    assert np.median(ratios) == pytest.approx(1, abs=0.02)
 
 
 def test_constants_that_made_the_times_are_found_again() -> None:
@@ -102,24 +149,50 @@ def test_a_mean_first_token_has_the_wait_of_the_first_requests() -> None:
     # one in ten waits for 1.5 others on average, of which a chunk of 8,192 tokens holds 1.11
     columns, point = ("concurrency", "ttft_ms", "tpot_ms"), ((4.0, 317.0, 9.15),)
     mean = first_token(columns=columns, points=point)
-    assert mean["share"] == pytest.approx(1.15)
-    assert mean["carried"] == pytest.approx(1 + 0.15 * 0.9)
+    assert mean["prompts"] == pytest.approx(1.15)
+    assert mean["launches"] == mean["alone"] == pytest.approx(1 + 0.15 * 0.9)
     median = first_token(columns=columns, points=point, statistic="median")
-    assert (median["share"], median["carried"], median["steps"]) == (1, 1, 1)
+    assert (median["prompts"], median["launches"], median["alone"], median["steps"]) == (1, 1, 1, 0)
+    # an engine that mixes both: a step of those that decode
+    mixed = first_token(columns=columns, points=point, statistic="median", engine="vllm-2026")
+    assert (mixed["launches"], mixed["alone"], mixed["steps"]) == (1, 0, 1)
+    # its own prompt passes both stages; of others a stage has half
+    piped = first_token(columns=columns, points=point, pipeline=2)
+    assert piped["prompts"] == pytest.approx(1.075)
+    assert piped["launches"] == pytest.approx(1 + 0.075 * 0.9)
 
 
 def test_a_first_token_has_half_of_the_steps_between_looks() -> None:
     columns = ("concurrency", "poll", "ttft_ms", "tpot_ms")
-    assert first_token(columns=columns, points=((4.0, 10.0, 317.0, 9.15),))["steps"] == 5.5
+    assert first_token(columns=columns, points=((4.0, 10.0, 317.0, 9.15),))["steps"] == 4.5
     # alone it finds the engine idle
-    assert first_token(columns=columns, points=((1.0, 10.0, 317.0, 9.15),))["steps"] == 1
+    assert first_token(columns=columns, points=((1.0, 10.0, 317.0, 9.15),))["steps"] == 0
+
+
+@pytest.mark.parametrize("name", ["aiconfigurator-silicon", "inferencex-history", "inferencex-latest"])
+def test_settings_that_no_source_states_are_not_called_seen(name: str) -> None:
+    document = read_document(FOLDER / f"{name}.yaml")
+    file = validate(ServingFile, document)
+    for position, run in enumerate(file.runs):
+        served = _served_run(run, Catalog(), document, ("runs", position))
+        settings = {
+            "poll": "poll" in run.columns,
+            "chunk": run.chunk,
+            "cache": run.cache == "fp8" and "cache" in run.open,
+        }
+        for setting in (key for key, value in settings.items() if value):
+            assert setting in run.open, run.id
+            assert file.assumed[setting].status in ("D", "R"), run.id
+        if settings["poll"]:
+            values = modelled(served, point := next(points_of(served)))
+            assert _row(file, served, point, "ttft_ms", values["ttft_ms"]).kind == "assumed"
 
 
 def test_steps_that_carry_prompts() -> None:
     seen = observations("aiconfigurator-silicon")[0]
     # three others of 922 tokens: each token meets 3 / 922 prompts
-    assert seen.terms["share"] == pytest.approx(3 / 921.6)
-    assert seen.terms["carried"] == pytest.approx(1 - np.exp(-3 / 921.6))
+    assert seen.terms["prompts"] == pytest.approx(3 / 921.6)
+    assert seen.terms["launches"] == seen.terms["alone"] == pytest.approx(1 - np.exp(-3 / 921.6))
     chunked = [one for one in observations("dstack-405b") if one.case.endswith("-32784")]
     # a batch of four prompts of 32,784 tokens fills 16 chunks of 8,192, over 2,048 tokens
-    assert chunked[0].terms["carried"] == pytest.approx(4 * 32784 / 8192 / 2048)
+    assert chunked[0].terms["launches"] == pytest.approx(4 * 32784 / 8192 / 2048)

@@ -92,8 +92,12 @@ def test_the_open_loop_is_the_closed_loop_at_its_rate(served: Callable[..., Serv
 
 
 @pytest.mark.parametrize("rate", [1.0, 4.0, 6.0])
-def test_means_agree_with_a_run_of_requests(served: Callable[..., Served], rate: float) -> None:
-    model = served()
+@pytest.mark.parametrize(("stages", "launch"), [(1, 0.0), (2, 0.0), (4, 0.0), (4, 1.5e-3)])
+def test_means_agree_with_a_run_of_requests(
+    served: Callable[..., Served], rate: float, stages: int, launch: float
+) -> None:
+    model = served(pipeline=stages)
+    model = replace(model, rates=replace(model.rates, prompt_layer=launch))
     count = 4000
     draw = np.random.default_rng(1)
     arrivals = Arrivals(np.full(count, 1024.0), np.full(count, 256.0), np.cumsum(draw.exponential(1 / rate, count)))
@@ -137,6 +141,24 @@ def slow_host(model: Served) -> Served:
 def test_a_step_with_a_short_prompt_is_as_long_as_its_launches(served: Callable[..., Served]) -> None:
     short = Requests(prompt=10, output=256)
     assert closed_loop(slow_host(served()), short, 1.0, 100.0).ttft == pytest.approx(20e-3 + 80e-3)
+
+
+@pytest.mark.parametrize("stages", [1, 2, 4])
+@pytest.mark.parametrize("mixed", [True, False])
+def test_a_prompt_passes_the_launches_of_all_stages(served: Callable[..., Served], stages: int, *, mixed: bool) -> None:
+    model = replace(slow_host(served(pipeline=stages)), mixed=mixed)
+    short, ones = Requests(prompt=10, output=256), np.ones(20)
+    assert closed_loop(model, short, 1.0, 100.0).ttft == pytest.approx(100e-3)
+    times = run_requests(model, memory_use(model, engine()), short, Arrivals(10 * ones, 256 * ones, None, 1))
+    assert times.ttft == pytest.approx(100e-3)
+    # a step of others has one stage's part of them
+    loop = _Loop(served=model, requests=short, seen=1.0, others=9.0, variation=1.0, residual=0.0)
+    step = 0.03 if mixed else step_time(model, 1.0, 0.0).total
+    alone = 0.0 if mixed else step
+    assert loop.added(0.5, 0.03) == pytest.approx(0.3934693 * ((0.08 - step) / stages + alone))
+    # so has a step full of prompts
+    many = replace(loop, requests=replace(short, chunk=10))
+    assert many.most(0.03) == pytest.approx(1 / ((0.08 - step) / stages + step))
 
 
 def test_prompts_of_a_step_share_its_launches(served: Callable[..., Served]) -> None:
