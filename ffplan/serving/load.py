@@ -224,17 +224,24 @@ def closed_loop(
     )
 
 
-@record
 class _Loop:
     """Requests of an attention group: what stays while the sequences that decode are sought."""
 
-    served: Served
-    requests: Requests
-    seen: Number
-    """Part of all prompts that fall into the time of another request [1]."""
-    others: Number
-    variation: Number
-    residual: float
+    def __init__(
+        self, *, served: Served, requests: Requests, seen: Number, others: Number, variation: Number, residual: float
+    ) -> None:
+        """Take the requests, and time what no number of sequences changes.
+
+        Args:
+            seen: part of all prompts that fall into the time of another request [1].
+        """
+        self.served, self.requests, self.seen = served, requests, seen
+        self.others, self.variation, self.residual = others, variation, residual
+        self.work: Number = prompt_seconds(served, requests.computed, requests.shared)
+        """Arithmetic and collectives of a prompt, over all stages [s]."""
+        self.launch: Number = launch_seconds(served)
+        """Least time of a step with prompts, over all stages [s]."""
+        self._alone = None if served.mixed else step_time(served, 1.0, requests.shared).total
 
     @property
     def later(self) -> Number:
@@ -247,23 +254,13 @@ class _Loop:
         return self.served.deployment.pipeline
 
     @property
-    def work(self) -> Number:
-        """Arithmetic and collectives of a prompt, over all stages [s]."""
-        return prompt_seconds(self.served, self.requests.computed, self.requests.shared)
-
-    @property
     def share(self) -> Number:
         """Steps that carry a prompt if each is full [1]."""
         return self.requests.computed / self.requests.chunk
 
-    @property
-    def launch(self) -> Number:
-        """Least time of a step with prompts, over all stages [s]."""
-        return launch_seconds(self.served)
-
     def beside(self, step: Number) -> Number:
         """Return the time of what a step with prompts has beside them [s], of that of a step which decodes."""
-        return step if self.served.mixed else step_time(self.served, 1.0, self.requests.shared).total
+        return step if self._alone is None else self._alone
 
     def added(self, prompts: Number, step: Number) -> Number:
         """Return the time that prompts add to a step.

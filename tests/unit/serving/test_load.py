@@ -157,7 +157,8 @@ def test_a_prompt_passes_the_launches_of_all_stages(served: Callable[..., Served
     alone = 0.0 if mixed else step
     assert loop.added(0.5, 0.03) == pytest.approx(0.3934693 * ((0.08 - step) / stages + alone))
     # so has a step full of prompts
-    many = replace(loop, requests=replace(short, chunk=10))
+    whole = replace(short, chunk=10)
+    many = _Loop(served=model, requests=whole, seen=1.0, others=9.0, variation=1.0, residual=0.0)
     assert many.most(0.03) == pytest.approx(1 / ((0.08 - step) / stages + step))
 
 
