@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, Any
+from typing import Annotated, Any, Protocol
 
 from pydantic import PlainValidator, WithJsonSchema
 from pydantic_core import PydanticCustomError
@@ -20,6 +20,19 @@ _MOST = 4096
 """Most copies, or accelerators of one way of a copy [1]."""
 
 
+class _Spread(Protocol):
+    """A plan of a copy, by its ways."""
+
+    @property
+    def tensor(self) -> int: ...
+    @property
+    def pipeline(self) -> int: ...
+    @property
+    def data(self) -> int: ...
+    @property
+    def expert(self) -> int: ...
+
+
 @record
 class PoolPlan:
     """Copies of a model, all of one plan."""
@@ -34,6 +47,11 @@ class PoolPlan:
     """Attention groups."""
     expert: int = 1
     """Expert parallelism."""
+
+    @classmethod
+    def of(cls, plan: _Spread, copies: int = 1) -> PoolPlan:
+        """Return copies of a plan that names its ways alike."""
+        return cls(copies=copies, tensor=plan.tensor, pipeline=plan.pipeline, data=plan.data, expert=plan.expert)
 
     @property
     def gpus(self) -> int:

@@ -259,7 +259,7 @@ class _Loop:
         return self.requests.computed / self.requests.chunk
 
     def beside(self, step: Number) -> Number:
-        """Return the time of what a step with prompts has beside them [s], of that of a step which decodes."""
+        """Return the time of a prompt step apart from its prompts [s], from the time of a step that decodes [s]."""
         return step if self._alone is None else self._alone
 
     def added(self, prompts: Number, step: Number) -> Number:
@@ -285,7 +285,7 @@ class _Loop:
         return maximum(prompts * self.work, carried * (self.launch - alone)) / self.stages + apart
 
     def full(self, step: Number) -> Number:
-        """Return the time of a step whose chunk is full of prompts [s], of that of a step which decodes."""
+        """Return the time of a step full of prompts [s], from the time of a step that decodes [s]."""
         beside = self.beside(step)
         return maximum(self.work / self.share, self.launch - beside) / self.stages + beside
 

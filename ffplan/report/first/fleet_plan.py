@@ -121,15 +121,15 @@ def _choice_text(choice: OrderChoice) -> str:
 
 
 def _saving(cluster: PlannedCluster, plan: FleetPlan) -> tuple[float, str]:
-    """Return what the best other date of an order saves on average, in words too; 0 where it is best as planned."""
+    """Return the average saving of the best date of an order [currency], and a sentence on it; 0 if best as planned."""
     planned = next(choice for choice in cluster.choices if choice.shift == 0)
     best = min(cluster.choices, key=lambda choice: choice.cost)
-    saved = f"saves {number((planned.cost - best.cost) / 1e6, 2)} mn on average, all else as planned"
+    saved = planned.cost - best.cost
+    way = f"ordering {cluster.name} {_choice_text(best)}"
     if best.shift is None:
         hours = dict.fromkeys(number(plan.shortfall_hour[name], 3) for name in cluster.use)
-        rent = f"renting what is missing without {cluster.name} at {listed(hours)} an hour"
-        return planned.cost - best.cost, f"{rent} {saved}"
-    return planned.cost - best.cost, f"ordering {cluster.name} {_choice_text(best)} {saved}"
+        way = f"renting what is missing without {cluster.name} at {listed(hours)} an hour"
+    return saved, f"{way} saves {number(saved / 1e6, 2)} mn on average, all else as planned"
 
 
 def _dates(plan: FleetPlan) -> str:

@@ -39,9 +39,7 @@ def _plan_text(plan: ServePlan) -> str:
 
 def _pool_text(pool: ServePool) -> str:
     """Return copies and plan of a pool, such as 4 x TP8."""
-    plan = pool.plan
-    named = PoolPlan(tensor=plan.tensor, pipeline=plan.pipeline, data=plan.data, expert=plan.expert)
-    return f"{pool.copies} x {named.ways(' ')}"
+    return f"{pool.copies} x {PoolPlan.of(pool.plan).ways(' ')}"
 
 
 def _deployed_text(plan: ServePlan, pools: ServePools | None) -> str:

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from ffplan.results.collective import CollectiveReport
     from ffplan.results.cost import RentRow, SwingRow, Waiting
     from ffplan.results.run import Band, StepPart
-    from ffplan.results.serving import ServePlan
 
 MOST_TERMS = 8
 """Terms of a bound that a chart shows, the tightest first."""
@@ -270,7 +269,9 @@ def _site_power(study: CostStudy) -> _Chart:
 def _pareto(report: ServeComparison) -> _Chart:
     """Return the plans of each design that no other of its plans beats."""
     points = [
-        _Point(_ways(choice.plan), choice.output_tokens_s_gpu, x=choice.output_tokens_s_user, series=side.label)
+        _Point(
+            str(PoolPlan.of(choice.plan)), choice.output_tokens_s_gpu, x=choice.output_tokens_s_user, series=side.label
+        )
         for side in report.sides
         for choice in sorted(side.choices, key=lambda choice: choice.output_tokens_s_user)
     ]
@@ -283,10 +284,6 @@ def _pareto(report: ServeComparison) -> _Chart:
         note="Plans that no other of the same design beats, on average.",
         lead=True,
     )
-
-
-def _ways(plan: ServePlan) -> str:
-    return str(PoolPlan(tensor=plan.tensor, pipeline=plan.pipeline, data=plan.data, expert=plan.expert))
 
 
 def _demand(plan: FleetPlan, name: str) -> _Chart:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ffplan.base.errors import InputError
 from ffplan.base.outcomes import MissingFigure, MissingPrice, NodePower
@@ -26,6 +26,7 @@ from ffplan.fabric.sizing.plan import FabricPlan
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from ffplan.base.array_math import Number
     from ffplan.catalog.store import Catalog
 
 
@@ -64,19 +65,19 @@ class Ledger:
         excluded = [name.replace("-", " ") for name in scope.exclude]
         return (*excluded, *dict.fromkeys(f"`{part.part}`" for part in self.missing))
 
-    def to_production(self, v: Mapping[str, Any]) -> tuple[float, float]:
+    def to_production(self, v: Mapping[str, Number]) -> tuple[Number, Number]:
         """Return the months from order to delivery, and from there to the first job [month].
 
         A rented fleet is ready at once, unless the design states its own.
 
         Args:
-            v: inputs by name, at their likely values.
+            v: inputs by name, numbers or draws.
         """
         names = ("lead_time", "commissioning")
         if self.owned.rent is not None:
             stated = {name for name in names if name in self.owned.inputs and self.owned.inputs[name].status == "given"}
             v = {name: v[name] for name in stated}
-        lead, commissioning = (float(v.get(name, 0.0)) * MONTHS for name in names)
+        lead, commissioning = (v.get(name, 0.0) * MONTHS for name in names)
         return lead, commissioning
 
     @property

@@ -287,7 +287,7 @@ def hourly_rent(ledger: Ledger) -> tuple[Assumed, str] | None:
 
 def waiting(ledger: Ledger, v: Values) -> out.Waiting:
     """Return the months from the order to the first job, and what they cost."""
-    lead, commissioning = ledger.to_production(v)
+    lead, commissioning = map(float, ledger.to_production(v))
     if ledger.owned.rent is not None and not lead + commissioning:
         return _waiting(0.0, 0.0, 0.0, "a rented fleet is taken as ready")
     first = ledger.design.spec.phases[0] if ledger.design.spec.phases else None

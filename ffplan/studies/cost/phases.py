@@ -194,7 +194,7 @@ def purchases(ledger: Ledger, v: Values, year: YearAccount) -> list[Purchase]:
         v: inputs by name, at their likely values.
         year: the cluster's year.
     """
-    lead, commissioning = ledger.to_production(v)
+    lead, commissioning = map(float, ledger.to_production(v))
     if ledger.owned.rent is not None:
         term = ledger.account.term
         rent = float(v["rent"]) * ledger.account.accelerators * HOURS_PER_YEAR

@@ -28,6 +28,8 @@ from ffplan.studies.serve.setup import PlanRequest
 if TYPE_CHECKING:
     from ffplan.studies.serve.setup import ServeSetup
 
+AVAILABLE = 0.999
+"""Fraction of the time that enough nodes are up, unless said otherwise [1]."""
 AIMS = ("capex", "tco", "power", "accelerators")
 """What may be least: purchase, cost over the life, power at the peak, or accelerators."""
 LIMITS = ("capex", "power", "racks", "floor")
@@ -67,7 +69,7 @@ class FleetTarget(_ServedTarget):
     """Requests of each hour of a day or week, as proportions; empty if unknown."""
     aim: str = "capex"
     """One of `AIMS`."""
-    available: float = 0.999
+    available: float = AVAILABLE
     """Fraction of the time that enough nodes are up [1]."""
     limits: tuple[tuple[str, float], ...] = ()
     """Names of `LIMITS`, each with its maximum."""

@@ -13,6 +13,7 @@ from ffplan.cost.horizon import QUARTER, regrets, standing
 from ffplan.cost.inputs import stated_input
 from ffplan.cost.power import HOURS_PER_YEAR
 from ffplan.cost.rent import MONTHS
+from ffplan.design.fleet_file import month_text
 from ffplan.design.ownership import assumed
 from ffplan.results import fleet_plan as out
 
@@ -27,7 +28,7 @@ _SHIFTS = (-2, -1, 0, 1, 2)
 """Quarters by which an order is moved [quarter]."""
 QUARTERS_A_YEAR = MONTHS / QUARTER
 _QUARTER_HOURS = HOURS_PER_YEAR / QUARTERS_A_YEAR
-_MONTHS_OF_QUARTER, _ROUNDING = 3, 1e-9
+_MONTHS_OF_QUARTER, _ROUNDING = round(QUARTER), 1e-9
 _NEVER = 1e9
 """Month of a cluster that is not ordered [month]."""
 
@@ -86,6 +87,10 @@ class _Horizon:
         self._rents = {name: self.rent_of(name, self.capacity[name]).sum(axis=0) for name in self.prices}
         self._total = _total_of([*self._costs, *self._rents.values()])
 
+    def date(self, quarter: int) -> str:
+        """Return the first month of a quarter."""
+        return month_text(self.fleet.start + _MONTHS_OF_QUARTER * quarter)
+
     def stands(self, times: _ClusterTimes) -> Floats:
         """Return the share of each quarter in which a member works, by draw [1]."""
         return standing(times.ready, times.retired, self.fleet.quarters)
@@ -109,7 +114,7 @@ class _Horizon:
 
     def _draws(self, values: object) -> Floats:
         """Return values with one for every draw."""
-        return np.broadcast_to(np.asarray(values, dtype=float), (max(self.request.draws, 1),))
+        return np.broadcast_to(np.asarray(values, dtype=float), (self.request.draws,))
 
     def _times(self, member: _Member, order: float) -> _ClusterTimes:
         ready = self._draws(order + member.waits)
@@ -146,7 +151,7 @@ class _Horizon:
             hours = _QUARTER_HOURS * member.work[demand].paid * member.cluster.use[demand] * member.cluster.count
             # a draw in which nothing meets the targets rents at the average rate
             unit = hourly * member.accelerators * hours / np.where(rate > 0, rate, rate.mean())
-            offer = member.offer if stated is None else str(member.accelerator)
+            offer = member.offer if stated is None else member.accelerator
             prices.append(_MissingPrice(unit, float(np.median(np.asarray(hourly))), offer))
         return min(prices, key=lambda price: float(price.unit.mean()), default=None)
 

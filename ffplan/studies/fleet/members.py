@@ -18,7 +18,7 @@ from ffplan.cost.account import YearAccount, account_year
 from ffplan.cost.draws import P95, drawn, sample
 from ffplan.cost.horizon import QUARTER
 from ffplan.cost.inputs import INFINITE, Input, rent_input
-from ffplan.cost.power import HOURS_PER_YEAR
+from ffplan.cost.power import HOURS_PER_YEAR, facility_power
 from ffplan.cost.rent import MONTHS
 from ffplan.cost.run import HOUR, run_seconds
 from ffplan.cost.sensitivity import likely
@@ -36,7 +36,7 @@ from ffplan.results.serving import ServeTargets
 from ffplan.serving.load import Requests
 from ffplan.studies.cost.cost import inputs_for, ledger_for
 from ffplan.studies.cost.parts import hourly_rent
-from ffplan.studies.fleet.capacity import _ServedTarget, _stretch_of
+from ffplan.studies.fleet.capacity import AVAILABLE, _ServedTarget, _stretch_of
 from ffplan.studies.fleet.recommend import _copies_on
 from ffplan.studies.fleet.ways import _copy_on, _ways
 from ffplan.studies.operate.goodput_basis import goodput_basis
@@ -60,8 +60,6 @@ if TYPE_CHECKING:
     from ffplan.studies.cost.request import CostRequest
     from ffplan.studies.train.default_job import TimedJob
 
-_UP = 0.999
-"""Part of the time that the nodes which serve are up [1]."""
 _CHANCES = (0.1, 0.5, 0.9)
 """Chances of meeting the targets between which rates are interpolated [1]."""
 _FAR = 6.0
@@ -162,6 +160,7 @@ class _Members:
             tell: called with what is studied.
         """
         self.fleet, self.document, self.catalog, self.request, self.tell = fleet, document, catalog, request, tell
+        self._demands = {demand.name: (place, demand) for place, demand in enumerate(fleet.demand)}
         self._designs: dict[str, tuple[ResolvedDesign, Catalog]] = {}
         self._jobs: dict[tuple[str, str], TimedJob] = {}
         self._served: dict[tuple[str, str], Work] = {}
@@ -180,10 +179,8 @@ class _Members:
                 raise self._fault(place, "design", message, "give the design `site: {currency: …, exchange: …}`")
         stated = self.fleet.shortfall
         if stated is not None and stated.currency != members[0].currency:
-            message, remedy = (
-                f"an amount in {stated.currency}",
-                f"write it in {members[0].currency}",
-            )
+            remedy = f"write it in {members[0].currency}"
+            message = f"an amount in {stated.currency}"
             raise InputError(self.document.finding("design-fleet", ("shortfall",), message, remedy))
         return members
 
@@ -213,15 +210,10 @@ class _Members:
         ledger = self._ledger(design, catalog, cluster)
         if not ledger.costed:
             raise self._fault(place, "design", "the design has no prices", "add `cost: {price_book: usd-2026}` to it")
-        v = sample(ledger.inputs, self.request.draws, self.request.seed)
         self._refuse_early(place, cluster, ledger)
-        lead, commissioning = (
-            MONTHS * (v.get(name, 0.0) if _waits(ledger, name) else 0.0) for name in ("lead_time", "commissioning")
-        )
-        work = {
-            name: self._work(place, cluster.design, ledger, next(d for d in self.fleet.demand if d.name == name))
-            for name in cluster.use
-        }
+        v = self._drawn(ledger.inputs)
+        lead, commissioning = ledger.to_production(v)
+        work = {name: self._work(place, cluster.design, ledger, self._demands[name][1]) for name in cluster.use}
         rent = hourly_rent(ledger)
         return _Member(
             cluster=cluster,
@@ -235,7 +227,7 @@ class _Members:
             building_life=MONTHS * v.get("building_life", v["life"]),
             year=account_year(ledger.account, v),
             residual=v["residual"],
-            peak_kw=ledger.account.rated_w * float(likely(ledger.inputs)["pue"]) / 1e3,
+            peak_kw=float(facility_power(ledger.account.rated_w, likely(ledger.inputs)["pue"])) / 1e3,
             rented=ledger.owned.rent is not None,
             accelerators=design.accelerators,
             currency=ledger.owned.currency,
@@ -270,7 +262,7 @@ class _Members:
             InputError: if it does.
         """
         v = likely(ledger.inputs)
-        ready = cluster.order + sum(ledger.to_production(v))
+        ready = cluster.order + float(sum(ledger.to_production(v)))
         if cluster.retire is None and ready + MONTHS * float(v["life"]) <= self.fleet.start:
             raise self._fault(place, "order", "its life ends before the fleet starts", "leave the cluster out")
         if cluster.retire is not None and cluster.retire <= ready:
@@ -308,7 +300,7 @@ class _Members:
 
     def _path(self, demand: FleetDemand, field: str) -> tuple[str | int, ...]:
         """Return where a field of a demand stands in the file."""
-        return "demand", next(place for place, other in enumerate(self.fleet.demand) if other is demand), field
+        return "demand", self._demands[demand.name][0], field
 
     def _engine(self, catalog: Catalog, demand: FleetDemand) -> Engine:
         """Return the engine that a demand names.
@@ -349,7 +341,7 @@ class _Members:
         best = max(range(len(copies)), key=lambda place: rates[place][1] / copies[place].setup.gpus)
         copy, per_node = copies[best], design.compute.accelerators_per_node
         nodes = design.accelerators // per_node
-        spares = enough(reliability_summary(goodput_basis(design, catalog)).nodes_in_repair, _UP)
+        spares = enough(reliability_summary(goodput_basis(design, catalog)).nodes_in_repair, AVAILABLE)
         count = _copies_on(nodes - spares, copy.setup.gpus, per_node)
         accelerator = copy.setup.fleet.accelerator.id
         if not count * rates[best][1]:
@@ -359,8 +351,8 @@ class _Members:
             raise ServeError(f"{model.id} on {nodes:,} nodes: {reason}", infeasible=True)
         rate = count * self._between(f"serving.{engine.id}.{accelerator}", rates[best])
         plan = plan_row(copy.setup)
-        spread = PoolPlan(tensor=plan.tensor, pipeline=plan.pipeline, data=plan.data, expert=plan.expert)
-        self._served[key] = Work(rate=rate, plan=f"{count:,} x {spread.ways(' ')}, {plan.precision}", paid=1.0)
+        ways_text = PoolPlan.of(plan).ways(" ")
+        self._served[key] = Work(rate=rate, plan=f"{count:,} x {ways_text}, {plan.precision}", paid=1.0)
         return self._served[key]
 
     def _between(self, key: str, rates: list[float]) -> Number:
@@ -395,12 +387,6 @@ def _deviate(key: str) -> Input:
         status="D",
         least=-INFINITE,
     )
-
-
-def _waits(ledger: Ledger, name: str) -> bool:
-    """Return whether a time from the order on counts: for what is bought, and for a rent only where it is stated."""
-    stated = ledger.owned.inputs.get(name)
-    return ledger.owned.rent is None or (stated is not None and stated.status == "given")
 
 
 def _on_site(design: ResolvedDesign, site: FleetSite | None, cluster: FleetCluster) -> ResolvedDesign:

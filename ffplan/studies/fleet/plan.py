@@ -58,7 +58,7 @@ def _cluster_row(horizon: _Horizon, place: int, chance: float) -> out.PlannedClu
         use=dict(cluster.use),
         capacity={name: _spread(member.rate(name)) for name in member.work},
         plan={name: work.plan for name, work in member.work.items()},
-        needed=None if quarter is None else month_text(start + round(QUARTER) * quarter),
+        needed=None if quarter is None else horizon.date(quarter),
         late=None if quarter is None else float((times.ready > QUARTER * quarter).mean()),
         order_by=None if latest is None or member.order < 0 else month_text(start + int(np.floor(latest))),
         choices=horizon.choices(place, rest),
@@ -82,7 +82,7 @@ class _Ledger:
             horizon: the fleet.
         """
         quarters = horizon.fleet.quarters
-        shape = quarters, max(horizon.request.draws, 1)
+        shape = quarters, horizon.request.draws
         self.purchase, self.running, self.book_value = np.zeros(shape), np.zeros(shape), np.zeros(shape)
         self.energy, self.carbon, self.embodied = np.zeros(shape), np.zeros(shape), np.zeros(shape)
         self.accelerators, self.peak = np.zeros(shape), np.zeros(shape)
@@ -123,7 +123,7 @@ def _value(member: _Member, times: _ClusterTimes) -> Floats:
 
 def _quarter_row(horizon: _Horizon, ledger: _Ledger, quarter: int) -> out.FleetQuarter:
     return out.FleetQuarter(
-        quarter=month_text(horizon.fleet.start + round(QUARTER) * quarter),
+        quarter=horizon.date(quarter),
         accelerators=float(ledger.accelerators[quarter].mean()),
         purchase=_spread(ledger.purchase[quarter]),
         running=_spread(ledger.running[quarter]),
@@ -179,7 +179,7 @@ def _site_rows(horizon: _Horizon, ledger: _Ledger) -> tuple[out.FleetSiteRow, ..
                 site=name,
                 limit_kw=limit,
                 facility_peak_kw=float(peaks[highest]),
-                quarter=month_text(horizon.fleet.start + round(QUARTER) * highest),
+                quarter=horizon.date(highest),
                 over=over,
             )
         )

@@ -37,6 +37,8 @@ class _Way:
     """Plans of both pools; None for one plan."""
     gpus: int
     """Accelerators of a copy or unit [1]."""
+    chunk: int
+    """Most tokens of a step [1]."""
     tokens_s_gpu: float
     """Output tokens a second of an accelerator, by means [1/s]."""
 
@@ -81,7 +83,8 @@ def _plan_within(target: _ServedTarget, catalog: Catalog, fleet: Fleet, targets:
     request, requests = _plan_request(target), target.load.requests
     space = search(catalog, target.model, target.engine, fleet, request, requests=requests, targets=targets)
     best = max(space.choices, key=lambda choice: choice.output_tokens_s_gpu)
-    return _Way(best.plan, None, best.plan.gpus, best.output_tokens_s_gpu)
+    plan, tokens_s = best.plan, best.output_tokens_s_gpu
+    return _Way(plan=plan, pools=None, gpus=plan.gpus, chunk=plan.chunk, tokens_s_gpu=tokens_s)
 
 
 def _pools_within(target: _ServedTarget, catalog: Catalog, fleet: Fleet, targets: ServeTargets) -> _Way:
@@ -89,12 +92,14 @@ def _pools_within(target: _ServedTarget, catalog: Catalog, fleet: Fleet, targets
     request, requests = _plan_request(target), target.load.requests
     found = _best_pools(catalog, target.model, target.engine, fleet, request, requests=requests, targets=targets)
     tokens_s = found.rate * float(requests.output) / fleet.gpus
-    return _Way(None, found, found.prefill.gpus + found.decode.gpus, tokens_s)
+    chunk, gpus = found.request.chunk, found.prefill.gpus + found.decode.gpus
+    assert chunk is not None, "a search chooses it"
+    return _Way(plan=None, pools=found, gpus=gpus, chunk=chunk, tokens_s_gpu=tokens_s)
 
 
 def _copy_setup(target: _ServedTarget, catalog: Catalog, design: ResolvedDesign, way: _Way) -> ServeSetup:
     """Return a copy or unit on a design."""
-    fleet, requests = fleet_of(design), replace(target.load.requests, chunk=_chunk_of(way))
+    fleet, requests = fleet_of(design), replace(target.load.requests, chunk=way.chunk)
     if way.pools is not None:
         found = way.pools
         pools, request = (found.prefill, found.decode), found.request
@@ -104,14 +109,7 @@ def _copy_setup(target: _ServedTarget, catalog: Catalog, design: ResolvedDesign,
     return serve_setup(catalog, target.model, target.engine, fleet, request=request, requests=requests)
 
 
-def _chunk_of(way: _Way) -> int:
-    """Return the most tokens of a step [1]."""
-    chunk = way.plan.chunk if way.plan is not None else way.pools.request.chunk if way.pools is not None else None
-    assert chunk is not None, "a search chooses it"
-    return chunk
-
-
 def _copy_on(target: _ServedTarget, catalog: Catalog, design: ResolvedDesign, way: _Way) -> Copy:
     """Return a copy or unit on a design, under the load."""
-    load = replace(target.load, requests=replace(target.load.requests, chunk=_chunk_of(way)))
+    load = replace(target.load, requests=replace(target.load.requests, chunk=way.chunk))
     return Copy(_copy_setup(target, catalog, design, way), load, target.targets)

@@ -228,14 +228,10 @@ def _balanced(
         if best > 0:
             smallest = int(np.argmin(np.where(rate >= _NEAR * best, size, np.inf)))
             place = np.unravel_index(smallest, size.shape)
-            pools = _pool(one, int(counts[place[0]])), _pool(other, int(counts[place[1]]))
+            pools = PoolPlan.of(one, int(counts[place[0]])), PoolPlan.of(other, int(counts[place[1]]))
             rows.append((best, -int(size[place]), pools))
     if not rows:
         return None
     top = max(row[0] for row in rows)
     chosen = max((row for row in rows if row[0] >= _NEAR * top), key=lambda row: (row[1], row[0]))
     return (chosen[0], *chosen[2])
-
-
-def _pool(plan: ServePlan, copies: int) -> PoolPlan:
-    return PoolPlan(copies=copies, tensor=plan.tensor, pipeline=plan.pipeline, data=plan.data, expert=plan.expert)
