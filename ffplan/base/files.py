@@ -5,7 +5,6 @@ from __future__ import annotations
 import codecs
 import errno
 import os
-import secrets
 import stat
 from contextlib import suppress
 from functools import partial
@@ -128,7 +127,7 @@ def write_whole(target: Path, content: str | bytes | Iterable[str], *, follow: b
         with real.open("wb") as stream:
             _write(stream, parts)
         return
-    scratch = real.with_name(f".ffplan-{secrets.token_hex(8)}")
+    scratch = real.with_name(f".ffplan-{os.urandom(8).hex()}")
     handle = os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0), 0o666)
     try:
         with os.fdopen(handle, "wb") as stream:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import deque
 from heapq import heappop, heappush
 from itertools import chain, islice
-from typing import TYPE_CHECKING
+from math import inf
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
@@ -67,6 +68,10 @@ class Shared:
     preemptions: int
     unfinished: int
     """Jobs waiting at the end."""
+
+
+_Event: TypeAlias = "tuple[float, int, Callable[[_Job], None], _Job]"
+"""Time [s], number, what happens, and to which job."""
 
 
 class _Job:
@@ -152,6 +157,8 @@ class _Cluster:
         """Completely free nodes of each zone."""
         self.partly = [(free, [pool[free] for pool in self.pools]) for free in range(self.each - 1, 0, -1)]
         """Free accelerators of partly free nodes, most first, with these nodes by zone."""
+        self.tightest = [[same for pool in self.pools for same in pool[gpus:]] for gpus in range(self.each + 1)]
+        """Nodes that hold a job of some accelerators: zone by zone, the tightest fit first."""
         self.total = len(self.pool_of) * self.each
         self.held = self.at_work = self.spanning = self.preemptions = 0
         self.arriving = map(_Job, table.arrival_s.tolist(), table.run_s.tolist(), table.gpus.tolist())
@@ -160,10 +167,12 @@ class _Cluster:
         self.sharing = rules.policy == "time-sharing"
         self.running: dict[_Job, None] = {}
         self.now = 0.0
-        self.events: list[tuple[float, int, Callable[[_Job], None], _Job]] = []
+        self.events: list[_Event] = []
         self.number = 0
         self.clock = _Job(0.0, 0.0, 0)
         """Pseudo-job for looks at the queue."""
+        self.arrival: _Event = (inf, 0, self.arrive, self.clock)
+        """The next arrival, which no other event replaces: kept out of the heap."""
         self.looks, self.asleep = 0, False
         self.work_s = self.held_s = self.idle_s = 0.0
         self.waits: list[tuple[float, int]] = []
@@ -196,7 +205,8 @@ class _Cluster:
         events, near, total = self.events, self.queue.near, self.total
         work_s = held_s = idle_s = 0.0
         while True:
-            now, number, act, job = heappop(events)
+            arrival = self.arrival
+            now, number, act, job = arrival if arrival < events[0] else heappop(events)
             # replaced by a later event of the job
             if job.event != number:
                 continue
@@ -233,12 +243,10 @@ class _Cluster:
         """Start a job, in one zone if possible; return whether it fits."""
         gpus, part = job.gpus, self.each
         if gpus <= part:
-            for pool in self.pools:
-                # tightest fit first: nodes by rising free accelerators
-                for same in pool[gpus:]:
-                    if same:
-                        self._start(job, [next(iter(same))], gpus)
-                        return True
+            for same in self.tightest[gpus]:
+                if same:
+                    self._start(job, [next(iter(same))], gpus)
+                    return True
             return False
         nodes_needed = -(-gpus // part)
         empty = self.empty
@@ -346,12 +354,15 @@ class _Cluster:
             self.save(job)
 
     def _arrivals(self, arrived: list[_Job]) -> list[_Job]:
-        """Append all jobs that arrive now, and schedule the next arrival."""
+        """Append all jobs that arrive now, and note the next arrival."""
+        now = self.now
         for job in self.arriving:
-            if job.arrival > self.now:
-                self.after(job.arrival - self.now, self.arrive, job)
-                break
+            if job.arrival > now:
+                self.number = job.event = number = self.number + 1
+                self.arrival = (now + (job.arrival - now), number, self.arrive, job)
+                return arrived
             arrived.append(job)
+        self.arrival = (inf, 0, self.arrive, self.clock)
         return arrived
 
     def arrive(self, job: _Job) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import field, replace
+from dataclasses import field, fields, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -147,6 +147,11 @@ def _by_machine(system: Cluster, find: Callable[[Cluster], Number]) -> Floats:
     return np.array([known[id(machine)][row] for row, machine in enumerate(system.rows)])
 
 
+def _first(value: Number) -> Floats:
+    """Return the first of some values, as an array of one."""
+    return np.atleast_1d(value)[:1]
+
+
 def _merged_clusters(systems: Sequence[Cluster]) -> Cluster:
     """Return one machine that holds machines of different rates, one for each row of a repeated plan."""
     sharders = [system.sharder for system in systems if system.sharder is not None]
@@ -261,11 +266,10 @@ def _group_time(
     # distance counts only across a fabric: without one, more groups share a known time
     apart = np.where(np.asarray(placement.nodes) > 1, placement.apart, 1.0) if system.crossed else 1.0
     beside = placement.adjacent if system.host.pairs else 1.0
-    *where, sizes = np.broadcast_arrays(
-        *(np.asarray(v, dtype=float) for v in (placement.per_node, placement.nodes, apart, beside, scaled))
-    )
+    every = [np.asarray(v, dtype=float) for v in (placement.per_node, placement.nodes, apart, beside, scaled)]
     if system.rows:  # they are of one plan
-        *where, sizes = (np.atleast_1d(array)[:1] for array in (*where, sizes))
+        every = [_first(array) for array in every]
+    *where, sizes = every if len({array.shape for array in every}) == 1 else np.broadcast_arrays(*every)
     inside, alone = bool((where[1] <= 1).all()), bool((where[0] <= 1).all())
     place = INSIDE if inside else APART if alone and not reducing else MIXED
     # times follow from these arrays alone, so their bytes are the key
@@ -411,8 +415,9 @@ def send_time(system: Cluster, size: Number, stages: Number, placement: GroupPla
     Source:
         Every rank has an equal fraction of the node's NICs; all ranks of a node send at once.
     """
-    if system.rows:
-        return _by_machine(system, lambda machine: send_time(machine, size, stages, placement))
+    if system.rows:  # they are of one plan
+        where = GroupPlacement(*(_first(getattr(placement, each.name)) for each in fields(placement)))
+        return _by_machine(system, lambda machine: send_time(machine, _first(size), _first(stages), where))
     host, gpus = system.host, max(1, system.domain)
     rates, part = host.rates, host.accelerator
     peer = rates.peer.value if rates and rates.peer else (rates.ring.value if rates and rates.ring else None)
@@ -425,9 +430,8 @@ def send_time(system: Cluster, size: Number, stages: Number, placement: GroupPla
         peer = linked or (host.pcie[1] if host.pcie else float("inf"))
     # all ranks of a node send at once, so each has its share of the NICs
     rate: Number = host.payload_gbyte_s * host.domain_nodes / gpus
-    whole = GroupPlacement(
-        0.0 * np.asarray(placement.nodes) + gpus, placement.nodes, placement.apart
-    )  # all ranks of a node cross together
+    # and all of them cross together
+    whole = GroupPlacement(0.0 * np.asarray(placement.nodes) + gpus, placement.nodes, placement.apart)
     for cut in system.crossed(whole)[1] if system.crossed else ():
         rate = np.where(cut.sets > 1, np.minimum(rate, cut.gbyte_s / gpus), rate)
     known: object = system.library.latency.get("network", {}).get("ring", {}).get("simple")

@@ -232,7 +232,7 @@ def _too_long(design: ResolvedDesign, lengths: Floats, types: list[Link]) -> Fin
 def pieces_sold(table: CableTable) -> Iterator[tuple[int, int, int]]:
     """Yield tier, position in `types` and pieces of the cables of a fabric, as they are sold."""
     # rounded up by tier and type, as a shared module is bought whole
-    for tier in np.unique(table.tier).tolist():
+    for tier in np.flatnonzero(np.bincount(table.tier)).tolist():  # `unique` would load masked arrays
         inside = table.tier == tier
         pieces = np.bincount(table.kind[inside], weights=table.pieces[inside], minlength=len(table.types))
         for kind, count in enumerate(np.ceil(pieces - 1e-6).astype(int).tolist()):
