@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from ffplan.base.version import __version__ as __version__
 
 if TYPE_CHECKING:
+    from ffplan.api.compare import compare
     from ffplan.api.costs import costs
     from ffplan.api.designs import Design, load
     from ffplan.api.fabric import wire
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from ffplan.api.recovery import goodput, storage
     from ffplan.api.search import recommend, sweep
     from ffplan.api.serving import serve
-    from ffplan.api.studies import assess, collective, compare, search, size, train
+    from ffplan.api.studies import assess, collective, search, size, train
     from ffplan.base.errors import FfplanError, InputError, UsageError
     from ffplan.catalog.store import Catalog
 
@@ -32,7 +33,7 @@ _HOMES = {
     "assess": "ffplan.api.studies",
     "assess_many": "ffplan.api.many",
     "collective": "ffplan.api.studies",
-    "compare": "ffplan.api.studies",
+    "compare": "ffplan.api.compare",
     "costs": "ffplan.api.costs",
     "fleet": "ffplan.api.fleets",
     "goodput": "ffplan.api.recovery",

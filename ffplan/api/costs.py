@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ffplan.api.designs import Design, load
+from ffplan.api.keywords import _requested
 from ffplan.base.errors import UsageError
 from ffplan.catalog.named import part_of
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from ffplan.catalog.ownership import Effort
@@ -36,8 +38,8 @@ def costs(
 
     Args:
         design: any source that `load` accepts.
-        model: catalogue id of a transformer; the cluster alone if omitted.
-        tokens: tokens to train on [1], needed with a model.
+        model: catalogue id of a transformer; the design's `workload` if omitted, if that has tokens.
+        tokens: tokens to train on [1], needed with a model; without one, in place of the `workload`'s.
         batch: sequences of a step [1]; about 4 million tokens if omitted.
         gpus: accelerators of the job [1]; as many as it can span if omitted.
         plan: file with a training plan; the fastest is searched if omitted.
@@ -57,12 +59,16 @@ def costs(
     from ffplan.studies.cost.cost import study_cost
     from ffplan.studies.cost.request import CostRequest
 
-    if (model is None) != (tokens is None):
-        raise UsageError("costs: model and tokens go together")
+    if model is not None and tokens is None:
+        raise UsageError("costs: a model needs tokens")
+    if model is None and (batch or gpus or plan or search):
+        raise UsageError("costs: batch, gpus, plan and search have an effect with a model only")
     loaded = load(design)
     parts = loaded.catalog
     timed = None
-    if model is not None and tokens is not None:
+    if model is None:
+        timed = _own_job(loaded, parts, tokens)
+    elif tokens is not None:
         fields = {"batch": batch} if batch is not None else {}
         settings = read_plan(None if plan is None else str(plan), fields, gpus, most_gpus(loaded.resolved))
         timed = _timed(loaded, parts, model, float(tokens), (gpus, settings), searching=search or plan is None)
@@ -71,6 +77,36 @@ def costs(
     return study_cost(
         with_effort(loaded.resolved, effort), parts, CostRequest(draws=draws, seed=seed, years=years), timed
     )
+
+
+def _own_job(loaded: Design, parts: Catalog, tokens: float | None) -> TimedJob | None:
+    """Return the design's workload with its step time; None without tokens in design and arguments.
+
+    Raises:
+        UsageError: for tokens without a workload, or a job that cannot run.
+    """
+    from ffplan.studies.train.default_job import own_workload, timed_workload, with_tokens
+
+    if tokens is None and (loaded.resolved.workload is None or loaded.resolved.workload.tokens is None):
+        return None
+    _requested("costs", lambda: own_workload([loaded.resolved]))
+    design = with_tokens(loaded.resolved, tokens)
+    return _ran(lambda: timed_workload(design, parts, design.stated_workload))
+
+
+def _ran(timed: Callable[[], TimedJob]) -> TimedJob:
+    """Return a job with its step time.
+
+    Raises:
+        UsageError: for a job that cannot run.
+    """
+    from ffplan.training.accelerator_rates import UncalibratedError
+    from ffplan.training.constraints import RefusedError
+
+    try:
+        return timed()
+    except (RefusedError, UncalibratedError) as error:
+        raise UsageError(f"costs: {error}") from None
 
 
 def _timed(
@@ -89,8 +125,6 @@ def _timed(
     """
     from ffplan.catalog.models import Model
     from ffplan.studies.train.default_job import timed_on
-    from ffplan.training.accelerator_rates import UncalibratedError
-    from ffplan.training.constraints import RefusedError
 
     if not tokens >= 1:
         raise UsageError("costs: tokens: give a number of at least 1")
@@ -98,7 +132,4 @@ def _timed(
     if part.transformer is None:
         raise UsageError(f"costs: {part.id} is not a transformer")
     gpus, plan = job
-    try:
-        return timed_on(loaded.resolved, parts, part, plan, gpus, tokens, searching=searching)
-    except (RefusedError, UncalibratedError) as error:
-        raise UsageError(f"costs: {error}") from None
+    return _ran(lambda: timed_on(loaded.resolved, parts, part, plan, gpus, tokens, searching=searching))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, TypedDict
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, TypeVar
 
 from ffplan.base.errors import UsageError
 
@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from ffplan.catalog.stacks import Dispatcher, Routing
     from ffplan.design.schema import CorePolicy
     from ffplan.design.training import Axis, Overlap, Precision, Preset, Recompute, RecomputePart, Schedule, Width
+
+T = TypeVar("T")
 
 Aim = Literal["capex", "tco", "token", "power", "accelerators"]
 """The aim that a recommendation minimises."""
@@ -174,3 +176,17 @@ def refuse_unknown(function: Callable[..., Any], keywords: type, given: Mapping[
     axis = next((field for field, short in SHORT_NAMES.items() if short == unknown and field in passed_on), None)
     remedy = f"did you mean `{axis}`?" if axis else did_you_mean(unknown, [*named, *passed_on], what="keyword")
     raise UsageError(f"{function.__name__}: no keyword `{unknown}`; {remedy}")
+
+
+def _requested(command: str, answer: Callable[[], T]) -> T:
+    """Return an answer for a job.
+
+    Raises:
+        UsageError: if the job cannot be asked for.
+    """
+    from ffplan.studies.train.default_job import JobError
+
+    try:
+        return answer()
+    except JobError as error:
+        raise UsageError(f"{command}: {f'{error.field} ' if error.field else ''}{error}") from None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ffplan.api.designs import Design, load
+from ffplan.api.keywords import _requested
 from ffplan.base.errors import UsageError
 from ffplan.catalog.named import part_of
 
@@ -39,14 +40,11 @@ def _job(loaded: Design, parts: Catalog, model: str | None, gpus: int | None, co
         UsageError: for an unknown model, or a job that is too large.
     """
     from ffplan.catalog.models import Model
-    from ffplan.studies.operate.goodput_job import JobError, goodput_job
+    from ffplan.studies.operate.goodput_job import goodput_job
 
     if model is not None:
         model = part_of(parts, Model, model, f"{command}: model").id
-    try:
-        return goodput_job(loaded.resolved, parts, model, gpus)
-    except JobError as error:
-        raise UsageError(f"{command}: {error.field} {error}") from None
+    return _requested(command, lambda: goodput_job(loaded.resolved, parts, model, gpus))
 
 
 def goodput(

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
     from ffplan.catalog.store import Catalog
     from ffplan.results.collective import CollectiveTable
-    from ffplan.results.comparison import Comparison, TrainingComparison
     from ffplan.results.design import Assessment
     from ffplan.results.fabric import SizeReport
     from ffplan.results.training import TrainReport
@@ -87,78 +86,6 @@ def assess(design: str | Path | Design) -> Assessment:
 
     loaded = load(design)
     return loaded.kept("assessment", lambda: examine(loaded.resolved, loaded.catalog))
-
-
-def compare(
-    *designs: str | Path | Design,
-    baseline: str | None = None,
-    model: str | None = None,
-    batch: int | None = None,
-    gpus: int | None = None,
-    plan: str | Path | None = None,
-    search: bool = False,
-) -> Comparison:
-    """Return designs side by side, with ratios to one of them.
-
-    Args:
-        designs: two or more, each any source that `load` accepts.
-        baseline: name or file of the design that ratios refer to; the first if omitted.
-        model: model to train on every design, each with its fastest plan.
-        batch: sequences of a step [1]; needed with `model`.
-        gpus: accelerators of the job [1]; as many as all designs can span if omitted.
-        plan: file with a training plan that every design runs.
-        search: search the fastest plan of every design, as without a plan; its fields stay.
-
-    Raises:
-        UsageError: for fewer than two designs, an unknown baseline or model, or a model without a batch.
-        InputError: as `assess` does.
-    """
-    from ffplan.studies.compare import compare as study
-
-    if len(designs) < 2:
-        raise UsageError("compare: name at least two designs")
-    assessments = tuple(assess(design) for design in designs)
-    infos = [assessment.design for assessment in assessments]
-    labels, base = study.labelled(infos, [str(design) for design in designs], baseline)
-    if model is None:
-        return study.compare(assessments, labels, base)
-    if batch is None:
-        raise UsageError("compare: a model needs a batch")
-    return study.compare(
-        assessments,
-        labels,
-        base,
-        _compared(designs, assessments, labels, base, model, batch, gpus=gpus, plan=plan, search=search),
-    )
-
-
-def _compared(
-    designs: tuple[str | Path | Design, ...],
-    assessments: tuple[Assessment, ...],
-    labels: tuple[str, ...],
-    base: int,
-    model: str,
-    batch: int,
-    *,
-    gpus: int | None,
-    plan: str | Path | None,
-    search: bool,
-) -> TrainingComparison:
-    """Return a training job on every design."""
-    from ffplan.catalog.models import Model
-    from ffplan.design.plan_file import read_plan
-    from ffplan.studies.compare.compare import comparable
-    from ffplan.studies.compare.training import compare_training, shared_size
-    from ffplan.studies.train.default_job import JobReports
-
-    loaded = [load(design) for design in designs]
-    part = part_of(loaded[0].catalog, Model, model, "model")
-    fields = read_plan(None if plan is None else str(plan), {"batch": batch})
-    reports = JobReports(
-        [(entry.resolved, entry.catalog) for entry in loaded], part, fields, searching=search or plan is None
-    )
-    count = gpus or shared_size(reports)
-    return compare_training(assessments, labels, base, reports, batch, count, comparable=comparable(assessments))
 
 
 def collective(

@@ -14,7 +14,7 @@ from ffplan.catalog.named import part_of
 from ffplan.catalog.ownership import Effort
 from ffplan.cli.compare_serve import _compare_served, _refuse_others, _ServedOutput
 from ffplan.cli.formats import FormatOption, ReportFormat
-from ffplan.cli.job import DrawsOption, TokensOption, YearsOption, _model_part, _shared_workload, _tokens_of
+from ffplan.cli.job import DrawsOption, TokensOption, YearsOption, _asked, _model_part, _tokens_of
 from ffplan.cli.loading import MOST, _resolved_design
 from ffplan.cli.options import (
     CatalogOption,
@@ -44,12 +44,15 @@ from ffplan.cli.train_options import StackOption
 from ffplan.studies.cost.request import CostRequest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from ffplan.base.errors import Finding
+    from ffplan.catalog.store import Catalog
     from ffplan.design.resolved import ResolvedDesign
-    from ffplan.results.comparison import Comparison, MoneyComparison, TrainingComparison
+    from ffplan.design.training import PlanFields
+    from ffplan.results.comparison import Comparison
     from ffplan.results.design import Assessment
+    from ffplan.studies.compare.job import ComparedJob
 
 BaselineOption = Annotated[
     str | None,
@@ -106,93 +109,56 @@ class _JobOptions:
 
     model: str | None
     """Id of the model; None for the designs' job."""
-    batch: int | None
+    fields: dict[str, Any]
+    """Fields of the plan that options state."""
     gpus: int | None
     plan: str | None
-    stack: str | None
     search: bool
     tokens: float | None
     money: CostRequest
-    profile: str | None = None
-    """Reliability profile in place of the designs' own."""
-    effort: Effort | None = None
-    """How well the run is tuned, in place of the designs' own."""
 
 
-def _training(
-    files: list[str],
-    catalogs: list[str] | None,
-    designs: tuple[Assessment, ...],
-    labels: tuple[str, ...],
-    baseline: int,
-    job: _JobOptions,
-) -> tuple[TrainingComparison, MoneyComparison | None]:
-    """Return the training job on every design, with costs if tokens are given.
+def _job(
+    resolved: Sequence[tuple[ResolvedDesign, Catalog]], labels: tuple[str, ...], asked: _JobOptions
+) -> tuple[ComparedJob | None, str]:
+    """Return the job that options ask for, or the designs' own, and what to say of that one; None without one.
 
     Raises:
         UsageError: if the batch is missing, or the model is unknown.
     """
+    from ffplan.studies.compare.job import ComparedJob, own_job
+
+    if asked.model is None:
+        designs = [design for design, _ in resolved]
+        return _asked("compare", lambda: own_job(designs, labels, asked.tokens))
+    if "batch" not in asked.fields and asked.tokens is None:
+        raise UsageError("ffplan compare: --model needs --batch, the sequences of a step")
+    model = _model_part(resolved[0][1], asked.model, "compare").id
+    job = ComparedJob(
+        model=model,
+        fields=asked.fields,
+        gpus=asked.gpus,
+        searching=asked.search or asked.plan is None,
+        tokens=asked.tokens,
+    )
+    return job, ""
+
+
+def _plan_on(job: ComparedJob, asked: _JobOptions, parts: Catalog, gpus: int) -> PlanFields:
+    """Return the plan of a job on a number of accelerators.
+
+    Raises:
+        UsageError: if its stack is unknown.
+    """
     from ffplan.catalog.launch.read import LaunchSize
     from ffplan.catalog.stacks import SoftwareStack
     from ffplan.cli.train_options import _told_plan
-    from ffplan.studies.basis.job_layout import most_gpus
-    from ffplan.studies.basis.provenance import files_of
-    from ffplan.studies.compare.compare import comparable
-    from ffplan.studies.compare.money import FRACTIONS, compare_money
-    from ffplan.studies.compare.training import batches_of, compare_training
-    from ffplan.studies.train.default_job import JobReports, with_default_batch
 
-    if job.model is not None and job.batch is None and job.tokens is None:
-        raise UsageError("ffplan compare: --model needs --batch, the sequences of a step")
-    resolved = [_resolved_design(file, catalogs, job.profile, job.effort) for file in files]
-    fields: dict[str, Any] = {}
-    if job.model is None:
-        job, fields = _stated(job, [design for design, _ in resolved])
-    assert job.model is not None
-    part = _model_part(resolved[0][1], job.model, "compare")
-    most = min(most_gpus(design) for design, _ in resolved)
-    if part.transformer is None:
-        raise UsageError(f"ffplan compare: --model {part.id}: a search needs a transformer; `ffplan train` times it")
-    if job.gpus is not None and job.gpus > most:
-        raise UsageError(f"ffplan compare: --gpus {job.gpus:,}: one job can span {most:,} on every design")
-    gpus = job.gpus or most
-    plan_fields = fields | {name: value for name, value in (("batch", job.batch), ("stack", job.stack)) if value}
-    _, told = _told_plan(job.plan, plan_fields, "compare", LaunchSize(job.gpus, gpus, plan_fields))
-    plan = with_default_batch(told, part, gpus)
-    assert plan.batch is not None
+    plan = _told_plan(asked.plan, job.fields, "compare", LaunchSize(job.gpus, gpus, job.fields))[1]
     if plan.stack is not None:
-        part_of(resolved[0][1], SoftwareStack, plan.stack, f"ffplan compare: {'--stack' if job.stack else '--plan'}")
-    progress = Progress(f"searching plans of {part.id}")
-    searching = job.search
-    batches = batches_of(plan.batch)
-    sizes = len({most_gpus(design) for design, _ in resolved} - {gpus})
-    total = len(files) * (len(batches) + sizes + (len(FRACTIONS) if job.tokens is not None else 0))
-    step = partial(progress.another, total)
-    reports = JobReports(resolved, part, plan, searching=searching, step=step)
-    comparison = compare_training(designs, labels, baseline, reports, plan.batch, gpus, comparable=comparable(designs))
-    money = None
-    if job.tokens is not None:
-        job_fields = (gpus, plan.batch, job.tokens)
-        money = compare_money(reports, labels, baseline, batches, job_fields, job.money)
-        comparison = replace(comparison, catalog=files_of(parts for _, parts in resolved))
-    progress.end()
-    return comparison, money
-
-
-def _stated(job: _JobOptions, designs: list[ResolvedDesign]) -> tuple[_JobOptions, dict[str, Any]]:
-    """Return the designs' job with the requested tokens, and the fields of its plan.
-
-    Raises:
-        InputError: if a workload gives its batch twice.
-        UsageError: if no design states a job, or two state different jobs.
-    """
-    from ffplan.cli.job import _own_workload
-    from ffplan.studies.train.default_job import workload_fields
-
-    design, workload = _own_workload("compare", designs)
-    searching = workload.plan is None or workload.search
-    stated = replace(job, model=workload.model, gpus=workload.gpus, search=searching)
-    return stated, workload_fields(design, workload)
+        option = "--stack" if "stack" in asked.fields else "--plan"
+        part_of(parts, SoftwareStack, plan.stack, f"ffplan compare: {option}")
+    return plan
 
 
 def _refuse_without_model(model: str | None, options: object) -> None:
@@ -246,67 +212,75 @@ def compare(
     from ffplan.studies.cost.request import DRAWS
 
     if serve:
-        asked = _ServedModel((isl, osl), (ttft, tpot, at), (engine, precision, kv), disaggregate)
+        served = _ServedModel((isl, osl), (ttft, tpot, at), (engine, precision, kv), disaggregate)
         resolved = _each(files, lambda file: _resolved_design(file, catalog, profile))
         labels, base = study.labelled([design_info(design) for design, _ in resolved], files, baseline)
-        _compare_served(resolved, labels, base, (model, asked), _ServedOutput(files, form, output, catalog=catalog))
+        _compare_served(resolved, labels, base, (model, served), _ServedOutput(files, form, output, catalog=catalog))
         return
     money = CostRequest(draws=DRAWS if draws is None else draws, seed=seed, years=years)
-    read = _each(files, lambda file: _read(file, catalog, profile, money))
-    labels, base = study.labelled([assessment.design for _, assessment in read], files, baseline)
+    read = _each(files, lambda file: _read(file, catalog, (profile, effort), money))
     _refuse_without_model(model, batch or gpus or plan or stack or search)
-    job = _JobOptions(
+    given = {name: value for name, value in (("batch", batch), ("stack", stack)) if value}
+    asked = _JobOptions(
         model=model,
-        batch=batch,
+        fields=given,
         gpus=gpus,
         plan=plan,
-        stack=stack,
-        search=search or plan is None,
+        search=search,
         tokens=None if tokens is None else _tokens_of(tokens, "compare"),
         money=money,
-        profile=profile,
-        effort=effort,
     )
-    comparison = _compared(files, catalog, read, (labels, base), job)
+    comparison = _compared(files, read, baseline, asked, effort)
     emit(_with_extras(compare_document(comparison), form, files, catalog, "comparison"), form, output)
 
 
 def _compared(
     files: list[str],
-    catalogs: list[str] | None,
-    read: tuple[tuple[ResolvedDesign, Assessment], ...],
-    labelled: tuple[tuple[str, ...], int],
-    job: _JobOptions,
+    read: tuple[tuple[ResolvedDesign, Catalog, Assessment], ...],
+    baseline: str | None,
+    asked: _JobOptions,
+    effort: Effort | None,
 ) -> Comparison:
     """Return designs side by side with a job on all of them: the one asked for, or their own.
 
     Args:
-        read: the designs with their assessments.
-        labelled: their labels, and the position of the baseline.
+        read: the designs, each with its parts and its assessment.
 
     Raises:
         UsageError: if the job cannot run, or options have no effect.
     """
     from ffplan.studies.compare import compare as study
+    from ffplan.studies.compare.job import compare_job
 
-    (labels, base), designs = labelled, tuple(assessment for _, assessment in read)
-    asked, said = job.model is not None or job.tokens is not None, ""
-    if not asked:
-        workload, said = _shared_workload([design for design, _ in read], labels)
-        job = replace(job, tokens=workload.tokens if workload else None)
-    if job.tokens is None and (job.money.years is not None or job.effort):
+    resolved = [(design, parts) for design, parts, _ in read]
+    assessments = tuple(assessment for _, _, assessment in read)
+    labels, base = study.labelled([assessment.design for assessment in assessments], files, baseline)
+    job, said = _job(resolved, labels, asked)
+    if (job is None or job.tokens is None) and (asked.money.years is not None or effort):
         raise UsageError("ffplan compare: --years and --effort have an effect with --tokens only")
-    training, money = None, None
-    if asked or workload is not None:
-        training, money = _training(files, catalogs, designs, labels, base, job)
-    return study.compare(designs, labels, base, training=training, money=money, workload=said)
+    if job is None:
+        return study.compare(assessments, labels, base, workload=said)
+    progress = Progress(f"searching plans of {job.model}")
+    plan_on = partial(_plan_on, job, asked, resolved[0][1])
+    training, costs = _asked(
+        "compare",
+        lambda: compare_job(
+            resolved, assessments, (labels, base), job, plan_on, money=asked.money, step=progress.another
+        ),
+    )
+    progress.end()
+    return study.compare(assessments, labels, base, training=training, money=costs, workload=said)
 
 
 def _read(
-    file: str, catalogs: list[str] | None, profile: str | None, money: CostRequest
-) -> tuple[ResolvedDesign, Assessment]:
-    """Return a design with its assessment."""
+    file: str, catalogs: list[str] | None, named: tuple[str | None, Effort | None], money: CostRequest
+) -> tuple[ResolvedDesign, Catalog, Assessment]:
+    """Return a design with its parts and its assessment.
+
+    Args:
+        named: reliability profile and effort in place of the design's own.
+    """
     from ffplan.check.run import examine
 
-    design, parts = _resolved_design(file, catalogs, profile)
-    return design, examine(design, parts, money=replace(money, years=None))
+    design, parts = _resolved_design(file, catalogs, *named)
+    return design, parts, examine(design, parts, money=replace(money, years=None))

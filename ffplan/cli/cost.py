@@ -76,7 +76,7 @@ def _own_job(design: ResolvedDesign, parts: Catalog, tokens: str | None) -> Time
     from ffplan.cli.job import _own_workload
     from ffplan.studies.train.default_job import timed_workload, with_tokens
 
-    _own_workload("cost", [design])
+    _own_workload("cost", design)
     design = with_tokens(design, None if tokens is None else _tokens_of(tokens, "cost"))
     return _shown(lambda: timed_workload(design, parts, design.stated_workload), design.stated_workload.model)
 

@@ -6,7 +6,7 @@ A model is an id of the catalogue, or a file of another program; a job comes fro
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
@@ -16,7 +16,7 @@ from ffplan.cli.options import _complete_part
 from ffplan.cli.progress import Progress
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable
 
     from ffplan.catalog.models import Model
     from ffplan.catalog.prices import PriceBook
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from ffplan.design.resolved import ResolvedDesign
     from ffplan.design.training import Workload
     from ffplan.studies.operate.goodput_job import GoodputJob
+
+T = TypeVar("T")
 
 JobModelOption = Annotated[
     str | None,
@@ -108,7 +110,7 @@ def _requested_job(
     Raises:
         UsageError: if the model is unknown, or the job too large.
     """
-    from ffplan.studies.operate.goodput_job import JobError, goodput_job
+    from ffplan.studies.operate.goodput_job import goodput_job
 
     work = design.workload
     if model is None and work is None:
@@ -120,10 +122,7 @@ def _requested_job(
     progress = Progress(f"searching plans of {name}")
     progress.step(0, 1)
     try:
-        return goodput_job(design, parts, None if model is None else name, gpus)
-    except JobError as error:
-        option = f"--{error.field} " if error.field else ""
-        raise UsageError(f"ffplan {command}: {option}{error}") from None
+        return _asked(command, lambda: goodput_job(design, parts, None if model is None else name, gpus))
     finally:
         progress.end()
 
@@ -168,55 +167,33 @@ def _own_tokens(command: str, model: str | None, tokens: str | None) -> float | 
     return _tokens_of(tokens, command) if tokens and model is None else None
 
 
-def _shared_workload(designs: Sequence[ResolvedDesign], labels: Sequence[str]) -> tuple[Workload | None, str]:
-    """Return the workload that every design states, with tokens of the first that has any, and what to say of it.
-
-    Args:
-        labels: labels of the designs.
-    """
-    from ffplan.base.formatting import listed, number
-
-    stated = [design.workload for design in designs]
-    jobs = [workload for workload in stated if workload is not None]
-    if not jobs:
-        return None, ""
-    if len(jobs) < len(stated):
-        without = listed(label for label, workload in zip(labels, stated, strict=True) if workload is None)
-        return None, f"no job: no `workload` in {without}; --tokens T trains the others' on all"
-    first = jobs[0]
-    apart = [job for job in jobs if job.model_copy(update={"tokens": first.tokens}) != first]
-    if apart:
-        models = dict.fromkeys(job.model for job in jobs)
-        what = f" ({listed(models)})" if len(models) > 1 else ""
-        return None, f"no job: the `workload` of the designs differs{what}; --model ID names one"
-    said = f"their `workload`: {first.model}"
-    tokens = list(dict.fromkeys(job.tokens for job in jobs if job.tokens is not None))
-    if tokens:
-        said += f" on {number(tokens[0] / 1e12, 3)} T tokens"
-    if len(tokens) > 1:
-        said += f"; others state {listed(f'{number(most / 1e12, 3)} T' for most in tokens[1:])}"
-    return first.model_copy(update={"tokens": tokens[0] if tokens else None}), said
-
-
-def _own_workload(command: str, designs: Sequence[ResolvedDesign]) -> tuple[ResolvedDesign, Workload]:
-    """Return the designs' common workload, and the first design with it; designs without a workload run it too.
+def _own_workload(command: str, design: ResolvedDesign) -> Workload:
+    """Return the workload of a design.
 
     Args:
         command: for messages.
 
     Raises:
-        UsageError: if no design has a workload, or two have different jobs, tokens aside.
+        UsageError: if it has none.
     """
-    stated = [(design, design.workload) for design in designs if design.workload is not None]
-    if not stated:
-        where = "the design" if len(designs) == 1 else "a design"
-        raise UsageError(f"ffplan {command}: no --model, and no `workload` in {where}: name a model, or add a workload")
-    first = stated[0][1]
-    for design, further in stated[1:]:
-        if further.model_copy(update={"tokens": first.tokens}) != first:
-            names = f"{stated[0][0].document.file} and {design.document.file}"
-            raise UsageError(f"ffplan {command}: {names} have different workloads; name --model and its options")
-    return stated[0]
+    from ffplan.studies.train.default_job import own_workload
+
+    return _asked(command, lambda: own_workload([design]))[1]
+
+
+def _asked(command: str, answer: Callable[[], T]) -> T:
+    """Return an answer for a job, refused in the words of the command line.
+
+    Raises:
+        UsageError: if the job cannot be asked for.
+    """
+    from ffplan.studies.train.default_job import JobError
+
+    try:
+        return answer()
+    except JobError as error:
+        option = f"--{error.field} " if error.field else ""
+        raise UsageError(f"ffplan {command}: {option}{error}") from None
 
 
 def _tokens_of(text: str, command: str) -> float:

@@ -136,7 +136,7 @@ def _own_job(design: ResolvedDesign, parts: Catalog, document: Document | None, 
     from ffplan.design.plan_file import plan_of
     from ffplan.studies.train.default_job import with_default_batch, workload_fields, workload_gpus
 
-    _, workload = _own_workload("train", [design])
+    workload = _own_workload("train", design)
     stated = workload_fields(design, workload) if document is None else {"batch": workload.batch}
     options = {name: getattr(job.plan, name) for name in job.plan.model_fields_set}
     plan = plan_of(None, {name: value for name, value in (stated | options).items() if value is not None})

@@ -234,7 +234,7 @@ def _baseline_of(designs: Sequence[DesignInfo], labels: tuple[str, ...], files: 
     )
 
 
-def comparable(designs: tuple[Assessment, ...]) -> bool:
+def _comparable(designs: tuple[Assessment, ...]) -> bool:
     """Return whether all designs are priced in one currency, over one scope, without gaps."""
     costs = [design.cost for design in designs]
     priced = [cost for cost in costs if cost is not None and not cost.missing]

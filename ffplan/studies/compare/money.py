@@ -243,7 +243,7 @@ def _scales(
     return tuple(rows)
 
 
-def compare_money(
+def _compare_money(
     reports: JobReports,
     labels: tuple[str, ...],
     baseline: int,

@@ -102,14 +102,9 @@ def _against(side: JobSide, base: JobSide, *, comparable: bool) -> JobSide:
     return replace(side, speed_ratio=speed, capital_ratio=capital)
 
 
-def batches_of(batch: int) -> list[int]:
+def _batches_of(batch: int) -> list[int]:
     """Return the batches that are compared, around one [1]."""
     return list(dict.fromkeys(max(1, round(batch * factor)) for factor in _STEPS))
-
-
-def shared_size(reports: JobReports) -> int:
-    """Return the most accelerators that one job can span on every design [1]."""
-    return min(most_gpus(design) for design, _ in reports.designs)
 
 
 def size_basis(most: Sequence[int], labels: Sequence[str], gpus: int) -> str:
@@ -136,7 +131,7 @@ def _own_size(reports: JobReports, index: int, batch: int) -> OwnSize:
     return OwnSize(most, None if isinstance(report, Exception) else report.rows[0].tokens_s)
 
 
-def compare_training(
+def _compare_training(
     assessments: Sequence[Assessment],
     labels: Sequence[str],
     baseline: int,
@@ -158,7 +153,7 @@ def compare_training(
     """
     capital = _capital(assessments, comparable=comparable)
     sizes: list[JobSize] = []
-    for size in batches_of(batch):
+    for size in _batches_of(batch):
         sides = [
             _side(reports.of(index, gpus, size, sure=size == batch), price, gpus)  # the size that headlines are of
             for index, price in enumerate(capital.each)

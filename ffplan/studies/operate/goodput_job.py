@@ -21,7 +21,7 @@ from ffplan.studies.basis.job_layout import most_gpus, node_of
 from ffplan.studies.operate.goodput_basis import GoodputBasis, _spares_of, goodput_basis
 from ffplan.studies.operate.reliability import _reliability_inputs
 from ffplan.studies.operate.storage_rates import _storage_inputs
-from ffplan.studies.train.default_job import image_job, workload_gpus, workload_report
+from ffplan.studies.train.default_job import JobError, image_job, workload_gpus, workload_report
 from ffplan.training.conv_layers import gradient_bytes
 from ffplan.training.conv_step import STATE_BYTES
 from ffplan.training.model_flops import parameters
@@ -279,20 +279,6 @@ def effective_input(
         status="D",
         date=None,
     )
-
-
-class JobError(Exception):
-    """A job that cannot be asked for."""
-
-    def __init__(self, message: str, field: str = "") -> None:
-        """Name what is wrong.
-
-        Args:
-            message: what is wrong, for people.
-            field: what of the job, `model` or `gpus`; empty of neither.
-        """
-        super().__init__(message)
-        self.field = field
 
 
 def goodput_job(design: ResolvedDesign, catalog: Catalog, model: str | None, gpus: int | None) -> GoodputJob | None:

@@ -25,13 +25,27 @@ from ffplan.training.constraints import RefusedError
 from ffplan.training.conv_step import conv_memory
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from ffplan.base.errors import Finding
     from ffplan.catalog.store import Catalog
     from ffplan.design.resolved import ResolvedDesign
     from ffplan.design.training import Workload
     from ffplan.training.group_collectives import Cluster
+
+
+class JobError(Exception):
+    """A job that cannot be asked for."""
+
+    def __init__(self, message: str, field: str = "") -> None:
+        """Name what is wrong.
+
+        Args:
+            message: what is wrong, for people.
+            field: what of the job, `model` or `gpus`; empty of neither.
+        """
+        super().__init__(message)
+        self.field = field
 
 
 def _default_batch(model: Model, sequence: int | None, gpus: int) -> int:
@@ -260,6 +274,28 @@ def with_tokens(design: ResolvedDesign, tokens: float | None) -> ResolvedDesign:
     if tokens is None or design.workload is None:
         return design
     return replace(design, workload=design.workload.model_copy(update={"tokens": tokens}))
+
+
+def same_job(job: Workload, other: Workload) -> bool:
+    """Return whether two workloads are one job, tokens aside."""
+    return job.model_copy(update={"tokens": other.tokens}) == other
+
+
+def own_workload(designs: Sequence[ResolvedDesign]) -> tuple[ResolvedDesign, Workload]:
+    """Return the one workload among some designs, and the first design with it; tokens aside, all state the same.
+
+    Raises:
+        JobError: if no design has a workload, or two have different jobs.
+    """
+    stated = [(design, design.workload) for design in designs if design.workload is not None]
+    if not stated:
+        where = "the design" if len(designs) == 1 else "a design"
+        raise JobError(f"no model, and no `workload` in {where}: name a model, or add a workload")
+    for design, further in stated[1:]:
+        if not same_job(further, stated[0][1]):
+            names = f"{stated[0][0].document.file} and {design.document.file}"
+            raise JobError(f"{names} have different workloads; name a model and its options")
+    return stated[0]
 
 
 def workload_fields(design: ResolvedDesign, workload: Workload) -> dict[str, Any]:

@@ -60,6 +60,33 @@ def test_functions_return_what_commands_print(command: str, call: Callable[[], A
     assert json.loads(json.dumps(call().to_dict())) == printed(command)
 
 
+def test_a_job_is_that_of_the_commands(tmp_path: Path) -> None:
+    """The job of a design's own `workload`, of other tokens, and of a model, with its days and money."""
+    files = [tmp_path / f"{name}.yaml" for name in ("superpod-h100-4su", "superpod-b200-4su")]
+    for file in files:
+        text = (ROOT / "designs" / file.name).read_text()
+        file.write_text(f"{text}\nworkload: {{model: llama3-8b, tokens: 100B, gpus: 64}}\n")
+    both = " ".join(map(str, files))
+    asked: dict[str, Any] = {
+        "model": "llama3-8b",
+        "tokens": 2e12,
+        "gpus": 128,
+        "years": 3,
+        "effort": "tuned",
+        "draws": 50,
+    }
+    options = "--model llama3-8b --tokens 2T --gpus 128 --years 3 --effort tuned --draws 50"
+    calls: list[tuple[str, Callable[[], Any]]] = [
+        (f"cost {files[0]}", lambda: api.costs(files[0])),
+        (f"cost {files[0]} --tokens 2T", lambda: api.costs(files[0], tokens=2e12)),
+        (f"compare {both}", lambda: api.compare(*files)),
+        (f"compare {both} --tokens 2T", lambda: api.compare(*files, tokens=2e12)),
+        (f"compare {both} {options}", lambda: api.compare(*files, **asked)),
+    ]
+    for command, call in calls:
+        assert json.loads(json.dumps(call().to_dict())) == printed(command), command
+
+
 @pytest.mark.parametrize(
     "call",
     [
@@ -108,6 +135,11 @@ def test_designs_vary_and_are_checked() -> None:
     ("call", "words"),
     [
         (lambda: api.compare("fire-flyer-2"), "at least two"),
+        (lambda: api.compare("fire-flyer-2", "dgx-a100-10k", tokens=1e12), "compare: no model, and no `workload`"),
+        (lambda: api.compare("fire-flyer-2", "dgx-a100-10k", years=3), "have an effect with tokens only"),
+        (lambda: api.compare("fire-flyer-2", "dgx-a100-10k", gpus=8), "have an effect with a model only"),
+        (lambda: api.compare("fire-flyer-2", "dgx-a100-10k", model="llama3-8b"), "needs a batch or tokens"),
+        (lambda: api.costs("fire-flyer-2", tokens=1e12), "costs: no model, and no `workload`"),
         (lambda: api.compare("fire-flyer-2", "dgx-a100-10k", baseline="x"), "not among"),
         (lambda: api.collective("fire-flyer-2", "nothing"), "no operation"),
         (lambda: api.collective("fire-flyer-2", sizes="12 parsecs"), "sizes"),
