@@ -120,6 +120,14 @@ def percent(value: float) -> str:
 
 
 @_traced
+def chance(share: float) -> str:
+    """Return a chance as a whole percentage; what is drawn from ranges is never certain."""
+    if share > _NEARLY:
+        return f"over {100 * _NEARLY:.0f} %"
+    return f"under {100 * (1 - _NEARLY):.0f} %" if share < 1 - _NEARLY else f"{100 * share:.0f} %"
+
+
+@_traced
 def times(value: float | None) -> str:
     """Return a ratio to a baseline, such as `0.09x`; a dash for None."""
     if value is None:
@@ -127,6 +135,8 @@ def times(value: float | None) -> str:
     return f"{value:.3g}x" if value < 100 else f"{value:,.0f}x"
 
 
+_NEARLY = 0.99
+"""Chance above which one is printed as more than that [1]."""
 DECIMAL = {"B": 1.0, "kB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12}
 """Size of decimal units [byte]."""
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ffplan.base.outcomes import InputRow
 from ffplan.base.record import record
-from ffplan.results.cost import FlipRow, SwingRow, Waiting
+from ffplan.results.cost import CashRow, FlipRow, RentRow, SwingRow, Waiting
 from ffplan.results.design import Assessment
 from ffplan.results.result import CatalogFile, Result, ToolInfo
 from ffplan.results.run import Band, PlanRow, RunReport, StepPart
@@ -159,6 +159,10 @@ class MoneySide:
     """Reason why it cannot."""
     waiting: Waiting | None
     """Time to production and its cost, which no figure of the run includes. Null without prices or rent."""
+    cash_flow: tuple[CashRow, ...]
+    """Cash of the whole cluster by month; empty without prices or rent."""
+    rent: RentRow | None
+    """The cheapest rent of years that owning it is set against; null without one."""
     inputs: tuple[InputRow, ...]
     """Every input of its account, with its evidence; empty without prices or rent."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ffplan.base.formatting import amount, first_few, listed, number, percent, plural, ranged
+from ffplan.base.formatting import amount, chance, first_few, listed, number, percent, plural, ranged
 from ffplan.inputs.design_files import as_argument
 from ffplan.report.document import _FirstScreen
 from ffplan.report.phrases import (
@@ -149,7 +149,7 @@ def _bought(report: RecommendReport) -> str:
         return f"No{measured} design meets the target within the limits.{_nearest(report)}"
     best = report.designs[0]
     days = ranged(best.days, best.days_p10, best.days_p90, "days")
-    sure = f", {percent(best.in_time_share)} sure to be in time" if best.in_time_share is not None else ""
+    sure = f", {chance(best.in_time_share)} sure to be in time" if best.in_time_share is not None else ""
     reached = f"done in {days}{sure}"
     if report.sustained_pflops is not None:
         reached = f"keeps up {number(best.sustained_pflops, 3)} PFLOP/s"

@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from ffplan.base.formatting import first_few, input_value, listed, number, percent, plural
+from ffplan.base.formatting import chance, first_few, input_value, listed, number, percent, plural
+from ffplan.base.tracked import split_marks
 from ffplan.inputs.design_files import as_argument
 from ffplan.report.document import _FirstScreen
 from ffplan.report.first.side_rows import _job_size, _side_rows, _SideRow
+from ffplan.report.formats.wrapping import two_lines
 from ffplan.results.comparison import SURE, cheaper_of, even_steps, largest_gap, near_flips
 from ffplan.results.cost import recalled_drivers
 from ffplan.results.result import model_as_given
@@ -18,16 +20,22 @@ if TYPE_CHECKING:
 
     from ffplan.results.comparison import Comparison, MoneyComparison, MoneyDifference
 
-_COLUMNS = 4
+_COLUMNS = 2
 """Designs that fit side by side in 80 columns; more are listed below each other [1]."""
+_FEW = 4
+"""Designs whose table leaves room to say why one wins [1]."""
 _WIDTH = 80
 """Letters of a line that a table of designs by rows fits [1]."""
+_RANGED = "a million tokens"
+"""Beginning of the label whose column keeps its ranges: the figure that ranks the designs."""
 _MOST_ROWS = 10
 """Designs that are listed below each other [1]."""
 _PAIR = 2
 _HALF = 0.5
 """Ratio below which, or above whose inverse, a factor is printed in place of a difference [1]."""
 _FLIPS = 2
+_CLOSE = 0.05
+"""Lead below which two designs out of many cost about the same [1]: the errors of both are larger."""
 _WORDS = 2
 """Sentences of a comparison without a price that fit the screen [1]."""
 
@@ -42,36 +50,45 @@ def _compare_screen(c: Comparison) -> _FirstScreen:
         verdict=_verdict(c, rows),
         figures=figures,
         header=header,
-        advice=_advice_on_many(c) if many else _advice(c),
+        advice=_advice_on_many(c) if len(c.labels) > _FEW else _advice(c),
         unverified=_unverified(c),
         tiles=_tiles(c, rows),
     )
 
 
 _LARGE = ("purchase", "GPU-hour in use", "facility peak", "days on")
-"""Beginnings of the labels that a page of two designs shows large."""
+"""Beginnings of the labels that a page shows large."""
 
 
 def _tiles(c: Comparison, rows: Sequence[_SideRow]) -> tuple[tuple[str, str, str], ...]:
-    """Return the figures of the cheaper of two designs, each with the other's; none without a run in money."""
+    """Return the figures of the cheapest design, each with the next one's; none without a run in money."""
     difference = _main(c.money)
-    if difference is None or len(c.labels) != _PAIR:
+    if difference is None or c.money is None:
         return ()
-    side = cheaper_of(difference)
-    place = c.labels.index(side.cheap if side else c.baseline)
-    cheap, other = c.labels[place], c.labels[1 - place]
-    return tuple(
-        (row.label, row.texts[place], f"{cheap}; {other} {row.texts[1 - place].partition(' (')[0]}")
+    place, following = _cheapest_two(c, c.money)
+    cheap, other = c.labels[place], c.labels[following]
+    tiles = [
+        (row.label, row.texts[place], f"{cheap}, against {row.texts[following].partition(' (')[0]} of {other}")
         for row in rows
         if row.label.startswith(_LARGE)
-    )
+    ]
+    side = cheaper_of(difference)
+    if side is not None and side.share is not None and side.cheap == cheap:
+        tiles.append(("chance to be cheaper", chance(side.share), f"{cheap} per token, against {side.dear}"))
+    return tuple(tiles)
+
+
+def _cheapest_two(c: Comparison, money: MoneyComparison) -> tuple[int, int]:
+    """Return the places of the design that trains cheapest per token and of the next."""
+    first, second = sorted(range(len(c.labels)), key=lambda place: _token_cost(money, place))[:2]
+    return first, second
 
 
 def _advice(c: Comparison) -> tuple[tuple[str, str], ...]:
     return (
         ("Job", "" if c.training else c.workload.removeprefix("no job: ")),
         ("Why", _why(c)),
-        ("Flips at", _flips(c)),
+        ("Even at", _flips(c)),
         ("Memory", _memory(c)),
         ("Left out", _left_out(c)),
         ("No ratio", c.incomparable[0] if c.incomparable else ""),
@@ -85,8 +102,8 @@ def _advice_on_many(c: Comparison) -> tuple[tuple[str, str], ...]:
     if c.money is None:
         following = f"the same with {'--tokens T' if c.training else '--model ID --batch N --tokens T'}"
     else:
-        two = sorted(range(len(c.labels)), key=lambda place: _token_cost(c.money, place))[:2]
-        following = f"compare {listed(c.labels[place] for place in two)} alone: why, and what flips it"
+        two = listed(c.labels[place] for place in _cheapest_two(c, c.money))
+        following = f"compare {two} alone: why, and what flips it"
     return (
         ("Job", "" if c.training else c.workload.removeprefix("no job: ")),
         ("Left out", _left_out(c)),
@@ -96,11 +113,13 @@ def _advice_on_many(c: Comparison) -> tuple[tuple[str, str], ...]:
 
 
 def _head(c: Comparison) -> str:
-    workload = f" · {c.workload}" if c.workload and c.training else ""
+    job = ""
+    if c.training is not None:
+        job = f" · {c.workload or c.training.model} on {c.training.gpus:,} GPUs"
     if len(c.labels) == _PAIR:
-        return " against ".join(c.labels) + workload
+        return " against ".join(c.labels) + job
     basis = "the baseline is" if len(c.labels) > _COLUMNS else "ratios to"
-    return f"{len(c.labels)} designs, {basis} {c.baseline}{workload}"
+    return f"{len(c.labels)} designs, {basis} {c.baseline}{job}"
 
 
 def _side_by_side(c: Comparison, rows: Sequence[_SideRow]) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
@@ -118,9 +137,11 @@ def _by_rows(c: Comparison, rows: Sequence[_SideRow]) -> tuple[tuple[str, ...], 
     header = [""]
     for row in rows:
         texts = row.texts
-        if row.label.startswith("purchase"):  # its range would take the place of a column
+        if c.money is not None and not any(row.values):
+            continue  # a number of accelerators, which the purchase of each stands for
+        if not row.label.startswith(_RANGED):  # a range would take the place of a column
             texts = tuple(text.partition(" (")[0] for text in texts)
-        need = 2 + max(map(len, (row.label, *texts)))
+        need = 2 + max(len(split_marks(text)[0]) for text in (*two_lines(row.label), *texts))
         if width + need <= _WIDTH:
             columns.append(texts)
             header.append(row.label)
@@ -151,7 +172,7 @@ def _verdict(c: Comparison, rows: Sequence[_SideRow]) -> tuple[str, ...]:
         return (_leads(c.labels, rows),)
     if c.money is None:
         return tuple(c.verdicts[:_WORDS])
-    if len(c.labels) > _COLUMNS:
+    if len(c.labels) > _PAIR:
         return _cheapest(c, c.money, c.training.model)
     said = [_cheaper(difference, c.training.model) for difference in c.money.differences]
     said += [f"{side.label}: no run: {side.refused}." for side in c.money.sides if side.refused]
@@ -177,9 +198,9 @@ def _cheaper(difference: MoneyDifference, model: str) -> str:
     side = cheaper_of(difference)
     if side is None:
         return f"{difference.label} and {difference.against} train {model} at the same cost."
-    sure = "" if side.share is None else f" ({percent(side.share)} sure)"
-    doubt = " Too close to call." if side.share is not None and side.share < SURE else ""
-    return f"{side.cheap} trains {model} {percent(side.less)} cheaper per token than {side.dear}{sure}.{doubt}"
+    sure = "" if side.share is None else f" ({chance(side.share)} sure)"
+    doubt = "Too close to call: " if side.share is not None and side.share < SURE else ""
+    return f"{doubt}{side.cheap} trains {model} {percent(side.less)} cheaper per token than {side.dear}{sure}."
 
 
 def _cheapest(c: Comparison, money: MoneyComparison, model: str) -> tuple[str, ...]:
@@ -189,12 +210,14 @@ def _cheapest(c: Comparison, money: MoneyComparison, model: str) -> tuple[str, .
     main = _main(money)
     if main is None:
         return (*said, *c.verdicts[:1])
-    best, second = sorted(range(len(c.labels)), key=lambda place: _token_cost(money, place))[:2]
+    best, second = _cheapest_two(c, money)
     less = 1 - _token_cost(money, best) / _token_cost(money, second)
     verdict = f"{c.labels[best]} trains {model} cheapest per token: {percent(less)} below {c.labels[second]}, the next"
+    if less < _CLOSE:
+        verdict += " (too close to call)"
     side = cheaper_of(main)
     if side is not None and side.cheap == c.labels[best]:
-        sure = "" if side.share is None else f" ({percent(side.share)} sure)"
+        sure = "" if side.share is None else f" ({chance(side.share)} sure)"
         verdict += sure if side.dear == c.labels[second] else f", {percent(side.less)} below {side.dear}{sure}"
     return (f"{verdict}.", *said)
 
@@ -217,7 +240,10 @@ def _ratio(figure: float | None, base: float | None) -> str:
     if figure is None or not base or figure == base:
         return ""
     ratio = figure / base
-    return f"{100 * (ratio - 1):+.0f} %" if _HALF < ratio < 1 / _HALF else f"{number(ratio, 2)}x"
+    more = round(100 * (ratio - 1))
+    if not more:
+        return ""
+    return f"{more:+d} %" if _HALF < ratio < 1 / _HALF else f"{number(ratio, 2)}x"
 
 
 def _why(c: Comparison) -> str:
@@ -252,7 +278,7 @@ def _flips(c: Comparison) -> str:
 
 def _memory(c: Comparison) -> str:
     edge = [side.label for side in c.money.sides if side.run and side.run.memory_words] if c.money else []
-    return f"the plan of {first_few(edge)} is at the edge" if edge else ""
+    return f"the plan of {first_few(edge)} is at the edge of memory" if edge else ""
 
 
 def _left_out(c: Comparison) -> str:

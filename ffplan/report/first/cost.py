@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ffplan.base.formatting import amount, input_value, kilowatts, listed, number, percent, plural
+from ffplan.base.formatting import amount, chance, input_value, kilowatts, listed, number, percent, plural
 from ffplan.inputs.design_files import as_argument
 from ffplan.report.document import _FirstScreen
 from ffplan.results.cost import benchmark, cheaper_index, owning_gap, recalled_drivers
 from ffplan.results.run import band_words, median_words
 
 if TYPE_CHECKING:
-    from ffplan.results.cost import CostStudy, Tco
+    from ffplan.results.cost import CostStudy, RentRow, Tco
     from ffplan.results.run import RunReport
 
 _LARGE = ("to commit", "GPU-hour in use", "facility peak")
@@ -32,10 +32,9 @@ def _cost_screen(study: CostStudy) -> _FirstScreen:
         figures=tuple(rows),
         advice=(
             ("Left out", listed(tco.partial) if tco else ""),
-            ("Index", _index(tco)),
             ("Memory", _memory(run)),
             ("Moves it", _drivers(study)),
-            ("Level at", _levels(study)),
+            ("Even at", _levels(study)),
             ("Next", _next(study)),
         ),
         unverified=_unverified(study),
@@ -54,21 +53,39 @@ def _verdict(study: CostStudy) -> tuple[str, ...]:
         return ("Partial: parts of the cost have no price, so owning is set against no rent.",)
     rent = benchmark(tco.rents)
     if rent is None:
-        return ("Owning is set against no rent: none of 1 or 3 years is known for the accelerator.",)
+        return (f"Owning is set against no rent: none of 1 or 3 years is listed.{_other_rent(tco)}",)
     gap = owning_gap(rent)
     lead = f"Owning costs {percent(abs(gap))} {'less' if gap < 0 else 'more'} per GPU-hour than"
     if not gap:
         lead = "Owning costs as much per GPU-hour as"
     sure = ""
     if rent.owning_cheaper is not None:
-        cheaper = gap < 0
-        share = rent.owning_cheaper if cheaper else 1 - rent.owning_cheaper
-        drawn = "every draw" if share == 1 else f"{percent(share)} of the draws"
-        sure = f" ({'owning' if cheaper else 'rent'} is cheaper in {drawn})"
+        sure = f" ({chance(rent.owning_cheaper if gap < 0 else 1 - rent.owning_cheaper)} sure)"
     even = rent.break_even_months_from_order
-    months = f" It breaks even {even:.0f} months after the order." if even is not None else ""
-    months = f" It never breaks even: {rent.why}." if rent.why else months
-    return (f"{lead} the cheapest rent to sign, {rent.offer}{sure}.{months}",)
+    months = f", and breaks even {even:.0f} months after the order" if even is not None else ""
+    months = f", and never breaks even: {rent.why}" if rent.why else months
+    return (f"{lead} the cheapest {rent.term} rent listed, {rent.offer}{sure}{months}.{_even_rent(study, rent)}",)
+
+
+def _other_rent(tco: Tco) -> str:
+    """Return the lowest rent that is listed, which nobody can sign for years; empty without one."""
+    if not tco.rents:
+        return ""
+    row = tco.rents[0]
+    return f" The lowest, {row.offer} ({row.term}), is {row.hour:,.2f} {tco.currency} per GPU-hour in use."
+
+
+def _even_rent(study: CostStudy, rent: RentRow) -> str:
+    """Return the rent below which renting is cheaper, and how low the market stands, paid by the hour like it."""
+    rows = study.uncertainty.break_even if study.uncertainty is not None else ()
+    even = next((row.break_even for row in rows if row.input == "rent"), None)
+    if even is None or study.tco is None:
+        return ""
+    if owning_gap(rent) > 0:
+        return f" It is cheaper against a {rent.term} rent above {even:,.2f} {study.currency} an hour."
+    index = cheaper_index(study.tco.rents)
+    market = f", and {index.offer} stands at {index.price:,.2f}: ask for a quote" if index is not None else ""
+    return f" A {rent.term} rent below {even:,.2f} {study.currency} an hour is cheaper{market}."
 
 
 def _money(value: float, currency: str) -> str:
@@ -77,12 +94,12 @@ def _money(value: float, currency: str) -> str:
 
 def _owned(tco: Tco) -> list[tuple[str, str, str]]:
     """Return the cash, the hour and the wait."""
-    hour = band_words(tco.per_accelerator_hour, tco.currency)
+    hour, rent = band_words(tco.per_accelerator_hour, tco.currency), benchmark(tco.rents)
     rows = []
     if tco.facility != "rented":
-        cash = f"{_money(tco.total, tco.currency)} in {number(tco.years)} years, likely"
+        cash = f"{amount(tco.total, 3)} in {number(tco.years)} years"
+        cash += f"; rent {amount(12 * tco.years * rent.month, 3)}" if rent is not None else ", likely"
         rows.append(("to commit", median_words(tco.purchase, tco.currency), cash))
-    rent = benchmark(tco.rents)
     against = f"{rent.term} rent {rent.hour:,.2f}" if rent else f"at {percent(tco.utilisation)} utilisation"
     rows.append(("GPU-hour in use", hour, against))
     wait = tco.waiting
@@ -109,13 +126,7 @@ def _memory(run: RunReport | None) -> str:
     if run is None or run.memory_words is None:
         return ""
     slower = f"; the fastest that fits beyond doubt takes {100 * run.sure.slower:.1f} % longer" if run.sure else ""
-    return f"the plan is at the edge{slower}"
-
-
-def _index(tco: Tco | None) -> str:
-    """State that a market index, which nobody can sign, is below the cost of owning."""
-    row = cheaper_index(tco.rents) if tco is not None else None
-    return f"the market stands lower, {row.offer} at {row.hour:,.2f} {tco.currency}" if row and tco else ""
+    return f"the plan is at the edge of memory{slower}"
 
 
 def _drivers(study: CostStudy) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ffplan.base.formatting import amount, first_few, number, percent, plural, ranged
+from ffplan.base.formatting import amount, chance, first_few, number, percent, plural, ranged
 from ffplan.report.document import _FirstScreen
 from ffplan.report.first.serve import _deployed_text, _limits_text, _unit_gpus
 from ffplan.report.phrases import left_out
@@ -63,11 +63,11 @@ def _bought(report: FleetReport) -> str:
         return (
             f"{best.accelerators:,} {best.accelerator} in {plural(best.nodes, 'node')}{spares} serve "
             f"{number(best.requests_day / 1e6, 3)} M requests a day, {best.concurrency:,.0f} at a time: {price}, "
-            f"{percent(best.chance)} sure to meet {_limits_text(report.targets)}."
+            f"{chance(best.chance)} sure to meet {_limits_text(report.targets)}."
         )
     return (
         f"Buy {best.accelerators:,} {best.accelerator} in {plural(best.nodes, 'node')}{spares}: {price}, "
-        f"{percent(best.chance)} sure to meet {_limits_text(report.targets)}."
+        f"{chance(best.chance)} sure to meet {_limits_text(report.targets)}."
     )
 
 
@@ -80,7 +80,7 @@ def _copies(report: FleetReport) -> str:
     copies = plural(best.copies, "copy", "copies") if best.pools is None else plural(best.copies, "unit")
     return (
         f"{copies} of {each}, {_deployed_text(best.plan, best.pools)} on {best.engine}: at the peak "
-        f"{number(rate, 3)} requests/s ({percent(report.chance)} sure; `serve` gives the median), "
+        f"{number(rate, 3)} requests/s ({chance(report.chance)} sure; `serve` gives the median), "
         f"{best.output_tokens_s_gpu:,.0f} tokens/s a GPU"
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ffplan.base.formatting import listed, number, percent, plural, power, ranged, stored
+from ffplan.base.formatting import chance, listed, number, percent, plural, power, ranged, stored
 from ffplan.inputs.workloads import PoolPlan
 from ffplan.report.document import _FirstScreen, _recalled_count
 from ffplan.results.recommendation import MOST_RECALLED
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 _MILLI = 1e3
 _BLOCKS = "▁▂▃▄▅▆▇█"
 _PLANS = 3
-_NEARLY = 0.99
-"""Largest chance that is printed as it is [1]."""
 
 
 def _plan_text(plan: ServePlan) -> str:
@@ -48,11 +46,6 @@ def _deployed_text(plan: ServePlan, pools: ServePools | None) -> str:
         return _plan_text(plan)
     cache = f", {plan.kv} cache" if plan.kv != "bf16" else ""
     return f"{_pool_text(pools.prefill)} prefill, {_pool_text(pools.decode)} decode, {plan.precision}{cache}"
-
-
-def _sure(chance: float) -> str:
-    """Return a chance that one design is better; bands leave none certain."""
-    return f"over {percent(_NEARLY)}" if chance > _NEARLY else percent(chance)
 
 
 def _copies_text(side: ServedSide) -> str:
@@ -236,7 +229,7 @@ def _winner(comparison: ServeComparison) -> str:
     level = _level(comparison, mine.per_million_output_all)
     return (
         f"{verdict.cheapest} serves {comparison.model} {percent(1 - verdict.ratio)} cheaper a token than "
-        f"{verdict.other} ({both} a million out, prompts included; {_sure(verdict.chance)} sure at these prices)"
+        f"{verdict.other} ({both} a million out, prompts included; {chance(verdict.chance)} sure at these prices)"
         f"{within}.{level}"
     )
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from ffplan.results.run import Band
 
 _THOUSAND = 1000
+_PAIR = 2
 
 
 @record
@@ -76,7 +77,7 @@ def _cluster_rows(c: Comparison) -> list[_SideRow]:
     each = " a GPU" if len(set(counts)) > 1 else ""
     pairs = list(zip(c.designs, shares, strict=True))
     rows = [
-        _row("GPUs", [(f"{count:,}", None) for count in counts]),
+        _row(*_sizes(c)),
         _purchase_row(c, pairs, each),
         _row(f"facility peak{each}", [_peak(a, share) for a, share in pairs]),
         _row(f"switches{' a 1,000 GPUs' if each else ''}", [_switches(a, share) for a, share in pairs]),
@@ -88,6 +89,18 @@ def _cluster_rows(c: Comparison) -> list[_SideRow]:
         rates = [_number(report.algbw_gbyte_s) if report else ("-", None) for report in timed]
         rows.append(_row(f"allreduce {data_size(sizes.pop())}, GB/s", rates, 1))
     return rows
+
+
+def _sizes(c: Comparison) -> tuple[str, list[tuple[str, None]]]:
+    """Return the accelerators of each design, with the power of all where the sizes differ."""
+    if (
+        any(a.site is None for a in c.designs)
+        or len(c.designs) > _PAIR
+        or len({a.accelerators for a in c.designs}) == 1
+    ):
+        return "GPUs", [(f"{a.accelerators:,}", None) for a in c.designs]
+    peaks = [kilowatts(a.site.facility_peak_kw) for a in c.designs if a.site is not None]
+    return "GPUs, their peak", [(f"{a.accelerators:,}, {kw}", None) for a, kw in zip(c.designs, peaks, strict=True)]
 
 
 def _switches(a: Assessment, share: int) -> tuple[str, float]:

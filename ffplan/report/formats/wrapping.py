@@ -134,26 +134,36 @@ def hung(text: str, width: int) -> list[str]:
 def _column_widths(columns: list[list[str]], whole: int, width: int) -> list[int]:
     """Return the widths of columns that fit a line, no narrower than their longest part that stays whole.
 
-    The widest columns give way first.
+    Titles give way first, to two lines; then the widest columns.
 
     Args:
-        columns: cells of each column, with its title.
+        columns: cells of each column, its title first.
         whole: how many of the first columns never wrap [1].
         width: letters that all of them may take [1].
     """
     widths = [max(map(len, cells), default=1) for cells in columns]
-    if sum(widths) <= width:
-        return widths
-    least = [
+    hard = [
         most if place < whole else max(map(_longest_piece, cells), default=1)
         for place, (most, cells) in enumerate(zip(widths, columns, strict=True))
     ]
-    while sum(widths) > width:
-        spare = [(most, place) for place, most in enumerate(widths) if most > least[place]]
-        if not spare:
-            break
-        widths[max(spare)[1]] -= 1
+    soft = [
+        max(most, *(len(line) for line in two_lines(cells[0])), *map(len, cells[1:])) if cells else most
+        for most, cells in zip(hard, columns, strict=True)
+    ]
+    for least in (soft, hard):
+        while sum(widths) > width:
+            spare = [(most, place) for place, most in enumerate(widths) if most > least[place]]
+            if not spare:
+                break
+            widths[max(spare)[1]] -= 1
     return widths
+
+
+def two_lines(text: str) -> tuple[str, str]:
+    """Return a title in two lines, as even as its words allow."""
+    words = text.split()
+    cuts = ((" ".join(words[:place]), " ".join(words[place:])) for place in range(1, len(words) + 1))
+    return min(cuts, key=lambda lines: max(map(len, lines)), default=(text, ""))
 
 
 def _hanging(text: str, width: int) -> tuple[int, list[int]]:

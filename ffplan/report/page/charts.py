@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from ffplan.base.formatting import amount
 from ffplan.inputs.workloads import PoolPlan
 from ffplan.report.document import MeasuredCurve, _Chart, _Point
 from ffplan.report.page.sweep_charts import _scale_chart, _sweep_charts
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from ffplan.results.collective import CollectiveReport
-    from ffplan.results.cost import RentRow, SwingRow, Waiting
+    from ffplan.results.cost import CashRow, RentRow, SwingRow, Tco, Waiting
     from ffplan.results.run import Band, StepPart
 
 MOST_TERMS = 8
@@ -28,6 +29,9 @@ MOST_TERMS = 8
 FAR = 5.0
 """Multiple of the least term beyond which a term is not shown [1]."""
 MOST_SWINGS = 10
+_MONTHS_SHOWN = 24
+"""Points of a line of cash, about [1]."""
+_PAIR = 2
 SMALL = 0.004
 """Part of a whole below which a line of a bill goes with the rest [1]."""
 
@@ -127,6 +131,7 @@ def _compare_charts(comparison: Comparison, measured: Curves = ()) -> list[_Char
             )
         )
         charts.append(_bands("Days of the run", "days", [(name, run.days if run else None) for name, run in runs], ""))
+        charts.append(_compared_cash(comparison))
         for difference in money.differences:
             title = f"What drives the difference: {difference.label} less {difference.against}"
             charts.append(
@@ -223,35 +228,84 @@ def _cash(study: CostStudy) -> _Chart | None:
     if study.tco is None:
         return None
     tco = study.tco
-    step, rent = max(1, len(tco.cash_flow) // 24), benchmark(tco.rents)
-    months = [*tco.cash_flow[:-1:step], tco.cash_flow[-1]]
-    points = [
-        _Point(
-            f"month {row.month}", row.cumulative + bridged(tco.waiting, row.month), x=float(row.month), series="owned"
-        )
-        for row in months
-    ]
+    rent = benchmark(tco.rents)
+    points = _cash_points("owned", tco.cash_flow, tco.waiting if rent else None, 1)
     if rent is not None:
-        points += [
-            _Point(f"month {row.month}", rent.month * row.month, x=float(row.month), series=f"rented: {rent.offer}")
-            for row in months
-        ]
+        points += _rented(points, rent, f"rented: {rent.offer}", 1)
     return _Chart(
         title="Cash so far, owned against rented" if rent else "Cash so far",
         kind="lines",
         unit=study.currency,
         points=tuple(points),
         x_title="months since the order",
-        note=_even(rent, tco.waiting),
+        note=_even(rent, tco),
         lead=True,
     )
 
 
-def _even(rent: RentRow | None, wait: Waiting) -> str:
+def _cash_points(series: str, flow: Sequence[CashRow], wait: Waiting | None, share: int) -> list[_Point]:
+    """Return the cash of owning month by month.
+
+    Args:
+        wait: with the rent that bridges the wait for the first job, as against renting from the order on.
+        share: accelerators that it is divided by [1].
+    """
+    step = max(1, len(flow) // _MONTHS_SHOWN)
+    return [
+        _Point(
+            f"month {row.month}",
+            (row.cumulative + (bridged(wait, row.month) if wait else 0.0)) / share,
+            x=float(row.month),
+            series=series,
+        )
+        for row in (*flow[:-1:step], flow[-1])
+    ]
+
+
+def _rented(points: Sequence[_Point], rent: RentRow, series: str, share: int) -> list[_Point]:
+    """Return the cash of a rent in the months of other points."""
+    return [replace(point, value=rent.month / share * (point.x or 0.0), series=series) for point in points]
+
+
+def _compared_cash(c: Comparison) -> _Chart | None:
+    """Return the cash of owning each design, beside the rent of each where two have one; by GPU if sizes differ."""
+    sides = [side for side in c.money.sides if side.cash_flow] if c.money is not None else []
+    if c.money is None or len(sides) < len(c.labels):
+        return None
+    counts = {label: design.accelerators for label, design in zip(c.labels, c.designs, strict=True)}
+    apart = len(set(counts.values())) > 1
+    rents = [side.rent for side in sides if side.rent is not None]
+    against = len(rents) == len(sides) == _PAIR
+    points: list[_Point] = []
+    for side in sides:
+        share = counts[side.label] if apart else 1
+        owned = _cash_points(side.label, side.cash_flow, side.waiting if against else None, share)
+        points += owned
+        if against and side.rent is not None:
+            points += _rented(owned, side.rent, f"{side.label} rented: {side.rent.offer}", share)
+    even = [
+        f"{side.label} is even with its rent {side.rent.break_even_months_from_order:.0f} months after the order."
+        for side in sides
+        if against and side.rent is not None and side.rent.break_even_months_from_order is not None
+    ]
+    note = " ".join((*even, "Owned includes the rent that bridges the wait.")) if against else ""
+    return _Chart(
+        title="Cash so far, owned against rented" if against else "Cash so far",
+        kind="lines",
+        unit=f"{c.money.currency} a GPU" if apart else c.money.currency,
+        points=tuple(points),
+        x_title="months since the order",
+        note=note,
+        lead=True,
+    )
+
+
+def _even(rent: RentRow | None, tco: Tco) -> str:
     """Return where the lines of owning and renting cross."""
     if rent is None:
         return ""
-    bridge = " Owned includes what bridges the wait." if wait.value else ""
+    wait = tco.waiting.value
+    bridge = f" Owned includes {amount(wait, 3)} {tco.currency} of rent that bridges the wait." if wait else ""
     if rent.break_even_months_from_order is None:
         return f"Owning never breaks even: {rent.why}.{bridge}" if rent.why else bridge.strip()
     return f"Even {rent.break_even_months_from_order:.0f} months after the order.{bridge}"

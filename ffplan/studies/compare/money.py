@@ -14,7 +14,7 @@ from ffplan.cost.draws import sample
 from ffplan.cost.inputs import Input
 from ffplan.cost.sensitivity import flips, likely, tornado
 from ffplan.results.comparison import MoneyComparison, MoneyDifference, MoneySide, ScaleRow, ScaleSide
-from ffplan.results.cost import FlipRow
+from ffplan.results.cost import FlipRow, benchmark
 from ffplan.results.training import TrainReport
 from ffplan.studies.basis.job_layout import most_gpus
 from ffplan.studies.compare.words import money_headline
@@ -28,9 +28,9 @@ from ffplan.studies.cost.cost import (
     ledger_for,
     run_report,
     swing_row,
+    tco_of,
 )
 from ffplan.studies.cost.ledger import Ledger, with_nic_prices
-from ffplan.studies.cost.parts import waiting
 from ffplan.studies.train.default_job import TimedJob, timed_job
 
 if TYPE_CHECKING:
@@ -202,9 +202,12 @@ def _money_side(side: _Side, request: CostRequest) -> MoneySide:
             run=None,
             refused=side.refused,
             waiting=None,
+            cash_flow=(),
+            rent=None,
             inputs=(),
         )
     account = accounted(side.ledger, side.inputs, side.timed, request)
+    tco = tco_of(side.ledger, account, None)
     return MoneySide(
         label=side.label,
         hour=band(account.year.hour, account.drawn_year.hour),
@@ -212,7 +215,9 @@ def _money_side(side: _Side, request: CostRequest) -> MoneySide:
         partial=side.ledger.left_out,
         run=run_report(side.ledger, side.timed, account),
         refused=side.refused,
-        waiting=waiting(side.ledger, account.v),
+        waiting=tco.waiting,
+        cash_flow=tco.cash_flow,
+        rent=benchmark(tco.rents),
         inputs=input_rows(side.inputs),
     )
 

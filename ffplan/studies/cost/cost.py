@@ -299,7 +299,8 @@ def run_report(ledger: Ledger, timed: TimedJob | None, account: _Accounted) -> R
     return replace(made, words=run_words(made))
 
 
-def _tco(ledger: Ledger, account: _Accounted, bom: out.Bom | None) -> out.Tco:
+def tco_of(ledger: Ledger, account: _Accounted, bom: out.Bom | None) -> out.Tco:
+    """Return what owning or renting a costed cluster takes, and the rents that owning is set against."""
     v, year, drawn = account.v, account.year, account.drawn_year
     rents = _rent_rows(ledger, v, year, _Drawn({**v, **account.drawn}, drawn.hour) if account.drawn else None)
     rented = ledger.owned.rent is not None
@@ -411,7 +412,7 @@ def study_ledger(ledger: Ledger, catalog: Catalog, request: CostRequest, timed: 
     v, year = account.v, account.year
     bom = bom_report(ledger)
     error = (timed.report.error_band, timed.report.error_basis) if timed else None
-    tco = _tco(ledger, account, bom) if ledger.costed else None
+    tco = tco_of(ledger, account, bom) if ledger.costed else None
     uncertainty = _uncertainty(ledger, timed, inputs, tco.rents, request) if tco else None
     study = out.CostStudy(
         schema_version=SCHEMA_VERSION,

@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
+from itertools import permutations
 from pathlib import Path
 
 import pytest
+import yaml
 
 from ffplan.inputs.design_files import shipped_designs
 from ffplan.report.first.screen import LINES
@@ -70,10 +72,35 @@ def test_an_index_below_owning_is_told_beside_the_rent_that_can_be_signed() -> N
     report = json.loads(ffplan("cost", POD, "-f", "json").out)
     below = [row for row in report["tco"]["rents"] if row["index"] and row["hour"] < row["owned_hour"]]
     assert below
-    assert (
-        f"  Index    the market stands lower, {below[0]['offer']} at {below[0]['hour']:.2f} USD"
-        in ffplan("cost", POD).out
-    )
+    even = next(row["break_even"] for row in report["uncertainty"]["break_even"] if row["input"] == "rent")
+    said = " ".join(ffplan("cost", POD).out.split())
+    assert f"A 3-year rent below {even:.2f} USD an hour is cheaper" in said
+    assert f"and {below[0]['offer']} stands at {below[0]['price']:.2f}: ask for a quote." in said
+
+
+def test_a_rent_at_which_owning_is_even_is_where_the_verdict_turns(tmp_path: Path) -> None:
+    """Whoever can sign a rent below it is told to rent, above it to own."""
+    report = json.loads(ffplan("cost", POD, "-f", "json").out)
+    even = next(row["break_even"] for row in report["uncertainty"]["break_even"] if row["input"] == "rent")
+    book = yaml.safe_load((ROOT / "catalogs/rents/rents-2026.yaml").read_text())
+    for price, said in ((even * 0.95, "% more per GPU-hour"), (even * 1.05, "% less per GPU-hour")):
+        offer = book["offers"][report["uncertainty"]["against"]]
+        offer["price"] |= {"value": price}
+        (tmp_path / "rents-2026.yaml").write_text(yaml.safe_dump(book))
+        assert said in " ".join(ffplan("cost", POD, "--catalog", str(tmp_path)).out.split())
+
+
+def test_a_comparison_names_the_cheapest_of_three_whatever_their_order() -> None:
+    """The verdict, the first row and the large figures are of the design with the least cost per token."""
+    names = (POD, "superpod-b200-4su", "gb200-nvl72-16")
+    job = ("--model", "llama3-70b", "--tokens", "2T")
+    sides = json.loads(ffplan("compare", *names, *job, "-f", "json").out)["money"]["sides"]
+    best = min(sides, key=lambda side: side["run"]["cost_per_million_tokens"]["likely"])["label"]
+    for order in permutations(names):
+        lines = ffplan("compare", *order, *job).out.splitlines()
+        assert lines[1].startswith(f"{best} trains llama3-70b cheapest per token")
+        assert next(line for line in lines if line.startswith("  ") and line.split()[0] in names).split()[0] == best
+        assert len(lines) <= LINES
 
 
 def test_a_sustained_rate_is_no_number_of_days() -> None:
