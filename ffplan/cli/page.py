@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 MOST_ENDPOINTS = 300_000
 """Largest fabric drawn on a page [endpoints]."""
 MOST_MEANINGS = 4_000
-DEFAULT_RACK_UNITS = 42
-"""Default rack units of a rack."""
 
 
 def _with_extras(
@@ -123,41 +121,44 @@ def _read(value: Any, catalog: Catalog) -> Catalog:
 def _drawings(design: Any) -> list[Drawing]:
     from ffplan.fabric.family import plan_fabric
     from ffplan.interop.canvas import rack_drawing
-    from ffplan.interop.drawing import drawing
+    from ffplan.interop.drawing import caption, drawing
     from ffplan.report.document import Drawing
     from ffplan.studies.fabric.wired import wire_design
 
     drawings = []
     plan = plan_fabric(design)
     if plan.endpoints <= MOST_ENDPOINTS:
-        drawings.append(Drawing(f"{design.spec.name}: fabric", drawing(design, wire_design(design).fabric)))
-    racks = rack_drawing(design.spec.name, _racks(design, plan))
+        fabric = wire_design(design).fabric
+        picture = drawing(design, fabric, headed=False)
+        drawings.append(Drawing(f"{design.spec.name}: fabric", picture, caption(design, fabric)))
+    racks = rack_drawing(design.spec.name, _racks(design, plan), headed=False)
     if racks is not None:
         drawings.append(Drawing(f"{design.spec.name}: racks", racks))
     return drawings
 
 
 def _racks(design: Any, plan: Any) -> tuple[RackKind, ...]:
-    """Return the kinds of racks in a design, from its floor plan or nodes per rack."""
+    """Return the kinds of racks in a design's floor plan whose nodes have a stated height."""
     from ffplan.cost.power import plan_power
     from ffplan.fabric.wiring.floor import nodes_per_rack
     from ffplan.interop.canvas import RackKind
 
     floor, limit = design.spec.floor, design.spec.limits.power_per_rack
+    if floor is None:
+        return ()
     kinds = []
     for group, power in zip(design.groups, plan_power(design, plan).nodes, strict=True):
-        nodes = nodes_per_rack(design, group, floor) if floor else group.group.per_rack
-        if nodes:
-            units = group.group.rack_units or 1
+        if "rack_units" in design.document.data["nodes"][group.position]:
+            nodes = nodes_per_rack(design, group, floor)
             kinds.append(
                 RackKind(
                     server=group.server.id,
                     racks=-(-group.group.count // nodes),
                     nodes=nodes,
-                    units=units,
-                    height=floor.rack_units if floor else max(DEFAULT_RACK_UNITS, nodes * units),
+                    units=group.group.rack_units,
+                    height=floor.rack_units,
                     watts=power.maximum_w * nodes,
-                    limit=(floor.power_per_rack if floor else None) or limit,
+                    limit=floor.power_per_rack or limit,
                 )
             )
     return tuple(kinds)

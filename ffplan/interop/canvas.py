@@ -8,6 +8,8 @@ from ffplan.base.formatting import plural
 from ffplan.base.record import record
 
 SQUARE, GAP, PAD = 9, 3, 14
+LETTER = 6.6
+"""Mean width of a letter: SVG cannot measure text [px]."""
 COLUMNS = 20
 """Squares in a row of a pod."""
 COLOURS = {"leaf": "#2b7a78", "spine": "#3d5a98", "core": "#8c4a86", "interzone": "#b5651d", "router": "#2b7a78"}
@@ -35,7 +37,7 @@ class _Canvas:
         """Write words."""
         look = f' class="{kind}"' if kind else ""
         self.items.append(f'<text x="{x:g}" y="{y:g}"{look} text-anchor="{anchor}">{escape(text)}</text>')
-        width = len(text) * (8.2 if kind == "h" else 6.6)  # mean width of a letter: SVG cannot measure text
+        width = len(text) * (8.2 if kind == "h" else LETTER)
         self.reach(x + (width if anchor == "start" else width / 2), y + 6)
 
     def box(
@@ -107,15 +109,17 @@ class RackKind:
     """Power that it may draw [W]; None where the design states none."""
 
 
-def rack_drawing(name: str, kinds: tuple[RackKind, ...]) -> str | None:
-    """Return the drawing as SVG; None where the design says nothing of racks."""
+def rack_drawing(name: str, kinds: tuple[RackKind, ...], *, headed: bool = True) -> str | None:
+    """Return the drawing as SVG, with its title if `headed`; None where the design says nothing of racks."""
     if not kinds:
         return None
     canvas = _Canvas()
-    canvas.text(PAD, 26, f"{name}: racks", "h")
+    head = 44.0 if headed else float(PAD)
+    if headed:
+        canvas.text(PAD, 26, f"{name}: racks", "h")
     x, tallest = float(PAD), max(kind.height for kind in kinds)
     for kind in kinds:
-        top = 44.0 + (tallest - kind.height) * _RACK_UNIT
+        top = head + (tallest - kind.height) * _RACK_UNIT
         canvas.box(x, top, _RACK_WIDTH, kind.height * _RACK_UNIT, kind="z")
         for number in range(kind.nodes):
             y = top + (kind.height - (number + 1) * kind.units) * _RACK_UNIT
@@ -123,7 +127,7 @@ def rack_drawing(name: str, kinds: tuple[RackKind, ...]) -> str | None:
         if kind.units * _RACK_UNIT > 12:
             y = top + (kind.height - kind.units / 2) * _RACK_UNIT + 4
             canvas.text(x + _RACK_WIDTH / 2, y, f"{kind.units} U", "s", "middle")
-        foot = 44.0 + tallest * _RACK_UNIT + 18
+        foot = head + tallest * _RACK_UNIT + 18
         of = f" of {kind.limit / 1e3:,.0f}" if kind.limit else ""
         canvas.text(x, foot, f"{plural(kind.racks, 'rack')} of {plural(kind.nodes, 'node')}")
         canvas.text(x, foot + 16, kind.server, "s")

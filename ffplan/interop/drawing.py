@@ -8,6 +8,7 @@ since single links of a thousand switches cannot be read.
 from __future__ import annotations
 
 from math import cos, pi, sin
+from textwrap import wrap
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,7 +16,7 @@ import numpy as np
 from ffplan.base.formatting import listed, plural
 from ffplan.base.record import record
 from ffplan.fabric.wiring.network import LEAF, ROLES, SPINE
-from ffplan.interop.canvas import COLOURS, COLUMNS, GAP, PAD, SQUARE, _Canvas
+from ffplan.interop.canvas import COLOURS, COLUMNS, GAP, LETTER, PAD, SQUARE, _Canvas
 
 if TYPE_CHECKING:
     from ffplan.design.resolved import ResolvedDesign
@@ -26,6 +27,8 @@ _MOST_GROUPS = 12
 _ROUTERS_ACROSS = 10
 """Routers in a row of a group."""
 _GROUP_WIDTH = 150.0
+_LEAST_WIDTH = 420
+"""Least width of a caption [px]."""
 
 
 def _draw_groups(canvas: _Canvas, fabric: WiredFabric, top: float) -> None:
@@ -218,7 +221,7 @@ def _rails(design: ResolvedDesign, fabric: WiredFabric) -> str:
     """Describe how rails meet leaves; an empty text if the design has no rails."""
     unit = design.spec.fabric.scalable_unit
     if fabric.family == "rail-optimised":
-        size = f" of its {unit} nodes" if unit else ""
+        size = f" of its {unit} nodes" if unit else " of all its nodes"
         shared = design.spec.fabric.leaf.rails or 1
         nics = "NIC r" if shared == 1 else f"NICs {shared}r to {shared}r + {shared - 1}"
         return f"; rail-optimised: leaf r of a scalable unit joins {nics}{size}"
@@ -258,32 +261,45 @@ def _draw_between(canvas: _Canvas, fabric: WiredFabric, y: float, spans: list[tu
         canvas.text(x + width / 2 + 12, y + 68, f"{plural(links, 'link')} to leaves", "s")
 
 
-def drawing(design: ResolvedDesign, fabric: WiredFabric) -> str:
-    """Return the drawing as SVG."""
-    canvas = _Canvas()
-    trees = fabric.trees[: fabric.zones]
-    canvas.text(PAD, 26, design.spec.name, "h")
+def caption(design: ResolvedDesign, fabric: WiredFabric) -> str:
+    """Return what a fabric has, and how its rails meet its leaves, in words."""
     s = fabric.network.switches
     noun = "switch" if len(s) == 1 else "switches"
     models = listed(part.id for part in design.parts.switches)
-    subtitle = f"{len(s):,} {noun} ({models}), {plural(len(fabric.network.endpoints), 'endpoint')}"
-    subtitle += f", {plural(design.accelerators, 'GPU')}" if design.accelerators else ""
-    subtitle += _rails(design, fabric)
-    if fabric.planes > 1:
-        subtitle += f"; one of {fabric.planes} equal planes is drawn"
-    canvas.text(PAD, 46, subtitle, "s")
-    _legend(canvas, fabric, 66.0)
+    words = f"{len(s):,} {noun} ({models}), {plural(len(fabric.network.endpoints), 'endpoint')}"
+    words += f", {plural(design.accelerators, 'GPU')}" if design.accelerators else ""
+    words += _rails(design, fabric)
+    return f"{words}; one of {fabric.planes} equal planes is drawn" if fabric.planes > 1 else words
+
+
+def drawing(design: ResolvedDesign, fabric: WiredFabric, *, headed: bool = True) -> str:
+    """Return the drawing as SVG, with its name and caption above it if `headed`."""
+    canvas, head = _Canvas(), 0.0
+    if headed:
+        _draw_fabric(canvas, design, fabric, head)
+        letters = int((max(canvas.width, _LEAST_WIDTH) - PAD) / LETTER)
+        lines = wrap(caption(design, fabric), letters, break_on_hyphens=False)
+        canvas, head = _Canvas(), 28.0 + 16 * len(lines)
+        canvas.text(PAD, 26, design.spec.name, "h")
+        for number, line in enumerate(lines):
+            canvas.text(PAD, 46 + 16 * number, line, "s")
+    _draw_fabric(canvas, design, fabric, head)
+    return canvas.svg(f"{design.spec.name}: fabric")
+
+
+def _draw_fabric(canvas: _Canvas, design: ResolvedDesign, fabric: WiredFabric, head: float) -> None:
+    """Draw a legend and a fabric below its name and caption, which end at `head`."""
+    _legend(canvas, fabric, head + 22)
+    top, x = head + 40, float(PAD)
     if fabric.dragonflies:
-        _draw_groups(canvas, fabric, 84.0)
-        return canvas.svg(f"{design.spec.name}: fabric")
-    top, x = 84.0, float(PAD)
+        _draw_groups(canvas, fabric, top)
+        return
     below = top + (84 if fabric.interzone else 0)
     spans = []
-    for number, wired in enumerate(trees):
-        title = f"zone {number + 1}" if len(trees) > 1 else ""
+    for number, wired in enumerate(fabric.trees[: fabric.zones]):
+        title = f"zone {number + 1}" if fabric.zones > 1 else ""
         width = _draw_zone(canvas, (x, below), design, fabric, wired, title)
         spans.append((x, width))
         x += width + 2 * PAD
     if fabric.interzone:
         _draw_between(canvas, fabric, top, spans)
-    return canvas.svg(f"{design.spec.name}: fabric")

@@ -174,6 +174,7 @@ class Drawing:
 
     title: str
     svg: str
+    caption: str = ""
 
 
 @record

@@ -146,8 +146,38 @@ def test_charts_keep_their_letters_on_a_phone(browser: Browser, made: Callable[[
     assert browser.say("document.documentElement.scrollWidth <= innerWidth") is True
     assert browser.say("document.querySelector('.picture').tabIndex") == 0
     browser.open(name, width=1200)
-    wide = "[...document.querySelectorAll('.picture')].every(item => item.scrollWidth <= item.clientWidth + 1)"
+    wide = "[...document.querySelectorAll('.chart .picture')].every(item => item.scrollWidth <= item.clientWidth + 1)"
     assert browser.say(wide) is True
+
+
+@pytest.mark.parametrize(("width", "columns"), [(390, 1), (820, 2), (1280, 2)])
+def test_charts_fill_their_row(width: int, columns: int, browser: Browser, made: Callable[[str], Path]) -> None:
+    """None is wider than its place, and none leaves a tenth of it blank."""
+    browser.open(made("compare"), width=width)
+    places = "[...document.querySelectorAll('#charts .picture')]"
+    parts = browser.say(f"{places}.map(item => item.querySelector('svg').clientWidth / item.clientWidth)")
+    assert len(parts) >= 3
+    assert all(0.9 < part <= 1.001 for part in parts)
+    assert len(set(browser.say(f"{places}.map(item => Math.round(item.getBoundingClientRect().left))"))) == columns
+    assert browser.say(f"{places}.filter(item => item.scrollWidth > item.clientWidth + 1).length") == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "place", "wanted"),
+    [
+        ("train", "th[scope=row]", r"GPUs 64: dp64 mb1 zero1"),
+        ("recommend", "th[scope=row]", r"1: h100-sxm-80gb-[a-z0-9-]+"),
+        ("compare", "tbody tr:first-child td:nth-child(3)", r"12\.[0-9] \([0-9.]+ to [0-9.]+\), -[0-9]+ %"),
+    ],
+)
+def test_a_list_names_its_rows_and_every_figure(
+    name: str, place: str, wanted: str, browser: Browser, made: Callable[[str], Path]
+) -> None:
+    browser.open(made(name), width=390)
+    text = browser.say(f"document.querySelector('#figures .stacked {place}').innerText")
+    assert re.match(wanted, text), text
+    bare = "[...document.querySelectorAll('#figures .stacked td')].filter(item => item.checkVisibility())"
+    assert browser.say(f"{bare}.filter(item => !item.dataset.column).length") == 0
 
 
 CONTRAST = """(() => {
@@ -227,6 +257,12 @@ def test_paper_takes_a_page(name: str, browser: Browser, made: Callable[[str], P
     pdf = b64decode(browser.call("Page.printToPDF", printBackground=True, **paper)["data"])
     assert 2 <= len(re.findall(rb"/Type\s*/Page\b(?!s)", pdf)) <= 4
     assert browser.say("document.querySelectorAll('.part:not([open])').length") == 0
+    browser.call("Emulation.setDeviceMetricsOverride", width=718, height=900, deviceScaleFactor=1, mobile=False)
+    browser.call("Emulation.setEmulatedMedia", media="print")
+    assert browser.say("parseFloat(getComputedStyle(document.body).fontSize)") >= 9.5
+    assert browser.say(BROKEN) == []
+    assert browser.say(CLIPPED.replace("'.scroll'", "'#tables .scroll'")) == []
+    browser.call("Emulation.setEmulatedMedia", media="")
 
 
 @pytest.mark.parametrize("name", PAGES)
@@ -352,17 +388,22 @@ BROKEN = """(() => {
   while (walker.nextNode()) {
     const text = walker.currentNode;
     if (text.parentElement.closest('svg, pre, script')) continue;
-    for (const match of text.data.matchAll(/[0-9][0-9.,]*|[0-9]{4}-[0-9]{2}|\\p{L}+/gu)) {
+    for (const match of text.data.matchAll(PATTERN)) {
       const range = document.createRange();
       range.setStart(text, match.index);
       range.setEnd(text, match.index + match[0].length);
       const tops = new Set([...range.getClientRects()].map(box => Math.round(box.top)));
-      if (tops.size > 1) broken.push(text.data.slice(Math.max(0, match.index - 30), match.index + 30));
+      const split = tops.size > 1 && match[0].length <= 28;
+      if (split) broken.push(text.data.slice(Math.max(0, match.index - 30), match.index + 30));
     }
   }
   return broken;
-})()"""
-"""Words and numbers that stand on two lines."""
+})()""".replace(
+    "PATTERN",
+    r"/[0-9]{4}-[0-9]{2}|[(+-]*[0-9][0-9.,]*(?: (?:%|[mb]n(?: [A-Z]{3})?|USD|kW|GB.s|links|days|quarters)(?!\p{L}))?|"
+    r"\p{L}[\p{L}0-9]*(?:-[\p{L}0-9]+)*/gu",
+)
+"""Words, dates, and numbers with their units, that stand on two lines."""
 CLIPPED = """[...document.querySelectorAll('.scroll')]
   .filter(item => item.scrollWidth > item.clientWidth + 1).map(item => item.ariaLabel)"""
 

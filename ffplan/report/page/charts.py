@@ -32,6 +32,8 @@ MOST_SWINGS = 10
 _MONTHS_SHOWN = 24
 """Points of a line of cash, about [1]."""
 _PAIR = 2
+MOST_PARTS = 6
+"""Parts of a step that a chart shows alone, the largest [1]."""
 SMALL = 0.004
 """Part of a whole below which a line of a bill goes with the rest [1]."""
 
@@ -108,9 +110,19 @@ def _swings(title: str, unit: str, base: float, rows: Sequence[SwingRow]) -> _Ch
 
 
 def _parts(rows: Sequence[tuple[str, Sequence[StepPart]]]) -> _Chart | None:
-    points = [_Point(name, part.seconds, series=part.label) for name, parts in rows for part in parts]
-    if not points:
+    sums: dict[str, float] = {}
+    for _, parts in rows:
+        for part in parts:
+            sums[part.label] = sums.get(part.label, 0.0) + part.seconds
+    if not sums:
         return None
+    largest = sorted(sums, key=lambda label: -sums[label])[: MOST_PARTS + (len(sums) == MOST_PARTS + 1)]
+    points = [
+        _Point(name, part.seconds, series=part.label) for name, parts in rows for part in parts if part.label in largest
+    ]
+    for name, parts in rows:
+        if rest := sum(part.seconds for part in parts if part.label not in largest):
+            points.append(_Point(name, rest, series="other"))
     note = "Parts sum to the step; hidden communication is not counted."
     return _Chart(title="Where a step goes", kind="stack", unit="s", points=tuple(points), note=note, lead=True)
 

@@ -25,10 +25,12 @@ if TYPE_CHECKING:
 
     from ffplan.report.document import Block, Document, _Chart, _FirstScreen
 
-LEAST = 0.85
+LEAST = 0.8
 """Part of its width that a chart keeps on a narrow screen; below, it scrolls [1]."""
 SHORT = 12
 """Letters of the longest cell of a column that never wraps [1]."""
+WIDE = 480
+"""Width above which a drawing takes a row of its own [px]."""
 _WIDTH = re.compile(r'<svg [^>]*?width="([0-9.]+)"')
 _ID = re.compile(r'\bid="([^"]+)"|url\(#([^)]+)\)')
 _CODE = re.compile("`([^`]+)`")
@@ -133,6 +135,7 @@ def _environment() -> Environment:
     environment.filters |= {
         "base64": lambda text: b64encode(text.encode()).decode(),
         "lines": lambda text: "\n".join(text.splitlines()),
+        "wide": lambda svg: _width(svg) > WIDE,
         "worded": worded,
     }
     return environment
@@ -206,16 +209,20 @@ def _own_ids(svg: str, prefix: str) -> str:
     return _ID.sub(named, svg)
 
 
+def _width(svg: str) -> float:
+    found = _WIDTH.search(svg)
+    return float(found[1]) if found else 0.0
+
+
 def _figure(chart: _Chart, index: int) -> _PageChart:
     svg = _own_ids(_to_svg(chart), f"c{index}-")
-    width = _WIDTH.search(svg)
     named = svg.replace("<svg ", f'<svg role="img" aria-label="{escape(visible(chart.title))}" ', 1)
     return _PageChart(
         id=f"chart-{index + 1}",
         title=chart.title,
         lead=chart.lead,
         svg=Markup(named),
-        least=round(LEAST * float(width[1])) if width else 0,
+        least=round(LEAST * _width(svg)),
         note=chart.note,
         numbers=_numbers(chart) if chart.kind != "parallel" else None,
     )
@@ -273,7 +280,7 @@ def render(document: Document) -> str:
     screen = document.first(document.value if extras.told is None else extras.told) if document.first else None
     verdict, sentences = (sentences, []) if screen is None else (list(screen.verdict), sentences)
     charts = [_figure(chart, index) for index, chart in enumerate(_charts_of(document.value, extras.measured))]
-    rows = tuple(row for row in screen.advice if row[1]) if screen else ()
+    rows = tuple(row for row in screen.advice if row[1] and "--format html" not in row[1]) if screen else ()
     script = _asset("page.js")
     digest = b64encode(sha256(script.encode()).digest()).decode()
     page: dict[str, Any] = {
@@ -285,6 +292,7 @@ def render(document: Document) -> str:
         "unverified": _without_marks(screen.unverified) if screen else "",
         "advice": _block(Lines("What binds, and what to do next", rows), notes) if rows else None,
         "parts": _parts(blocks, notes),
+        "folded": screen is not None,
         "lead": [chart for chart in charts if chart.lead],
         "more": [chart for chart in charts if not chart.lead],
         "extras": extras,

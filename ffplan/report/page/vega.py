@@ -18,7 +18,8 @@ COLOURS = (
 """Colours that colour-blind readers can distinguish (Okabe and Ito), then more of the same lightness."""
 SHAPES = ("diamond", "triangle-up", "square", "cross", "triangle-down")
 """Shapes of marks beside lines, by series."""
-WIDTH, ROW = 300, 28
+WIDTH, ROW = 400, 26
+"""Width of a chart with its labels, and height of a row [px]."""
 LONG = 30
 """Letters of a legend's entry from which two do not fit side by side [1]."""
 CONFIG = {
@@ -31,7 +32,7 @@ CONFIG = {
         "tickColor": "#888",
         "domainColor": "#888",
         "gridColor": "#8884",
-        "labelLimit": 260,
+        "labelLimit": 240,
         "titleFontWeight": "normal",
     },
     "axisXQuantitative": {"labelOverlap": "greedy", "labelSeparation": 8, "tickCount": 6},
@@ -39,8 +40,8 @@ CONFIG = {
         "labelColor": "currentColor",
         "titleColor": "currentColor",
         "orient": "bottom",
-        "columnPadding": 40,
-        "labelLimit": 400,
+        "columnPadding": 24,
+        "labelLimit": 360,
     },
     "range": {"category": list(COLOURS)},
 }
@@ -51,6 +52,11 @@ LARGE = (
     "abs(datum.value) >= 1e6 ? format(datum.value / 1e6, ',~r') + ' mn' : format(datum.value, ',~r')"
 )
 """Numbers of such an axis, as tables write them; whole ones would touch each other."""
+ABOVE = {
+    **{"titleAngle": 0, "titleAnchor": "end", "titleAlign": "left", "titleX": 0, "titleY": -6},
+    "titleBaseline": "bottom",
+}
+"""Place of an upright axis's title: beside the axis it would overprint labels that are wider than measured."""
 _CONTAINER = re.compile(
     r'(<g [^>]*?) role="graphics-(?:object|symbol)" aria-roledescription="[^"]*"(?: aria-label="[^"]*")?'
 )
@@ -92,11 +98,14 @@ def _colour(chart: _Chart) -> dict[str, Any]:
     return {"field": "series", "type": "nominal", "sort": names, "legend": legend, "scale": {"domain": names}}
 
 
-def _value(chart: _Chart, field: str = "value", *, zero: bool = True, stack: bool = False) -> dict[str, Any]:
+def _value(
+    chart: _Chart, field: str = "value", *, zero: bool = True, stack: bool = False, above: bool = False
+) -> dict[str, Any]:
     encoding: dict[str, Any] = {"field": field, "type": "quantitative", "title": chart.unit, "scale": {"zero": zero}}
+    axis: dict[str, Any] = dict(ABOVE) if above else {}
     if max((abs(point.value) for point in chart.points), default=0.0) >= MILLION:
-        encoding["axis"] = {"labelExpr": LARGE}
-    return {**encoding, "stack": "zero" if stack else None}
+        axis["labelExpr"] = LARGE
+    return {**encoding, "stack": "zero" if stack else None, **({"axis": axis} if axis else {})}
 
 
 def _stack(chart: _Chart) -> dict[str, Any]:
@@ -139,7 +148,7 @@ def _lines(chart: _Chart) -> dict[str, Any]:
         "mark": {"type": "line", "point": {"size": 45}},
         "encoding": {
             "x": across,
-            "y": _value(chart),
+            "y": _value(chart, above=True),
             "color": _colour(chart),
             "strokeDash": {"field": "series", "type": "nominal", "sort": _series(chart), "legend": None},
         },
@@ -158,7 +167,7 @@ def _marks(chart: _Chart, across: dict[str, Any]) -> list[dict[str, Any]]:
     ranges: dict[str, Any] = {
         "transform": [{"filter": "datum.mark != '' && datum.low != datum.high"}],
         "mark": {"type": "rule", "strokeWidth": 1.5},
-        "encoding": {**shared, "y": _value(chart, "low"), "y2": {"field": "high"}},
+        "encoding": {**shared, "y": _value(chart, "low", above=True), "y2": {"field": "high"}},
     }
     kinds = [kind for kind in ("hollow", "filled") if any(point.mark == kind for point in chart.points)]
     layers: list[dict[str, Any]] = [
@@ -167,7 +176,7 @@ def _marks(chart: _Chart, across: dict[str, Any]) -> list[dict[str, Any]]:
             "mark": {"type": "point", "filled": kind == "filled", "size": 70, "strokeWidth": 1.8, "opacity": 1},
             "encoding": {
                 **shared,
-                "y": _value(chart),
+                "y": _value(chart, above=True),
                 "shape": shape,
                 "description": {"field": "source", "type": "nominal"},
             },
@@ -217,7 +226,7 @@ def _scatter(chart: _Chart) -> dict[str, Any]:
             "mark": {"type": "point", "filled": True, "size": 24 + 40 * number, "opacity": 0.5 if number == 0 else 1.0},
             "encoding": {
                 "x": {"field": "x", "type": "quantitative", "title": chart.x_title, "scale": {"zero": False}},
-                "y": {**_value(chart, zero=False), "axis": {"titlePadding": 18}},
+                "y": _value(chart, zero=False, above=True),
                 "color": _colour(chart),
                 "shape": {"field": "series", "type": "nominal", "sort": _series(chart), "legend": None},
                 "description": {"field": "label", "type": "nominal"},
@@ -268,7 +277,7 @@ def _parallel(chart: _Chart) -> dict[str, Any]:
                 "axis": {"grid": True, "labelAngle": -25, "labelLimit": 200},
                 "scale": {"padding": 0.3},
             },
-            "y": {"field": "value", "type": "quantitative", "title": chart.unit, "axis": {"grid": False}},
+            "y": {"field": "value", "type": "quantitative", "title": chart.unit, "axis": {"grid": False, **ABOVE}},
             "color": _colour(chart),
             "opacity": faint if len(_series(chart)) > 1 else {"value": 1.0},
             "detail": {"field": "x", "type": "nominal"},
@@ -300,8 +309,9 @@ def _specification(chart: _Chart) -> dict[str, Any]:
     return {
         "$schema": "https://vega.github.io/schema/vega-lite/v5.json",
         "width": WIDTH,
+        "autosize": {"type": "fit-x", "contains": "padding"},
         "height": {"step": 20 if several else ROW},
-        "padding": {"left": 30, "right": 12, "top": 4, "bottom": 4},
+        "padding": {"left": 26, "right": 12, "top": 4, "bottom": 4},
         "data": {"values": [_row(point) for point in chart.points]},
         "config": CONFIG,
         **marks,

@@ -8,7 +8,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from ffplan.interop.canvas import _Canvas
-from ffplan.interop.drawing import drawing
+from ffplan.interop.drawing import caption, drawing
 from tests.support import DESIGNS, wired
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -146,6 +146,22 @@ def test_no_bundle_crosses_words_or_ends_in_the_open(design: str) -> None:
         inside = any(left < x < right and top <= y and v <= bottom for left, top, right, bottom in found)
         assert inside or {y, v} <= edges
         assert not any(left < x < left + width and y < at - 8 < v for left, at, width in texts)
+
+
+@pytest.mark.parametrize("design", ["superpod-h100-4su", "gb200-nvl72-64"])
+def test_a_caption_does_not_widen_the_drawing(design: str) -> None:
+    own = wired(design)
+    plain = ET.fromstring(drawing(own.design, own.fabric, headed=False))
+    root, found = boxes(design)
+    assert float(root.get("width", 0)) <= max(float(plain.get("width", 0)), 440)
+    assert min(top for _, top, *_ in found) > 80
+    assert caption(own.design, own.fabric) in " ".join(item.text or "" for item in root.iter(f"{SVG}text"))
+    assert not [item for item in plain.iter(f"{SVG}text") if item.text in ("qm9700", design)]
+
+
+def test_a_caption_says_whose_nics_a_leaf_joins() -> None:
+    own = wired("gb200-nvl72-64")
+    assert caption(own.design, own.fabric).endswith("leaf r of a scalable unit joins NIC r of all its nodes")
 
 
 def test_counts_have_the_number_of_their_words() -> None:

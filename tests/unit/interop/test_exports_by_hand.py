@@ -69,7 +69,7 @@ def rails(family: str, unit: int | None, shared: int | None = None, *, rails: in
 
 def test_words_of_rails() -> None:
     one = "; rail-optimised: leaf r of a scalable unit joins NIC r"
-    assert rails("rail-optimised", None) == rails("rail-optimised", None, 1) == one
+    assert rails("rail-optimised", None) == rails("rail-optimised", None, 1) == f"{one} of all its nodes"
     assert rails("rail-optimised", 32) == f"{one} of its 32 nodes"
     assert rails("rail-optimised", 32, 2).endswith("joins NICs 2r to 2r + 1 of its 32 nodes")
     assert rails("top-of-rack", 4) == "; top-of-rack: a leaf joins all NICs of 4 nodes"

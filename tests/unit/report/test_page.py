@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sys
+from dataclasses import replace
 from html.parser import HTMLParser
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -13,14 +14,17 @@ import pytest
 
 from ffplan.api.search import sweep
 from ffplan.base.errors import UsageError
+from ffplan.cli.page import _racks
+from ffplan.fabric.family import plan_fabric
 from ffplan.interop.canvas import RackKind, rack_drawing
 from ffplan.report.design import design_document
-from ffplan.report.document import Document, Extras, Meaning, Remarks, _Body, _Chart, _Point
-from ffplan.report.page.charts import _charts_of
+from ffplan.report.document import Document, Extras, Meaning, Remarks, _Body, _Chart, _FirstScreen, _Point
+from ffplan.report.page.charts import _charts_of, _parts
 from ffplan.report.page.html import render, worded
-from ffplan.report.page.vega import _specification, _to_svg
+from ffplan.report.page.vega import WIDTH, _specification, _to_svg
 from ffplan.results.explanation import Evidence
-from tests.support import assess_file, ffplan
+from ffplan.results.run import StepPart
+from tests.support import assess_file, ffplan, wired
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -157,6 +161,56 @@ def test_racks_show_nodes_and_power() -> None:
     assert "32 racks of 4 nodes" in svg
     assert "40.8 of 45 kW at maximum" in svg
     assert rack_drawing("pod", ()) is None
+
+
+def test_racks_are_drawn_where_the_design_states_their_heights() -> None:
+    """The B200 SuperPOD has two nodes a rack, and says nothing of their height."""
+    own = wired("superpod-h100-4su")
+    assert [(kind.units, kind.height) for kind in _racks(own.design, plan_fabric(own.design))] == [(8, 48)]
+    other = wired("superpod-b200-4su").design
+    assert other.groups[0].group.per_rack == 2
+    assert _racks(other, plan_fabric(other)) == ()
+
+
+def test_a_step_is_drawn_in_its_six_largest_parts_and_the_rest() -> None:
+    parts = [StepPart(name=name, label=name, seconds=10.0 - place, share=0.1) for place, name in enumerate("abcdefghi")]
+    chart = _parts([("one", parts), ("two", parts[:2])])
+    assert chart is not None
+    shown = [(point.label, point.series, point.value) for point in chart.points]
+    assert shown[:6] == [("one", name, 10.0 - place) for place, name in enumerate("abcdef")]
+    assert shown[6:] == [("two", "a", 10.0), ("two", "b", 9.0), ("one", "other", 4.0 + 3.0 + 2.0)]
+    seven = _parts([("one", parts[:7])])
+    assert seven is not None
+    assert [point.series for point in seven.points] == [*"abcdefg"]
+
+
+def test_charts_have_one_width_whatever_their_labels() -> None:
+    """Labels take from the plot, so that each fits its place on a phone."""
+    for label in ("a", "model error of superpod-h100-4su"):
+        points = (_Point(label, 4e6, x=1.0), _Point("c", 3.0, x=2.0))
+        bars = _Chart(title="t", kind="bars", unit="USD", points=points)
+        for chart in (bars, replace(bars, kind="stack"), replace(bars, kind="lines"), replace(bars, kind="scatter")):
+            found = re.search(r'<svg [^>]*?width="([0-9.]+)"', _to_svg(chart))
+            assert found is not None
+            assert float(found[1]) == WIDTH
+
+
+def test_a_report_without_a_first_screen_is_unfolded(tmp_path: Path) -> None:
+    wishes = ("--gpus", "64", "--accelerator", "h200", "--name", "h", "--folder", str(tmp_path))
+    done = ffplan("init", *wishes, "--format", "html")
+    assert done.code == 0, done.err
+    assert '<details class="part" open><summary><h3>Designs to start from</h3>' in done.out
+    assert "Everything else" not in done.out
+    assert '<details class="part">' not in done.out
+
+
+def test_a_page_does_not_advise_to_make_itself() -> None:
+    body = _Body("t", (Remarks(("s",)),))
+    advice = (("Next", "as --format html"), ("Why", "reasons"))
+    screen = _FirstScreen(head="h", verdict=("v",), figures=(("a", "1", ""),), advice=advice)
+    text = render(Document(1, lambda _: body, first=lambda _: screen))
+    assert "reasons" in text
+    assert "--format html" not in text
 
 
 def test_the_command_line_makes_pages(tmp_path: Path) -> None:
