@@ -122,7 +122,7 @@ DESIGN: Table = {
         "write_gbyte_s": Figure(label="storage write", unit="GB/s", better=1),
     },
     ReliabilitySummary: {
-        "mtbf_hours": Figure(label="MTBF of a full job", unit="h", better=1),
+        "mtbf_hours": Figure(label="full-job MTBF", unit="h", better=1),
         "spares": Figure(label="spare nodes"),
     },
     ReliabilityReport: {
