@@ -50,7 +50,10 @@ def part_of(catalog: Catalog, kind: type[P], name: str, option: str) -> P:
     known = catalog.ids_of_model(kind)
     if (usual := id_of(name, known)) in known:
         return part_of(catalog, kind, usual, option)
-    message, remedy = unknown_part(name, known, kind.kind_words, partial(memory_words, catalog))
+    called = catalog.switches_called(name) if kind.kind_words == "switch" else []
+    if len(called) == 1:
+        return part_of(catalog, kind, called[0], option)
+    message, remedy = unknown_part(name, known, kind.kind_words, partial(memory_words, catalog), called)
     if part is not None:
         from ffplan.base.formatting import article
 
@@ -93,7 +96,13 @@ class _CatalogNames:
 
     def id_of(self, name: str, kinds: Iterable[str]) -> str:
         """Return the id that a name matches; the name itself if it matches none, or several."""
-        return name if self.catalog.locate(name) is not None else id_of(name, self._ids(kinds))
+        if self.catalog.locate(name) is not None:
+            return name
+        usual, called = id_of(name, self._ids(kinds)), self._called(name, kinds)
+        return called[0] if usual == name and len(called) == 1 else usual
+
+    def _called(self, name: str, kinds: Iterable[str]) -> list[str]:
+        return self.catalog.switches_called(name) if "switch" in kinds else []
 
     def unknown(self, name: str, kinds: tuple[str, ...]) -> tuple[str, str] | None:
         """Return message and remedy for a name that is not a part's id; None for an id."""
@@ -102,7 +111,8 @@ class _CatalogNames:
         from ffplan.catalog.kinds import _model_of
 
         fact = partial(memory_words, self.catalog)
-        return unknown_part(name, self._ids(kinds), _model_of(kinds[0]).kind_words, fact)
+        words = _model_of(kinds[0]).kind_words
+        return unknown_part(name, self._ids(kinds), words, fact, self._called(name, kinds))
 
 
 def naming(catalog: Catalog, *, strict: bool = False) -> PartNaming:

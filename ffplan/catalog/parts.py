@@ -211,6 +211,8 @@ class Switch(Part):
     kind_words: ClassVar[str] = "switch"
 
     kind: Literal["switch"]
+    product_lines: Many[Text] = ()
+    """Product line and chip, such as `Spectrum-4`; it is found by them, and by the words of its name."""
     fabric: Protocol
     """Protocol; `nvlink` for a switch of a scale-up domain, which cannot join a fabric."""
     ports: CountFigure

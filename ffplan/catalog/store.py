@@ -356,9 +356,24 @@ class Catalog:
         """Return the ids of all parts of a model's kind."""
         return self.ids_of(next(kind for kind, home in KINDS.items() if home.split(".")[1] == model.__name__))
 
+    def switches_called(self, name: str) -> list[str]:
+        """Return the switches whose name or product lines have the words of a name, such as `tomahawk-5`."""
+        query, unread, called = _hyphenated(name), self.fresh(), []
+        for known in self.ids_of("switch") if re.search("[a-z]", query) else ():
+            try:
+                part = unread.entry(known).part
+            except InputError:  # its file is refused where the part itself is asked for
+                continue
+            if any(query in _hyphenated(text) for text in (part.name, *getattr(part, "product_lines", ()))):
+                called.append(known)
+        return called
+
     def _unknown(self, model: type[Part], name: str, document: Document, path: Iterable[str | int]) -> Finding:
         kind = model.kind_words
-        return document.finding("reference-unknown", path, *unknown_part(name, self.ids_of_model(model), kind))
+        called = self.switches_called(name) if kind == "switch" else []
+        return document.finding(
+            "reference-unknown", path, *unknown_part(name, self.ids_of_model(model), kind, called=called)
+        )
 
     def _other_kind(self, model: type[Part], part: Part, document: Document, path: Iterable[str | int]) -> Finding:
         kind = model.kind_words
@@ -368,6 +383,10 @@ class Catalog:
             f"`{part.id}` is {article(part.kind_words)}; {article(kind)} is wanted here",
             did_you_mean(part.id, self.ids_of_model(model), what=kind),
         )
+
+
+def _hyphenated(text: str) -> str:
+    return f"-{re.sub('[^a-z0-9]+', '-', text.lower()).strip('-')}-"
 
 
 def _cycle(document: Document, names: list[str]) -> Finding:

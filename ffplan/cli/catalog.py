@@ -100,11 +100,13 @@ def show_part(
     from ffplan.studies.explain.catalog import part_sheet
 
     store = Catalog(catalog or ())
+    usual = name if store.locate(name) else id_of(name, store.ids())
+    called = [] if store.locate(usual) else store.switches_called(name)
     try:
-        sheet = part_sheet(store, name if store.locate(name) else id_of(name, store.ids()))
+        sheet = part_sheet(store, called[0] if len(called) == 1 else usual)
     except KeyError:
-        if len(meant(name, store.ids())) > 1:
-            fault = unknown_part(name, store.ids(), "part", partial(memory_words, store))
+        if called or len(meant(name, store.ids())) > 1:
+            fault = unknown_part(name, store.ids(), "part", partial(memory_words, store), called)
             raise UsageError(f"ffplan catalog show: {'; '.join(fault)}") from None
         hint = did_you_mean(name, store.ids(), what="part")
         raise UsageError(f"ffplan catalog show: no part `{name}`; {hint}") from None

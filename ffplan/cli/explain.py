@@ -57,6 +57,7 @@ def _word(name: str) -> str:
         UsageError: if none exists.
     """
     from ffplan.base.errors import did_you_mean
+    from ffplan.base.formatting import ids_listed
     from ffplan.check.team_rules import every_rule
 
     rules = {rule.id: rule for rule in every_rule()}
@@ -70,6 +71,15 @@ def _word(name: str) -> str:
 
     if words := path_words(name):
         return words
+    from ffplan.catalog.store import Catalog
+
+    parts = Catalog()
+    called = [name] if parts.locate(name) else parts.switches_called(name)
+    if called:
+        raise UsageError(
+            f"ffplan explain: `{name}` names parts of the catalogue: {ids_listed(called)}; "
+            f"`ffplan catalog show {called[0]}` describes one"
+        )
     hint = did_you_mean(name, sorted([*rules, *terms]), what="rule or term")
     fault = f"no rule, term or path `{name}`; {hint}; a design needs a PATH, such as cost.total"
     raise UsageError(f"ffplan explain: {fault}")

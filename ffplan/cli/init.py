@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ffplan.base.control_characters import visible
-from ffplan.base.errors import EXIT_FINDINGS, UsageError
+from ffplan.base.errors import EXIT_FINDINGS, UsageError, listed_names
 from ffplan.base.files import is_file, is_folder
 from ffplan.cli.formats import FormatOption, ReportFormat
 from ffplan.cli.loading import MOST, _parsed, choice
@@ -99,7 +99,7 @@ def _row(built: Built, file: str | None, wishes: Wishes, catalog: Catalog) -> Fi
     )
 
 
-def _copied(name: str, prefix: str | None, folder: str) -> None:
+def _copied(name: str, prefix: str | None, folder: str, *, force: bool) -> None:
     """Copy a shipped design under another name."""
     from ffplan.inputs.design_files import find_design
     from ffplan.inputs.document import read_bytes
@@ -116,24 +116,32 @@ def _copied(name: str, prefix: str | None, folder: str) -> None:
     kept = [line for line in text.splitlines() if not line.startswith("# yaml-language-server:")]
     lines = [f"name: {new}" if line.startswith("name:") else line for line in kept]
     target = Path(folder) / f"{new}.yaml"
-    _refuse([target])
+    _make_room([target], force=force)
     write("\n".join(lines) + "\n", str(target), option="--folder")
     typer.echo(visible(f"{target}: {file} to start from"))
 
 
-def _refuse(targets: list[Path]) -> None:
-    """Refuse to replace files; make their folder.
+def _make_room(targets: list[Path], *, force: bool) -> None:
+    """Make the folder of files; refuse to replace them, or remove them if forced.
 
     Raises:
-        UsageError: for the first existing file, or a folder that cannot be made.
+        UsageError: for the first existing file, or a folder or file that cannot be made or replaced.
     """
     for target in targets:
         try:
             target.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise UsageError(f"ffplan init: --folder: {target.parent} cannot be made: {error.strerror}") from None
-        if is_file(target) or is_folder(target):
-            raise UsageError(f"ffplan init: {target} exists already; choose another --name or --folder")
+        if is_folder(target):
+            raise UsageError(f"ffplan init: {target} is a folder; choose another --name or --folder")
+        if is_file(target) and not force:
+            remedy = "replace it with --force, or choose another --name or --folder"
+            raise UsageError(f"ffplan init: {target} exists already; {remedy}")
+    for target in targets if force else ():
+        try:
+            target.unlink(missing_ok=True)
+        except OSError as error:
+            raise UsageError(f"ffplan init: --force: {target} cannot be replaced: {error.strerror}") from None
 
 
 def init(
@@ -166,6 +174,7 @@ def init(
     ] = None,
     name: Annotated[str | None, typer.Option("--name", metavar="NAME", help="Start of the names.")] = None,
     folder: Annotated[str, typer.Option("--folder", metavar="DIR", help="Folder of the files.")] = ".",
+    force: Annotated[bool, typer.Option("--force", help="Replace files of the same names.")] = False,
     form: FormatOption = ReportFormat.TABLE,
     catalog: CatalogOption = None,
 ) -> None:
@@ -180,7 +189,7 @@ def init(
     if start is not None:
         if gpus or accelerator or budget or power or model or switch or fabric:
             raise UsageError("ffplan init: --from copies a design as it is; drop the wishes, or --from")
-        _copied(start, name, folder)
+        _copied(start, name, folder, force=force)
         return
     if accelerator is None:
         raise UsageError("ffplan init: --accelerator ID; `ffplan catalog list accelerators` lists them")
@@ -197,7 +206,7 @@ def init(
         pue=pue,
         catalogs=catalog,
     )
-    _wished(wishes, name, folder, form, catalog)
+    _wished(wishes, name, folder, form, catalog, force=force)
 
 
 def _wishes(
@@ -239,11 +248,30 @@ def _wishes(
         pue=pue,
         power_of=power_of.value,
         switches=() if switch is None else (part_of(parts, Switch, switch, "ffplan init: --switch").id,),
-        family=None if fabric is None else choice(fabric.replace("optimized", "optimised"), FAMILIES, "--fabric"),
+        family=None if fabric is None else _family(fabric, parts),
     )
 
 
-def _wished(wishes: Wishes, name: str | None, folder: str, form: ReportFormat, catalogs: list[str] | None) -> None:
+def _family(name: str, parts: Catalog) -> str:
+    """Return a family of fabrics by name.
+
+    Raises:
+        UsageError: if it is unknown; of switches, it points to their option.
+    """
+    if called := parts.switches_called(name):
+        raise UsageError(f"ffplan init: --fabric: `{name}` names switches; write --switch with {listed_names(called)}")
+    return choice(name.replace("optimized", "optimised"), FAMILIES, "--fabric")
+
+
+def _wished(
+    wishes: Wishes,
+    name: str | None,
+    folder: str,
+    form: ReportFormat,
+    catalogs: list[str] | None,
+    *,
+    force: bool,
+) -> None:
     """Write the designs that meet the wishes, or the nearest, and print their figures."""
     from ffplan.catalog.store import Catalog
     from ffplan.report.choose import init_document
@@ -265,7 +293,7 @@ def _wished(wishes: Wishes, name: str | None, folder: str, form: ReportFormat, c
     except NoDesignError as error:
         raise UsageError(f"ffplan init: {error}") from None
     targets = [Path(folder) / f"{row.assessment.design.name}.yaml" for row in built]
-    _refuse(targets)
+    _make_room(targets, force=force)
     rows = []
     for number, (row, target) in enumerate(zip(built, targets, strict=True)):
         progress.step(number, len(built))

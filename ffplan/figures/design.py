@@ -103,8 +103,8 @@ DESIGN: Table = {
         **dict.fromkeys(("purchase_p10", "purchase_p90"), _PRICE),
         "per_accelerator": _price("purchase per accelerator", "cost"),
         "it_training_kw": _site_power("IT power of the site"),
-        "facility_training_kw": _site_power("facility power, training", "power"),
-        "facility_peak_kw": _site_power("facility power, peak", "power"),
+        "facility_training_kw": _site_power("facility power in training", "power"),
+        "facility_peak_kw": _site_power("facility peak", "power"),
         "racks": Figure(label="racks", better=-1),
         "energy_mwh_year": Figure(label="energy", unit="MWh/year", better=-1),
     },
@@ -122,7 +122,7 @@ DESIGN: Table = {
         "write_gbyte_s": Figure(label="storage write", unit="GB/s", better=1),
     },
     ReliabilitySummary: {
-        "mtbf_hours": Figure(label="MTBF, job on all", unit="h", better=1),
+        "mtbf_hours": Figure(label="full-job MTBF", unit="h", better=1),
         "spares": Figure(label="spare nodes"),
     },
     ReliabilityReport: {

@@ -68,7 +68,11 @@ def id_of(name: str, known: Iterable[str]) -> str:
 
 
 def unknown_part(
-    name: str, known: Iterable[str], what: str, fact: Callable[[str], str] | None = None
+    name: str,
+    known: Iterable[str],
+    what: str,
+    fact: Callable[[str], str] | None = None,
+    called: Iterable[str] = (),
 ) -> tuple[str, str]:
     """Return fault and remedy of a name that is not an id.
 
@@ -76,9 +80,10 @@ def unknown_part(
         known: ids of the kind.
         what: the kind, in words.
         fact: returns words that distinguish a part from others; empty if there are none.
+        called: ids of parts whose names or product lines have the words of the name.
     """
     ids = list(known)
-    several = meant(name, ids)
+    several = meant(name, ids) or list(called)
     if len(several) > 1:
         facts = {candidate: fact(candidate) if fact else "" for candidate in several[:MOST_NAMED]}
         *first, last = [f"`{candidate}` ({told})" if told else f"`{candidate}`" for candidate, told in facts.items()]

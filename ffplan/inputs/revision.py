@@ -8,6 +8,7 @@ from pathlib import Path
 
 from ffplan.base.errors import UsageError
 from ffplan.base.files import MAX_BYTES
+from ffplan.base.formatting import first_few
 
 _RANGE = re.compile(r"(?P<one>[^:]*?)(?P<dots>\.\.\.?)(?P<two>[^:]*)")
 SECONDS = 30
@@ -108,6 +109,12 @@ def at_revision(path: Path, revision: str) -> tuple[bytes, str]:
             raise NoFileError(f"ffplan: {path}: the revision `{revision}` has no such file") from None
         blob, name = f"{commit}:{former}", former
         size = int(_git(folder, "cat-file", "-s", blob))
+    if _git(folder, "cat-file", "-t", blob).strip() != b"blob":
+        names = _git(folder, "ls-tree", "--name-only", blob).decode("utf-8", "replace").split("\n")
+        some = first_few(name for name in names if name.endswith((".yaml", ".yml")))
+        raise UsageError(
+            f"ffplan: {path}: a folder in `{revision}`; name one of its files{some and f', such as {some}'}"
+        )
     if size > MAX_BYTES:
         raise UsageError(f"ffplan: {path}: larger than {MAX_BYTES // 1024} KiB in `{revision}`")
     return _git(folder, "cat-file", "blob", blob), f"{name}@{revision}"

@@ -46,7 +46,7 @@ def _taken(unmet: UnmetWishes) -> Grid:
         powers("IT at its peak: the sum", "it_rated_kw"),
         powers(f"facility at its peak: x {unmet.pue:g}", "facility_peak_kw"),
         powers("IT in training", "it_training_kw"),
-        powers(f"facility in training: x {unmet.pue:g}", "facility_kw"),
+        powers(f"facility power in training: x {unmet.pue:g}", "facility_kw"),
     )
     title = f"What {designs[0].accelerators:,} accelerators take [kW]"
     return Grid(title, rows, ("", *(design.idea for design in designs)))

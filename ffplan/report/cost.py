@@ -204,6 +204,20 @@ def _power(p: SitePower) -> list[Block]:
     return [Grid("Power, kW", tuple(rows), ("", "idle", "training", "rated")), Lines("", tuple(lines))]
 
 
+def _skewed(u: Uncertainty, currency: str) -> list[Block]:
+    """Return why the likely value of a driver lies outside its P10 to P90."""
+    inputs = {row.input: row for row in u.inputs}
+    outside = [
+        f"{row.label} ({', '.join(input_value(row.input, value, row.unit, currency) for value in triangle)})"
+        for row in u.tornado[:SWINGS]
+        if not row.low <= (drawn := inputs[row.input]).likely <= row.high
+        for triangle in [(drawn.low, drawn.likely, drawn.high)]
+    ]
+    if not outside:
+        return []
+    return [Remarks((f"Skewed, with a likely value outside P10 to P90 (lowest, likely, highest): {listed(outside)}.",))]
+
+
 def _uncertainty(u: Uncertainty, currency: str) -> list[Block]:
     blocks: list[Block] = []
     if u.tornado:
@@ -220,6 +234,7 @@ def _uncertainty(u: Uncertainty, currency: str) -> list[Block]:
         what = "a million tokens" if u.of.startswith("run") else "an hour in use"
         title = f"What drives the cost of {what}, {currency}: each input from P10 to P90, all others likely"
         blocks.append(Grid(title, swings, ("input", "P10", "P90", "at P10", "at P90"), name="drivers"))
+        blocks += _skewed(u, currency)
     if u.against:
         rows = tuple(
             (row.label, *(input_value(row.input, value, row.unit, currency) for value in (row.likely, row.break_even)))

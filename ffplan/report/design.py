@@ -47,6 +47,9 @@ def _fabric(f: FabricReport) -> Lines:
     switch = plain if len(models) == 1 else f"{f.switch} leaves"
     tiered = "" if isinstance(f.switches, RouterSwitches) else f" of {plural(f.tiers, 'tier')}"
     over = _ratio(f.oversubscription)
+    most = f.most_oversubscription
+    if most is not None and most > f.oversubscription and _ratio(most) != over:
+        over += f"; at most {_ratio(most)} asked: uplinks round up to ports that the spines share evenly"
     if f.zone_oversubscription is not None:
         over += f" within a zone; {_ratio(f.zone_oversubscription)} between zones"
     spare_roles = "".join(f", {count:,} {role}" for count, role in spares if count)

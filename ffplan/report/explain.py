@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from ffplan.base.formatting import listed, number, plural
 from ffplan.report.document import Document, Grid, Lines, Remarks, _Body
 from ffplan.report.first.choose import _difference_screen
-from ffplan.report.phrases import _value_words, relative
+from ffplan.report.phrases import _value_words, moves, relative
 from ffplan.results.difference import UNKNOWN_CHANGES
 
 if TYPE_CHECKING:
@@ -136,8 +136,8 @@ def _effect(effect: ChangeEffect) -> tuple[str, str]:
     together = " (together)" if len(effect.changes) > 1 else ""
     changes = [f"{change.path}: {_value(change.before)} -> {_value(change.after)}" for change in effect.changes]
     inputs = "; ".join(changes) + together
-    moves = [_move(row) for row in effect.figures]
-    return inputs, listed(moves) or "no figure moves"
+    moved = [_move(row) for row in effect.figures]
+    return inputs, listed(moved) or "no figure moves"
 
 
 def headline(report: DesignDifference) -> str:
@@ -145,9 +145,12 @@ def headline(report: DesignDifference) -> str:
     count = plural(len(report.changes), "change") if report.changes else "no change"
     if UNKNOWN_CHANGES in report.notes:
         count = "changes not known"
-    judged = [row for row in report.figures if row.verdict and relative(row) not in ("", "0 %")]
-    moves = [f"{row.label} {relative(row)}" for row in judged]
-    return f"{count}: {listed(moves) or 'no figure gets better or worse'}."
+    judged = [
+        _move(row) if row.relative is None else f"{row.label} {relative(row)}"
+        for row in report.figures
+        if row.verdict and moves(row)
+    ]
+    return f"{count}: {listed(judged) or 'no figure gets better or worse'}."
 
 
 def difference_document(report: DesignDifference) -> Document:

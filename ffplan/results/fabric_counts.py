@@ -215,6 +215,9 @@ class FabricReport:
     """Unused ports by role."""
     oversubscription: float
     """Bandwidth down over bandwidth up of a leaf switch full of the fastest endpoints [1]."""
+    most_oversubscription: float | None
+    """Most that the design states; leaves get more uplinks where that divides better or saves switches. Null if it
+    states none, or the uplinks themselves [1]."""
     zone_oversubscription: float | None
     """Endpoints of a zone per link to other zones [1]; null with one zone or none joined."""
     port_gbyte_s: float

@@ -99,12 +99,12 @@ def _step(row: TrainRow) -> str:
 
 
 def _memory(report: TrainReport, row: TrainRow) -> str:
-    """State that a plan is at the edge of memory, and the plan that is sure."""
+    """State that a plan may run out of memory, and the plan that is sure."""
     if row.memory_words is None:
         return ""
     if report.sure is None:
-        return "at the edge"
-    return f"at the edge; {_plan_words(report.sure.plan)} fits beyond doubt, {100 * report.sure.slower:.1f} % longer"
+        return "may run out"
+    return f"may run out; {_plan_words(report.sure.plan)} fits beyond doubt, {100 * report.sure.slower:.1f} % longer"
 
 
 # Recommendation
@@ -245,12 +245,15 @@ def _extremes(report: SweepReport, names: Sequence[str]) -> str:
 
 # Difference
 
+_FIRST = {"cost": 0, "time": 1}
+"""Place in the table of the kinds of figures that come before all others."""
+
 
 def _difference_screen(report: DesignDifference) -> _FirstScreen:
-    """Return which figures move, and the changes that move them."""
-    moved = [row for row in report.figures if moves(row)]
-    worse, better = ([row.label for row in moved if row.verdict == kind] for kind in ("worse", "better"))
-    sides = [f"{name}: {listed(labels)}" for name, labels in (("worse", worse), ("better", better)) if labels]
+    """Return which figures move, and what moves them: figures with a verdict first, of them costs, then times."""
+    moved = sorted(filter(moves, report.figures), key=lambda row: (not row.verdict, _FIRST.get(row.kind, len(_FIRST))))
+    judged = {verdict: _judged(moved, verdict) for verdict in ("worse", "better")}
+    sides = [f"{verdict}: {names}" for verdict, names in judged.items() if names]
     changes = plural(len(report.changes), "change") if report.changes else "No change"
     said = "; ".join(sides) or "no figure gets better or worse"
     causes = [effect for effect in report.effects if effect.figures]
@@ -261,8 +264,18 @@ def _difference_screen(report: DesignDifference) -> _FirstScreen:
         verdict=(f"{changes}; {said}.", *report.notes[:1]),
         figures=tuple(_moved(row) for row in moved[:_ROWS]),
         header=("", "before", "after", "", "") if moved else (),
-        advice=(("Moved by", paths), ("No effect", plural(silent, "other change") if silent else "")),
+        advice=(
+            ("Shown", f"{_ROWS} of {len(moved)} figures that moved" if len(moved) > _ROWS else ""),
+            ("Moved by", paths),
+            ("No effect", plural(silent, "other change") if silent else ""),
+        ),
     )
+
+
+def _judged(moved: Sequence[FigureChange], verdict: str) -> str:
+    """Name the figures of the table with a verdict, and count those below it."""
+    shown, below = ([row.label for row in rows if row.verdict == verdict] for rows in (moved[:_ROWS], moved[_ROWS:]))
+    return listed([*shown, *([f"{len(below)} more"] if below else [])])
 
 
 def _moved(row: FigureChange) -> tuple[str, ...]:

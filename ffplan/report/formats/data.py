@@ -11,7 +11,6 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from ffplan.base.control_characters import plain_cell, visible_json
-from ffplan.base.formatting import plural
 from ffplan.base.plain import flat, leaves, plain
 from ffplan.report.document import Remarks, Table, _laid_out, shown
 
@@ -111,17 +110,12 @@ def _markdown_block(block: Block) -> str:
     return table(layout.header, layout.rows) if isinstance(layout, Table) else _bullets(layout)
 
 
-_ROWS = 5
-"""Figures of a comment before its fold."""
-
-
 def _comment(screen: _FirstScreen) -> str:
-    """Return a first screen in at most ten lines: head, verdict, figures, and what moves them."""
-    rows, more = screen.figures[:_ROWS], len(screen.figures) - _ROWS
-    last = [f"{label} {text}" for label, text in screen.advice[:1] if text]
-    last += [f"{plural(more, 'figure')} more below"] if more > 0 else []
+    """Return a first screen in a few lines: head, verdict, figures, and what moves them."""
+    advice = [(label, text) for label, text in screen.advice if text]
+    last = [f"{label.lower() if number else label} {text}" for number, (label, text) in enumerate(advice)]
     parts = [f"### {escape(screen.head)}", *map(escape, screen.verdict[:1])]
-    parts += [table(screen.header, rows)] if rows else []
+    parts += [table(screen.header, screen.figures)] if screen.figures else []
     parts += [escape(f"{'; '.join(last)}.")] if last else []
     return "\n\n".join(parts)
 

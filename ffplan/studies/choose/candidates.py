@@ -93,7 +93,7 @@ IDEAS = (
     ),
     Idea(
         name="lean",
-        words="two downlinks for each uplink: fewer switches, for jobs that stay near or are dense",
+        words="at most two downlinks for each uplink: fewer switches, for jobs that stay near or are dense",
         family="rail-optimised",
         oversubscription="2:1",
     ),
@@ -112,7 +112,7 @@ IDEAS = (
     ),
     Idea(
         name="thin",
-        words="three downlinks for each uplink: for jobs that stay within a leaf, or exchange little",
+        words="at most three downlinks for each uplink: for jobs that stay within a leaf, or exchange little",
         family="rail-optimised",
         oversubscription="3:1",
     ),

@@ -34,6 +34,7 @@ _KNOWN = 128
 """Drafts of a builder that are kept: the sizes of a search, with every switch [1]."""
 _MOST_GUESSES = 6
 """Sizes that are guessed from what the last one takes, before the rest is halved [1]."""
+_PROTOCOLS = {"ethernet": "Ethernet", "infiniband": "InfiniBand", "omni-path": "Omni-Path"}
 _LEAST_USED = 1e-9
 """Least part of a wish that a design takes [1]."""
 
@@ -293,6 +294,16 @@ class Builder:
         )
         return next((draft for draft in made if draft is not None), None)  # more tiers cost more
 
+    def protocol_missing(self, idea: Idea, first: Draft | Built | None) -> str:
+        """Return why no switch has the protocol of an idea of the other one; empty if one has."""
+        same = first.design.parts.switch.fabric if first is not None and idea.other else None
+        if same is None or any(parts.switch.fabric != same for parts in self.choices):
+            return ""
+        other = " or ".join(_PROTOCOLS[name] for name in FABRICS if name != same)
+        if self.wishes.switches:
+            return f"the same with {other}, but every switch of --switch is {_PROTOCOLS[same]}"
+        return f"the same with {other}, but no such switch with cables for the servers' NICs is priced"
+
     def near(self, idea: Idea, nodes: int, first: Draft | Built | None = None) -> Draft | None:
         """Return an idea with some nodes on the switch that was cheapest for it before; None if it cannot be built.
 
@@ -413,7 +424,9 @@ def first_designs(wishes: Wishes, catalog: Catalog, prefix: str) -> tuple[list[B
                 rounded |= {built.assessment.design.name: reason} if reason else {}
         else:
             built = build(-(-wishes.gpus // (len(builder.server.accelerators) * step)) * step)
-            why = "no switch and cable of the price book hold it" if built is None else _why_not(built, wishes)
+            why = "" if built is None else _why_not(built, wishes)
+            if built is None:
+                why = builder.protocol_missing(idea, first) or "no switch and cable of the price book hold it"
         if built is not None and first is not None and not why:
             why = _surplus(built, first)
         if built is None or why:

@@ -177,6 +177,8 @@ def _fabric(
     """Return the report of a fabric with its cables, as `fabric_cables` returns them."""
     counts, policies = counted.COUNTS[next(iter(plan.switches_by_role))], switches_by_policy(design)
     to_endpoints, between = cables_sold(links)
+    fabric = design.spec.fabric
+    stated = "oversubscription" in fabric.model_fields_set and plan.tiers > 1 and fabric.leaf.uplinks is None
     return counted.FabricReport(
         family=plan.family,
         switch=design.parts.switch.id,
@@ -198,11 +200,12 @@ def _fabric(
         spare_ports=plan.spare_ports,
         spare_ports_by_role=counts.spare(**plan.spare_by_role),
         oversubscription=plan.oversubscription,
+        most_oversubscription=fabric.oversubscription if stated else None,
         zone_oversubscription=plan.zone_oversubscription,
         port_gbyte_s=plan.port_gbyte_s,
         scale_up=_scale_up(design) if scale_up else None,
         bisection_gbyte_s=plan.bisection_gbyte_s,
-        core_policy=design.spec.fabric.core_policy if policies else None,
+        core_policy=fabric.core_policy if policies else None,
         switches_by_core_policy=policies,
     )
 

@@ -108,7 +108,41 @@ def test_a_shipped_design_is_copied_under_another_name(tmp_path: Path) -> None:
     assert [change["path"] for change in found["changes"]] == ["name"]
     again = ffplan(f"init --from superpod-h100-4su --name ours --folder {tmp_path}")
     assert again.code == 2
-    assert "exists already" in again.err
+    assert "exists already; replace it with --force" in again.err
+    (tmp_path / "ours.yaml").write_text("name: other\n")
+    assert ffplan(f"init --from superpod-h100-4su --name ours --folder {tmp_path} --force").code == 0
+    assert (tmp_path / "ours.yaml").read_text() == text
+
+
+def test_the_advice_of_an_unmet_wish_can_be_followed_in_the_same_folder(tmp_path: Path) -> None:
+    command = f"init --accelerator h100-sxm-80gb --budget $1.2M --fabric rail-only --name hall --folder {tmp_path}"
+    assert ffplan(f"{command} --gpus 64").code == 1
+    (written,) = tmp_path.iterdir()
+    assert "64 were asked for" in written.read_text()
+    smaller = load(written).resolved.accelerators
+    assert "--force" in ffplan(f"{command} --gpus {smaller}").err
+    assert ffplan(f"{command} --gpus {smaller} --force").code == 0
+    assert "were asked for" not in written.read_text()
+    written.unlink()
+    written.mkdir()
+    assert f"{written} is a folder" in ffplan(f"{command} --gpus {smaller} --force").err
+
+
+def test_a_switch_leaves_the_other_protocol_out_and_says_so(tmp_path: Path) -> None:
+    done = ffplan(f"init --gpus 64 --accelerator h100-sxm-80gb --switch sn5600 --folder {tmp_path} -f json")
+    report: Any = valid(done.out, "init")
+    assert "other: the same with InfiniBand, but every switch of --switch is Ethernet" in report["left_out"]
+
+
+def test_a_ratio_that_ports_round_is_printed_beside_the_one_asked_for(tmp_path: Path) -> None:
+    started(tmp_path, "--gpus 1024 --accelerator h100-sxm-80gb")
+    file = tmp_path / "mine-lean.yaml"
+    assert file.read_text().startswith("# 1,024 accelerators; at most two downlinks for each uplink")
+    fabric = json.loads(ffplan("design", str(file), "-f", "json").out)["fabric"]
+    assert (fabric["most_oversubscription"], fabric["oversubscription"]) == (2.0, pytest.approx(5 / 3))
+    assert "1.667:1; at most 2:1 asked" in ffplan("design", str(file), "--section", "fabric").out
+    file.write_text(file.read_text().replace("oversubscription: 2:1", "oversubscription: 3:1"))
+    assert "asked" not in ffplan("design", str(file), "--section", "fabric").out
 
 
 WISHES = ("--accelerator", "h100-sxm-80gb", "--budget", "$160M", "--power", "5MW", "--prices", "usd-2026")

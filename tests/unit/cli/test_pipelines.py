@@ -154,7 +154,7 @@ def test_a_renamed_design_is_compared_with_what_it_was(runner: Runner) -> None:
     assert runner.text("summary").count("### fire-flyer-2") == 1
     base = runner.event["github.event.pull_request.base.sha"]
     held = runner.run("check", files="pods", against=base)
-    assert "::error file=pods/new name.yaml,line=1,col=1,title=regression::facility power, peak went" in held.stdout
+    assert "::error file=pods/new name.yaml,line=1,col=1,title=regression::facility peak went" in held.stdout
     assert "other.yaml,line=1,col=1,title=regression" not in held.stdout
 
 

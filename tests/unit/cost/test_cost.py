@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from statistics import NormalDist
 from typing import TYPE_CHECKING
@@ -180,3 +181,15 @@ def test_every_server_with_accelerators_has_the_same_basis(tmp_path: Path) -> No
 def test_two_bases_are_named(tmp_path: Path) -> None:
     run = ffplan("compare", "fire-flyer-2", str(written(tmp_path, "hgx-b200-8nic")), "--full")
     assert "Power in training has two bases: power 0.75 x rated, fire-flyer-2 measured." in " ".join(run.out.split())
+
+
+def test_a_likely_value_outside_p10_to_p90_is_explained() -> None:
+    """The mode of a skewed triangle may lie below its P10: no slip of the table."""
+    study = json.loads(ffplan("cost superpod-h100-4su --draws 200 -f json").out)["uncertainty"]
+    shown = ffplan("cost superpod-h100-4su --draws 200 --section drivers").out
+    listed, _, skewed = " ".join(shown.split()).partition("Skewed, with a likely value outside P10 to P90")
+    likely = {row["input"]: row["likely"] for row in study["inputs"]}
+    drivers = [row for row in study["tornado"] if row["label"] in listed]
+    outside = {row["label"] for row in drivers if not row["low"] <= likely[row["input"]] <= row["high"]}
+    assert 0 < len(outside) < len(drivers)
+    assert {row["label"] for row in drivers if row["label"] in skewed} == outside

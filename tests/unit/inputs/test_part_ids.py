@@ -9,7 +9,7 @@ import pytest
 import ffplan
 from ffplan.base.errors import did_you_mean, nearest
 from ffplan.catalog.named import part_of
-from ffplan.catalog.parts import Accelerator
+from ffplan.catalog.parts import Accelerator, Switch
 from ffplan.catalog.store import Catalog
 from ffplan.inputs.part_ids import id_of, meant
 from tests.support import ffplan as run
@@ -62,6 +62,36 @@ def test_an_option_takes_what_stands_for_one_part_alone() -> None:
         part_of(catalog, Accelerator, "a100-40", "--accelerator")
     with pytest.raises(ffplan.UsageError, match=r"no accelerator `zz9`.*`ffplan catalog new`.*`--catalog`"):
         part_of(catalog, Accelerator, "zz9", "--accelerator")
+
+
+@pytest.mark.parametrize(
+    ("name", "ids"),
+    [
+        ("spectrum-x", ["sn5400", "sn5600", "sn5600d", "sn5610", "sn6600", "sn6800-ld", "sn6810-ld"]),
+        ("Spectrum_4", ["sn5400", "sn5600", "sn5600d", "sn5610"]),
+        ("quantum-2", ["qm9700", "qm9790"]),
+        ("quantum-x800", ["q3200", "q3400", "q3450-ld"]),
+        ("tomahawk-5", ["th5-64x800g"]),
+        ("slingshot 11", ["slingshot-64x200g"]),
+        ("spectru", []),
+        ("64", []),
+        ("", []),
+    ],
+)
+def test_switches_go_by_the_names_of_their_lines(name: str, ids: list[str], tmp_path: Path) -> None:
+    catalog = Catalog()
+    assert catalog.switches_called(name) == ids
+    assert not catalog.used
+    if len(ids) == 1:
+        assert part_of(catalog, Switch, name, "--switch").id == ids[0]
+        assert run("catalog", "show", name).out == run("catalog", "show", ids[0]).out
+    elif ids:
+        path = vary_design(tmp_path, "superpod-h100-4su", ("switch: qm9700", f"switch: {name.lower()}"))
+        said = f"`{name.lower()}` matches more than one switch"
+        assert said in run("design", str(path)).err
+        assert f"{said}; write `{ids[0]}`" in run("init --gpus 64 -a b200 --switch", name.lower()).err
+        assert f"`{ids[0]}`" in run("init --gpus 64 -a b200 --fabric", name).err
+        assert f"catalog show {ids[0]}" in run("explain", name).err
 
 
 def test_exchanged_letters_are_the_nearest() -> None:

@@ -9,8 +9,15 @@ import sys
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from ffplan.figures.address import NAMES
+from ffplan.figures.figure import Figure
+from ffplan.figures.origins import FIGURES
+from ffplan.report.first.choose import _difference_screen
+from ffplan.results.difference import DesignDifference
+from ffplan.results.result import DesignInfo, ToolInfo
 from ffplan.studies.explain.difference import _changes, figure_changes, regressions
 from tests.support import ROOT, Run, ffplan, ffplan_once, valid, vary_design
 from tests.unit.check.test_policy import git
@@ -159,7 +166,7 @@ def test_markdown_is_a_comment() -> None:
     done = ffplan("diff", FF2, "fire-flyer-2-nvlink", "--format", "markdown")
     comment, _, fold = done.out.partition("<details><summary>What changed, and what it did</summary>\n\n# ")
     lines = [line for line in comment.splitlines() if line]
-    assert 5 < len(lines) <= 10
+    assert 5 < len(lines) <= 13
     assert lines[0] == "### fire-flyer-2 to fire-flyer-2-nvlink"
     assert "| change | effect |" not in comment
     assert "| change | effect |" in fold
@@ -169,9 +176,64 @@ def test_markdown_is_a_comment() -> None:
 
 def test_a_comment_says_how_many_figures_it_leaves_to_the_fold() -> None:
     done = ffplan("diff", FF2, "superpod-h100-4su", "--format", "markdown")
-    comment = done.out.partition("<details>")[0]
-    assert len([line for line in comment.splitlines() if line]) <= 10
-    assert re.search(r"; [0-9]+ figures more below\.$", comment.strip())
+    comment, _, fold = done.out.partition("<details>")
+    assert len([line for line in comment.splitlines() if line]) <= 13
+    rows = [line.split(" | ") for line in fold.partition("## Figures")[2].splitlines() if line.startswith("| ")]
+    moved = sum(row[1] != row[2] for row in rows[2:])
+    assert moved > 8
+    assert f"Shown 8 of {moved} figures that moved; moved by " in comment
+    assert comment.index("| purchase ") < comment.index("| storage read ")
+
+
+def _kept(text: str, verdict: str) -> tuple[set[str], int]:
+    """Return the figures that a verdict names, and how many more it counts."""
+    named = re.search(rf"{verdict}: (.*?)[;.]", text)
+    labels = set(re.split(", | and ", named[1])) if named else set()
+    more = {label for label in labels if re.fullmatch(r"\d+ more", label)}
+    return labels - more, sum(int(label.split()[0]) for label in more)
+
+
+@given(st.lists(st.tuples(*[st.sampled_from([None, 1.0, 2.0, 3.0])] * 2), min_size=len(NAMES), max_size=len(NAMES)))
+def test_the_table_shows_the_figures_that_the_head_names(pairs: list[tuple[float | None, float | None]]) -> None:
+    before, after = ({name: (pair[side], "") for name, pair in zip(NAMES, pairs, strict=True)} for side in (0, 1))
+    rows = figure_changes(before, after)
+    info = DesignInfo("x", None, "x.yaml", "")
+    report = DesignDifference(
+        schema_version="4",
+        tool=ToolInfo("ffplan", "0"),
+        before=info,
+        after=info,
+        changes=(),
+        figures=rows,
+        effects=(),
+        notes=(),
+    )
+    screen = _difference_screen(report)
+    moved = [row for row in rows if row.before != row.after]
+    for verdict in ("worse", "better"):
+        labels, more = _kept(screen.verdict[0], verdict)
+        assert labels == {row[0] for row in screen.figures if row[-1] == verdict}
+        assert len(labels) + more == sum(row.verdict == verdict for row in moved)
+    count = dict(screen.advice)["Shown"]
+    assert len(screen.figures) == min(8, len(moved))
+    assert count == (f"8 of {len(moved)} figures that moved" if len(moved) > 8 else "")
+
+
+def test_labels_of_figures_stand_in_a_list() -> None:
+    labels = [figure.label for figures in FIGURES.values() for figure in figures.values() if isinstance(figure, Figure)]
+    assert len(labels) > 50
+    assert not [label for label in labels if "," in label]
+
+
+def test_a_folder_of_a_revision_names_its_files(tmp_path: Path) -> None:
+    (tmp_path / "designs").mkdir()
+    vary_design(tmp_path / "designs", "fire-flyer-2")
+    git(tmp_path, "init", "-q", "-b", "main")
+    git(tmp_path, "add", ".")
+    git(tmp_path, "commit", "-qm", "first")
+    done = ffplan("diff", "main..HEAD", str(tmp_path / "designs"))
+    assert done.code == 2
+    assert "designs: a folder in `HEAD`; name one of its files, such as fire-flyer-2.yaml" in done.err
 
 
 def test_changes_go_as_deep_as_both_sides_do() -> None:
