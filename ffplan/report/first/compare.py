@@ -10,7 +10,7 @@ from ffplan.base.tracked import split_marks
 from ffplan.inputs.design_files import as_argument
 from ffplan.report.document import _FirstScreen
 from ffplan.report.first.side_rows import _job_size, _side_rows, _SideRow
-from ffplan.report.formats.wrapping import two_lines
+from ffplan.report.formats.wrapping import _two_lines
 from ffplan.results.comparison import SURE, cheaper_of, even_steps, largest_gap, near_flips
 from ffplan.results.cost import recalled_drivers
 from ffplan.results.result import model_as_given
@@ -141,7 +141,7 @@ def _by_rows(c: Comparison, rows: Sequence[_SideRow]) -> tuple[tuple[str, ...], 
             continue  # a number of accelerators, which the purchase of each stands for
         if not row.label.startswith(_RANGED):  # a range would take the place of a column
             texts = tuple(text.partition(" (")[0] for text in texts)
-        need = 2 + max(len(split_marks(text)[0]) for text in (*two_lines(row.label), *texts))
+        need = 2 + max(len(split_marks(text)[0]) for text in (*_two_lines(row.label), *texts))
         if width + need <= _WIDTH:
             columns.append(texts)
             header.append(row.label)

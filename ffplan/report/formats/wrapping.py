@@ -147,7 +147,7 @@ def _column_widths(columns: list[list[str]], whole: int, width: int) -> list[int
         for place, (most, cells) in enumerate(zip(widths, columns, strict=True))
     ]
     soft = [
-        max(most, *(len(line) for line in two_lines(cells[0])), *map(len, cells[1:])) if cells else most
+        max(most, *(len(line) for line in _two_lines(cells[0])), *map(len, cells[1:])) if cells else most
         for most, cells in zip(hard, columns, strict=True)
     ]
     for least in (soft, hard):
@@ -159,7 +159,7 @@ def _column_widths(columns: list[list[str]], whole: int, width: int) -> list[int
     return widths
 
 
-def two_lines(text: str) -> tuple[str, str]:
+def _two_lines(text: str) -> tuple[str, str]:
     """Return a title in two lines, as even as its words allow."""
     words = text.split()
     cuts = ((" ".join(words[:place]), " ".join(words[place:])) for place in range(1, len(words) + 1))

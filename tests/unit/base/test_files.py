@@ -37,7 +37,7 @@ def test_no_name_in_the_folder_can_redirect_the_scratch_file(tmp_path: Path, mon
     """Even a name that was foreseen is not followed: the file is created, or the write fails."""
     victim, target = tmp_path / "victim", tmp_path / "report.txt"
     victim.write_text("precious")
-    monkeypatch.setattr("secrets.token_hex", lambda _: "0" * 16)
+    monkeypatch.setattr("os.urandom", lambda count: b"\0" * count)
     (tmp_path / f".ffplan-{'0' * 16}").symlink_to(victim)
     with pytest.raises(FileExistsError):
         write_whole(target, "new")

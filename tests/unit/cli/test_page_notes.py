@@ -161,10 +161,10 @@ SENTENCE = re.compile(r'<(?:p|li)(?: title="([^"]*)")?>(.*?)</(?:p|li)>', re.DOT
 FIGURE = re.compile(r"(?<![\w./-])[0-9][0-9,]*(?:\.[0-9]+)?(?![\w-])")
 UNSAID = re.compile(
     r"`[^`]*`|NVIDIA [^)]* GB|10 % more of it|tp[0-9]+ [a-z0-9 ]*|of [0-9,]+ accelerators"
-    r"|costs [0-9]+ % (more|less) (than|per (accelerator|GPU)-hour)|owning never pays for itself: .*"
+    r"|(over|under) [0-9]+ % sure|costs [0-9]+ % (more|less) (than|per (accelerator|GPU)-hour)|owning never pays for itself: .*"
 )
 """What sentences say that is no figure of its own: commands, names of parts and plans, how much more of a resource is,
-the quotient of two figures that the note has, and the reason of a row."""
+the quotient of two figures that the note has, a chance near none or one, and the reason of a row."""
 SAME: tuple[Callable[[float], float], ...] = (
     *(lambda v, scale=scale: v * scale for scale in (1, 100, 1e3, 1e-12, 1e-6, 2**-20)),
     *(lambda v: 100 * (1 - v), lambda v: 100 * (v - 1), lambda v: 100 * (1 - 1 / v), lambda v: 100 * (1 / v - 1)),
