@@ -43,7 +43,9 @@ def _text(checked: Checked, width: int | None = None) -> str:
     count = len(checked.findings) - len(rows)
     rest = "rests" if count == 1 else "rest"
     said = (
-        [f"{plural(count, 'design')} {rest} on unverified figures: `ffplan catalog audit` lists them"] if count else []
+        [f"info: {plural(count, 'design')} {rest} on unverified figures: `ffplan catalog audit` lists them"]
+        if count
+        else []
     )
     text = "".join(f"{line}\n" for line in [*rows, *said, checked.summary])
     lines = inert(visible(text)).splitlines()

@@ -68,7 +68,10 @@ ModelOption = Annotated[
     ),
 ]
 BatchOption = Annotated[
-    int | None, typer.Option("--batch", min=1, max=MOST, help="Sequences of a step, needed with --model.")
+    int | None,
+    typer.Option(
+        "--batch", min=1, max=MOST, help="Sequences of a step; with --tokens about 4 million tokens if omitted."
+    ),
 ]
 GpusOption = Annotated[
     int | None,

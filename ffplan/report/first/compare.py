@@ -100,7 +100,7 @@ def _advice_on_many(c: Comparison) -> tuple[tuple[str, str], ...]:
     """Return advice in the lines that a table of many designs leaves."""
     rest = len(c.labels) - _MOST_ROWS
     if c.money is None:
-        following = f"the same with {'--tokens T' if c.training else '--model ID --batch N --tokens T'}"
+        following = f"the same with {'--tokens T' if c.training else '--model ID --tokens T'}"
     else:
         two = listed(c.labels[place] for place in _cheapest_two(c, c.money))
         following = f"compare {two} alone: why, and what flips it"
@@ -293,7 +293,7 @@ def _left_out(c: Comparison) -> str:
 def _next(c: Comparison) -> str:
     files = " ".join(as_argument(design.design.file) for design in c.designs)
     if c.training is None:
-        return f"ffplan compare {files} --model ID --batch N --tokens T"
+        return f"ffplan compare {files} --model ID --tokens T"
     if c.money is None:
         model = model_as_given(c.training.catalog, c.training.model)
         return f"ffplan compare {files} --model {model} --tokens T"
