@@ -156,7 +156,8 @@ def init(
         ),
     ] = None,
     budget: Annotated[
-        str | None, typer.Option("--budget", metavar="MONEY", help="Most to spend on the cluster, such as '$160M'.")
+        str | None,
+        typer.Option("--budget", "--capex", metavar="MONEY", help="Most to spend on the cluster, such as '$160M'."),
     ] = None,
     power: PowerOption = None,
     power_of: PowerOfOption = _PowerOf.FACILITY_PEAK,

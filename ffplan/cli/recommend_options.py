@@ -99,7 +99,8 @@ DayOption = Annotated[
 ]
 AimOption = Annotated[Aim, typer.Option("--aim", help="What is to be least.")]
 CapexOption = Annotated[
-    str | None, typer.Option("--capex", metavar="MONEY", help="Most that the purchase may come to, such as '$40M'.")
+    str | None,
+    typer.Option("--capex", "--budget", metavar="MONEY", help="Most that the purchase may come to, such as '$40M'."),
 ]
 TcoOption = Annotated[
     str | None, typer.Option("--tco", metavar="MONEY", help="Most that it may cost over the life of the hardware.")

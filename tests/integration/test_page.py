@@ -33,6 +33,7 @@ PAGES = {
 }
 EVERY = {
     **PAGES,
+    "three": ("compare", "superpod-h100-4su", "superpod-b200-4su", "gb200-nvl72-16", *JOB, "--draws", "200"),
     "goodput": ("goodput", "fire-flyer-2", "--model", "llama-13b", "--draws", "20"),
     "recommend": ("recommend", *JOB[:4], "--days", "30", "--accelerator", "h100-sxm-80gb", "--best", "2"),
     "storage": ("storage", "fire-flyer-2", "--model", "llama-13b", "--gpus", "8"),

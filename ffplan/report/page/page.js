@@ -97,7 +97,7 @@ const settle = root => {
   regions.filter(region => region.scrollWidth > region.clientWidth).forEach(stack);
   keepWhole(root);
 };
-narrow.addEventListener('change', () => settle(document.body));
+addEventListener('resize', () => settle(document.body));
 document.addEventListener('toggle', event => { if (event.target.open) settle(event.target); }, true);
 
 const unfold = () => {
