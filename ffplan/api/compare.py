@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ffplan.api.designs import Design, load
-from ffplan.api.keywords import _requested
+from ffplan.api.keywords import _refuse_outside, _requested
 from ffplan.api.studies import assess
 from ffplan.base.errors import UsageError
 from ffplan.base.formatting import listed
@@ -75,6 +75,7 @@ def compare(
     from ffplan.studies.compare.job import compare_job
     from ffplan.studies.cost.request import CostRequest
 
+    _refuse_outside("compare", locals())
     if len(designs) < 2:
         raise UsageError("compare: name at least two designs")
     loaded = [load(design) for design in designs]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ffplan.api.designs import Design, load
-from ffplan.api.keywords import _requested
+from ffplan.api.keywords import _refuse_outside, _requested
 from ffplan.base.errors import UsageError
 from ffplan.catalog.named import part_of
 
@@ -59,6 +59,7 @@ def costs(
     from ffplan.studies.cost.cost import study_cost
     from ffplan.studies.cost.request import CostRequest
 
+    _refuse_outside("costs", locals())
     if model is not None and tokens is None:
         raise UsageError("costs: a model needs tokens")
     if model is None and (batch or gpus or plan or search):
@@ -126,8 +127,6 @@ def _timed(
     from ffplan.catalog.models import Model
     from ffplan.studies.train.default_job import timed_on
 
-    if not tokens >= 1:
-        raise UsageError("costs: tokens: give a number of at least 1")
     part = part_of(parts, Model, model, "model")
     if part.transformer is None:
         raise UsageError(f"costs: {part.id} is not a transformer")

@@ -178,6 +178,25 @@ def refuse_unknown(function: Callable[..., Any], keywords: type, given: Mapping[
     raise UsageError(f"{function.__name__}: no keyword `{unknown}`; {remedy}")
 
 
+_LEAST = {"tokens": 1.0, "batch": 1.0, "gpus": 1.0, "years": 0.5, "draws": 0.0}
+"""Least numbers of a job and its money, as the commands have them."""
+
+
+def _refuse_outside(command: str, given: Mapping[str, Any]) -> None:
+    """Refuse numbers of a job or its money below their least, or infinite ones.
+
+    Args:
+        given: what the function was called with, by name; None for what was not given.
+
+    Raises:
+        UsageError: for the first.
+    """
+    for name, least in _LEAST.items():
+        value = given.get(name)
+        if value is not None and not least <= value < float("inf"):
+            raise UsageError(f"{command}: {name}: give a number of at least {least:g}")
+
+
 def _requested(command: str, answer: Callable[[], T]) -> T:
     """Return an answer for a job.
 

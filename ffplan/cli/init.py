@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ffplan.base.control_characters import visible
-from ffplan.base.errors import EXIT_FINDINGS, UsageError, listed_names
+from ffplan.base.errors import EXIT_FINDINGS, UsageError
 from ffplan.base.files import is_file, is_folder
+from ffplan.base.formatting import ids_listed
 from ffplan.cli.formats import FormatOption, ReportFormat
 from ffplan.cli.loading import MOST, _parsed, choice
 from ffplan.cli.options import CatalogOption, PricesOption, _complete_design, _complete_part
@@ -260,7 +261,7 @@ def _family(name: str, parts: Catalog) -> str:
         UsageError: if it is unknown; of switches, it points to their option.
     """
     if called := parts.switches_called(name):
-        raise UsageError(f"ffplan init: --fabric: `{name}` names switches; write --switch with {listed_names(called)}")
+        raise UsageError(f"ffplan init: --fabric: `{name}` names switches; write --switch with {ids_listed(called)}")
     return choice(name.replace("optimized", "optimised"), FAMILIES, "--fabric")
 
 

@@ -275,7 +275,7 @@ def _difference_screen(report: DesignDifference) -> _FirstScreen:
 def _judged(moved: Sequence[FigureChange], verdict: str) -> str:
     """Name the figures of the table with a verdict, and count those below it."""
     shown, below = ([row.label for row in rows if row.verdict == verdict] for rows in (moved[:_ROWS], moved[_ROWS:]))
-    return listed([*shown, *([f"{len(below)} more"] if below else [])])
+    return listed([*shown, *([f"{len(below)} more" if shown else f"{len(below)} below"] if below else [])])
 
 
 def _moved(row: FigureChange) -> tuple[str, ...]:

@@ -35,7 +35,7 @@ _HALF = 0.5
 """Ratio below which, or above whose inverse, a factor is printed in place of a difference [1]."""
 _FLIPS = 2
 _CLOSE = 0.05
-"""Lead below which two designs out of many cost about the same [1]: the errors of both are larger."""
+"""Lead of the cheapest of many designs below which no draws of the next say who is cheaper [1]."""
 _WORDS = 2
 """Sentences of a comparison without a price that fit the screen [1]."""
 
@@ -137,8 +137,8 @@ def _by_rows(c: Comparison, rows: Sequence[_SideRow]) -> tuple[tuple[str, ...], 
     header = [""]
     for row in rows:
         texts = row.texts
-        if c.money is not None and not any(row.values):
-            continue  # a number of accelerators, which the purchase of each stands for
+        if c.money is not None and row.label == "GPUs":
+            continue  # their number, which the purchase of each stands for
         if not row.label.startswith(_RANGED):  # a range would take the place of a column
             texts = tuple(text.partition(" (")[0] for text in texts)
         need = 2 + max(len(split_marks(text)[0]) for text in (*_two_lines(row.label), *texts))
@@ -213,9 +213,10 @@ def _cheapest(c: Comparison, money: MoneyComparison, model: str) -> tuple[str, .
     best, second = _cheapest_two(c, money)
     less = 1 - _token_cost(money, best) / _token_cost(money, second)
     verdict = f"{c.labels[best]} trains {model} cheapest per token: {percent(less)} below {c.labels[second]}, the next"
-    if less < _CLOSE:
-        verdict += " (too close to call)"
     side = cheaper_of(main)
+    drawn = side.share if side is not None and side.dear == c.labels[second] else None
+    if less < _CLOSE if drawn is None else drawn < SURE:
+        verdict += " (too close to call)"
     if side is not None and side.cheap == c.labels[best]:
         sure = "" if side.share is None else f" ({chance(side.share)} sure)"
         verdict += sure if side.dear == c.labels[second] else f", {percent(side.less)} below {side.dear}{sure}"
@@ -278,7 +279,8 @@ def _flips(c: Comparison) -> str:
 
 def _memory(c: Comparison) -> str:
     edge = [side.label for side in c.money.sides if side.run and side.run.memory_words] if c.money else []
-    return f"the plan of {first_few(edge)} is at the edge of memory" if edge else ""
+    whose = "the plan" if len(edge) == 1 else "the plans"
+    return f"{whose} of {first_few(edge)} may run out of memory" if edge else ""
 
 
 def _left_out(c: Comparison) -> str:

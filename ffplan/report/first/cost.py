@@ -53,7 +53,7 @@ def _verdict(study: CostStudy) -> tuple[str, ...]:
         return ("Partial: parts of the cost have no price, so owning is set against no rent.",)
     rent = benchmark(tco.rents)
     if rent is None:
-        return (f"Owning is set against no rent: none of 1 or 3 years is listed.{_other_rent(tco)}",)
+        return (f"Owning is set against no rent: none of 1 or 3 years can be signed at this size.{_other_rent(tco)}",)
     gap = owning_gap(rent)
     lead = f"Owning costs {percent(abs(gap))} {'less' if gap < 0 else 'more'} per GPU-hour than"
     if not gap:
@@ -68,11 +68,12 @@ def _verdict(study: CostStudy) -> tuple[str, ...]:
 
 
 def _other_rent(tco: Tco) -> str:
-    """Return the lowest rent that is listed, which nobody can sign for years; empty without one."""
+    """Return the lowest rent or market level that is listed, which nobody can sign for years; empty without one."""
     if not tco.rents:
         return ""
     row = tco.rents[0]
-    return f" The lowest, {row.offer} ({row.term}), is {row.hour:,.2f} {tco.currency} per GPU-hour in use."
+    kind = "market level" if row.index else "rent listed"
+    return f" The lowest {kind}, {row.offer}, is {row.hour:,.2f} {tco.currency} per GPU-hour in use."
 
 
 def _even_rent(study: CostStudy, rent: RentRow) -> str:
@@ -126,7 +127,7 @@ def _memory(run: RunReport | None) -> str:
     if run is None or run.memory_words is None:
         return ""
     slower = f"; the fastest that fits beyond doubt takes {100 * run.sure.slower:.1f} % longer" if run.sure else ""
-    return f"the plan is at the edge of memory{slower}"
+    return f"the plan may run out{slower}"
 
 
 def _drivers(study: CostStudy) -> str:

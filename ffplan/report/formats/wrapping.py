@@ -131,13 +131,14 @@ def hung(text: str, width: int) -> list[str]:
     ]
 
 
-def _column_widths(columns: list[list[str]], whole: int, width: int) -> list[int]:
+def _column_widths(columns: list[list[str]], whole: int, width: int, *, titled: bool = True) -> list[int]:
     """Return the widths of columns that fit a line, no narrower than their longest part that stays whole.
 
     Titles give way first, to two lines; then the widest columns.
 
     Args:
-        columns: cells of each column, its title first.
+        columns: cells of each column.
+        titled: the first cell of each is its title.
         whole: how many of the first columns never wrap [1].
         width: letters that all of them may take [1].
     """
@@ -150,7 +151,7 @@ def _column_widths(columns: list[list[str]], whole: int, width: int) -> list[int
         max(most, *(len(line) for line in _two_lines(cells[0])), *map(len, cells[1:])) if cells else most
         for most, cells in zip(hard, columns, strict=True)
     ]
-    for least in (soft, hard):
+    for least in (soft, hard) if titled else (hard,):
         while sum(widths) > width:
             spare = [(most, place) for place, most in enumerate(widths) if most > least[place]]
             if not spare:
@@ -227,7 +228,8 @@ def _grid_columns(block: Grid, width: int) -> tuple[list[list[str]], list[int], 
     count = max(map(len, rows), default=0)
     columns = [[row[number] for row in rows if number < len(row)] for number in range(count)]
     room = width - 2 * (count - 1)
-    widths = _column_widths(columns, fixed, room)
+    titled = any(block.header)
+    widths = _column_widths(columns, fixed, room, titled=titled)
     if sum(widths) > room:  # labels give way last
-        fixed, widths = 0, _column_widths(columns, 0, room)
+        fixed, widths = 0, _column_widths(columns, 0, room, titled=titled)
     return rows, widths, fixed

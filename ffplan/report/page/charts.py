@@ -300,7 +300,8 @@ def _compared_cash(c: Comparison) -> _Chart | None:
         for side in sides
         if against and side.rent is not None and side.rent.break_even_months_from_order is not None
     ]
-    note = " ".join((*even, "Owned includes the rent that bridges the wait.")) if against else ""
+    waits = against and any(side.waiting is not None and side.waiting.value for side in sides)
+    note = " ".join((*even, *(["Owned includes what the wait costs."] if waits else [])))
     return _Chart(
         title="Cash so far, owned against rented" if against else "Cash so far",
         kind="lines",
@@ -317,7 +318,7 @@ def _even(rent: RentRow | None, tco: Tco) -> str:
     if rent is None:
         return ""
     wait = tco.waiting.value
-    bridge = f" Owned includes {amount(wait, 3)} {tco.currency} of rent that bridges the wait." if wait else ""
+    bridge = f" Owned includes {amount(wait, 3)} {tco.currency} for the wait." if wait else ""
     if rent.break_even_months_from_order is None:
         return f"Owning never breaks even: {rent.why}.{bridge}" if rent.why else bridge.strip()
     return f"Even {rent.break_even_months_from_order:.0f} months after the order.{bridge}"

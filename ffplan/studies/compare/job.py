@@ -72,7 +72,7 @@ def own_job(
         fields=workload_fields(first, workload),
         gpus=workload.gpus,
         searching=workload.plan is None or workload.search,
-        tokens=tokens or workload.tokens,
+        tokens=workload.tokens if tokens is None else tokens,
     )
     return job, said
 
@@ -131,7 +131,7 @@ def compare_job(
         raise JobError(f"{job.model}: a search needs a transformer; `ffplan train` times it", "model")
     if job.gpus is not None and job.gpus > min(most):
         raise JobError(f"{job.gpus:,}: one job can span {min(most):,} on every design", "gpus")
-    gpus = job.gpus or min(most)
+    gpus = min(most) if job.gpus is None else job.gpus
     plan = with_default_batch(plan_on(gpus), model, gpus)
     assert plan.batch is not None
     batches = _batches_of(plan.batch)

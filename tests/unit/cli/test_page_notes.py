@@ -161,7 +161,8 @@ SENTENCE = re.compile(r'<(?:p|li)(?: title="([^"]*)")?>(.*?)</(?:p|li)>', re.DOT
 FIGURE = re.compile(r"(?<![\w./-])[0-9][0-9,]*(?:\.[0-9]+)?(?![\w-])")
 UNSAID = re.compile(
     r"`[^`]*`|NVIDIA [^)]* GB|10 % more of it|tp[0-9]+ [a-z0-9 ]*|of [0-9,]+ accelerators"
-    r"|(over|under) [0-9]+ % sure|costs [0-9]+ % (more|less) (than|per (accelerator|GPU)-hour)|owning never pays for itself: .*"
+    r"|(over|under) [0-9]+ % sure|costs [0-9]+ % (more|less) (than|per (accelerator|GPU)-hour)"
+    r"|owning never pays for itself: .*"
 )
 """What sentences say that is no figure of its own: commands, names of parts and plans, how much more of a resource is,
 the quotient of two figures that the note has, a chance near none or one, and the reason of a row."""

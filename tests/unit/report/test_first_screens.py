@@ -103,6 +103,28 @@ def test_a_comparison_names_the_cheapest_of_three_whatever_their_order() -> None
         assert len(lines) <= LINES
 
 
+def test_three_designs_are_as_close_as_two(tmp_path: Path) -> None:
+    """Draws are paired: a lead of 3 % may be sure, and then it is called, beside a third design too."""
+    files = []
+    for pue in ("1.25", "1.6", "3"):
+        text = (ROOT / "designs" / f"{POD}.yaml").read_text()
+        file = tmp_path / f"pue-{pue}.yaml"
+        file.write_text(re.sub(r"pue: [0-9.]+", f"pue: {pue}", text).replace(f"name: {POD}", f"name: pue-{pue}"))
+        files.append(str(file))
+    job = ("--model", "llama3-8b", "--tokens", "1T", "--gpus", "64")
+    two = ffplan("compare", files[1], files[0], *job).out
+    three = ffplan("compare", files[1], files[0], files[2], *job).out
+    assert "over 99 % sure" in two
+    assert "Too close to call" not in two
+    assert "too close to call" not in three
+
+
+def test_rents_that_nobody_can_sign_are_no_benchmark() -> None:
+    """A market level is named as one, beside the statement that no rent of years can be signed."""
+    said = " ".join(ffplan("cost", "gb200-nvl72-16").out.split())
+    assert "none of 1 or 3 years can be signed at this size. The lowest market level, market-gb200" in said
+
+
 def test_a_sustained_rate_is_no_number_of_days() -> None:
     out = ffplan("recommend --model llama3-8b -a h100-sxm-80gb --best 1 --sustained", "10 PFLOP/s").out
     assert ("keeps up" in out, "done in" in out, "Limits  days" in out) == (True, False, False)
