@@ -299,6 +299,7 @@ def test_options_of_a_long_help_stand_under_headings_once_each() -> None:
         below = lines[lines.index("Job:") :]
         words = [word.strip(",") for line in below if line.startswith("  -") for word in line.split()[:2]]
         shown = [word for word in words if word.startswith("--")]
-        own = [max(param.opts, key=len) for param in known[name].params if param.param_type_name == "option"]
+        params = [param for param in known[name].params if param.param_type_name == "option"]
+        own = [option for param in params for option in param.opts if option.startswith("--")]
         assert sorted(shown) == sorted({*own, "--full", "--section", "--help"})
         assert {f"{heading}:" for heading in ("Job", "Parts", "Output")} <= set(lines)

@@ -59,7 +59,6 @@ def test_wrong_lists_are_refused(option: str, words: str) -> None:
 @pytest.mark.parametrize(
     ("command", "words"),
     [
-        ("recommend --budget 3M", "no option `--budget`; did you mean `--capex`?"),
         ("recommend --price 3M", "did you mean `--capex` or `--prices`?"),
         ("recommend --power-limit 3MW", "did you mean `--power`?"),
         ("recommend --gpu h100", "did you mean `--accelerator`?"),
