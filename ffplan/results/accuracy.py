@@ -213,9 +213,9 @@ class LeaveOneOutReport:
     rows: tuple[LeftOut, ...]
     """A row for each of them and set of constants."""
     kinds: tuple[LeftOutKind, ...]
-    """The same rows by accelerator, software stack, and models with or without experts."""
+    """The rows by accelerator, software stack, and models with or without experts."""
     settings: tuple[LeftOutSettings, ...]
-    """The same rows, split into stated and assumed settings."""
+    """The rows, split into stated and assumed settings."""
 
 
 SCHEMAS = {

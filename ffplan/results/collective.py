@@ -126,7 +126,7 @@ class CollectiveReport:
     bound: CollectiveBound
     """What long messages reach at most."""
     scales: tuple[CollectiveRow, ...]
-    """The same message over fewer accelerators, up to all; rows as `ffplan collective` has them."""
+    """The message over fewer accelerators, up to all; rows as `ffplan collective` has them."""
     ledger: tuple[LedgerLine, ...]
     """Host-memory ledger of the busiest node, if the library has one."""
     ledger_operations: float | None

@@ -75,7 +75,7 @@ class JobSide:
     tokens_s: float | None
     """Tokens, or images, a second."""
     tokens_s_gpu: float | None
-    """The same over all accelerators of the job, idle ones included."""
+    """Tokens, or images, a second over all accelerators of the job, idle ones included."""
     mfu: float | None
     """Model FLOP/s over the dense peak at the plan's precision [1]."""
     memory_words: str | None

@@ -100,7 +100,7 @@ class RentRow:
     price: float
     """Rent of an accelerator-hour [currency]."""
     hour: float
-    """The same for an hour in use [currency]."""
+    """Rent of an accelerator-hour in use [currency]."""
     month: float
     """Rent of the whole cluster [currency per month]."""
     owned_hour: float
@@ -164,7 +164,7 @@ class Tco:
     capex: float
     """Purchase, the building included, with every input at its likely value [currency]."""
     purchase: Band
-    """The same with its quantiles over the draws [currency]."""
+    """Purchase, the building included, with its quantiles over the draws [currency]."""
     year: float
     """Cost of a year, capital included [currency per year]."""
     yearly: tuple[YearRow, ...]
@@ -176,7 +176,7 @@ class Tco:
     per_accelerator_hour: Band
     """An accelerator-hour in use [currency/h]."""
     per_accelerator_hour_paid: float
-    """The same over all hours, used or not [currency/h]."""
+    """An accelerator-hour over all hours, used or not [currency/h]."""
     utilisation: float
     """Hours in use over all hours [1]."""
     waiting: Waiting
@@ -238,7 +238,7 @@ class SitePower:
     liquid_share: float
     """Part of the rated IT power that liquid takes away [1]."""
     liquid_kw: float
-    """The same [kW]."""
+    """Rated IT power that liquid takes away [kW]."""
     coolant_l_min: float
     """Water that carries it at a rise of 10 K [l/min]."""
     energy_mwh_year: float

@@ -59,13 +59,14 @@ class LevelRow:
     gbyte_s: float
     """Bandwidth that it passes on, half of the ports of a switch between nodes [GB/s]."""
     gbyte_s_each: float
-    """The same for each accelerator [GB/s]."""
+    """Bandwidth that it passes on for each accelerator [GB/s]."""
     allreduce_gbyte_s: float
     """Allreduce over its accelerators, reduced in the switches; half of it reduced in the accelerators [GB/s]."""
     data_tokens: float
     """Tokens of an accelerator from which data parallelism is bound by computing, with 16-bit gradients [1]."""
     sharded_tokens: float
-    """The same of sharded data parallelism, and of an allreduce in the accelerators [1]."""
+    """Tokens of an accelerator from which sharded data parallelism, or an allreduce in the accelerators, is bound by
+    computing [1]."""
 
 
 @record
@@ -169,9 +170,9 @@ class SiteSummary:
     it_peak_kw: float
     """IT power at the rated maximum [kW]."""
     facility_training_kw: float
-    """The former times PUE [kW]."""
+    """Facility power in training: IT power times PUE [kW]."""
     facility_peak_kw: float
-    """The latter times PUE: the load on the feed [kW]."""
+    """Facility power at the rated maximum, the load on the feed: IT power times PUE [kW]."""
     pue: float
     """Power usage effectiveness [1]."""
     energy_mwh_year: float
@@ -222,7 +223,8 @@ class Assessment(Result):
     peak_tflops: dict[str, float]
     """Dense peak of all accelerators together, by precision that each of them has [TFLOP/s]."""
     gemm_tflops: dict[str, float]
-    """The same at their measured matrix-multiplication rates, by precision that each was measured in [TFLOP/s]."""
+    """Measured rate of matrix multiplications of all accelerators together, by precision that each was measured in
+    [TFLOP/s]."""
     hardware: Hardware
     """A compute node in words."""
     fabric: FabricReport

@@ -70,7 +70,7 @@ class DesignDifference(Result):
     figures: tuple[FigureChange, ...]
     """Every figure of the two reports."""
     effects: tuple[ChangeEffect, ...]
-    """The same change by change, in order; their sum is the whole."""
+    """What each change moves, in order; their sum is the whole."""
     notes: tuple[str, ...]
     """Remarks for the reader, a sentence each."""
 
@@ -88,7 +88,7 @@ class Cause:
     then: str | None
     """Its version or the start of its SHA-256 in the report; null if it was not read."""
     now: str | None
-    """The same today."""
+    """Its version or the start of its SHA-256 today; null if it is not read."""
 
 
 @record

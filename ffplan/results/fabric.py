@@ -29,7 +29,7 @@ class LaneReport:
     """Two classes of traffic on the same links."""
 
     traffic: str
-    """The second class."""
+    """Name of the second class."""
     share: float
     """Fraction of every link reserved for the job [1]."""
     job_rate_alone: float
@@ -68,7 +68,7 @@ class RouteReport(Result):
     """Allreduce of the same bytes over as many nodes with the design's first library, on an idle fabric, as
     `collective` has it [s]; null for other traffic, and if the design names no library."""
     congested_s: float | None
-    """The same with its stream slowed down by as much as the busiest link is slower than the busiest endpoint [s]."""
+    """That time with its stream slowed down by as much as the busiest link is slower than the busiest endpoint [s]."""
     ideal_s: float
     """Time of the busiest endpoint link alone [s]."""
     share: float

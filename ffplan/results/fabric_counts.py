@@ -148,7 +148,7 @@ class ScaleUpReport:
     """Allreduce of the design's message between the two accelerators of a bridged pair [s]; null without pairs, or
     where the design names no library for it."""
     pair_time_without_s: float | None
-    """The same over PCIe, without the bridge [s]."""
+    """Allreduce of a bridged pair over PCIe, without the bridge [s]."""
 
 
 @record

@@ -27,7 +27,7 @@ class FirstDesign:
     cost: float
     """Bill of materials: parts, side networks, storage, spares, racks, freight and installation [currency]."""
     cost_per_accelerator: float
-    """The same over accelerators [currency]."""
+    """Bill of materials over accelerators [currency]."""
     facility_peak_kw: float
     """Facility power with everything at its maximum [kW]."""
     allreduce_gbyte_s: float | None
@@ -65,11 +65,11 @@ class WishedDesign:
     it_rated_kw: float
     """Their sum: IT power at the rated maximum [kW]."""
     facility_peak_kw: float
-    """The same times PUE [kW]."""
+    """Facility power at the rated maximum: IT power times PUE [kW]."""
     it_training_kw: float
     """IT power in training [kW]."""
     facility_kw: float
-    """The same times PUE [kW]."""
+    """Facility power in training: IT power times PUE [kW]."""
     unmet: str
     """Which wishes it does not meet."""
 

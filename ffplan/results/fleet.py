@@ -117,7 +117,7 @@ class FleetDesign:
     output_tokens_s: float
     """Output tokens a second at the peak [1/s]."""
     output_tokens_s_gpu: float
-    """The same of an accelerator, spares included [1/s]."""
+    """Output tokens a second and accelerator at the peak, spares included [1/s]."""
     chance: float
     """Chance that the targets hold at the peak [1]."""
     capex: float

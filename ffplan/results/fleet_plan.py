@@ -27,7 +27,7 @@ class QuarterDemand:
     needed: Spread
     """Tokens of the quarter, or requests a second at its peak [1, 1/s]."""
     capacity: Spread
-    """The same of all clusters that stand; of requests in the month with fewest."""
+    """What all clusters that stand do: tokens of the quarter, or requests a second in the month with fewest [1, 1/s]."""
     short: float
     """Chance that it is more than the clusters do [1]."""
     missing: float

@@ -120,7 +120,7 @@ class LeverRow:
     """Price of its parts in the design's price book, with freight and installation, after discount [currency]; null
     if they have none. Power, racks and labour are left out."""
     price_year: float | None
-    """The same a year: write-off, cost of capital and support [currency per year]; null as above."""
+    """What it costs a year: write-off, cost of capital and support [currency per year]; null without a price."""
     net_year: float | None
     """Worth less price [currency per year]; null if either is unknown."""
     unpriced: str | None
@@ -242,13 +242,13 @@ class ReliabilityReport:
     silent_per_year: float
     """Silent corruptions a year of the job's accelerators that stress tests find [1/year]."""
     silent_undetected_per_year: float
-    """The same that they do not find [1/year]."""
+    """Silent corruptions a year of the job's accelerators that stress tests do not find [1/year]."""
     unit: str
     """Unit of work: tokens, or images of a convolutional network."""
     tokens_s: float | None
     """Tokens or images a second at the step time; null if the job was not timed [1/s]."""
     tokens_s_kept: float | None
-    """The same times goodput [1/s]."""
+    """Tokens or images a second times goodput [1/s]; null if the job was not timed."""
     currency: str | None
     """Currency of amounts; null if the design has no cost."""
     levers: tuple[LeverRow, ...]

@@ -162,7 +162,7 @@ class RunReport:
     operations: float
     """Floating-point operations of the model over these tokens, attention counted in full, recomputation not [FLOP]."""
     petaflop_days: float
-    """The same in days of a petaFLOP/s kept up."""
+    """Operations of the model over these tokens, in days of a petaFLOP/s kept up."""
     parts: tuple[StepPart, ...]
     """Parts of a step, in seconds; they sum to it."""
     step_s: float
@@ -192,11 +192,11 @@ class RunReport:
     missing_power: tuple[str, ...]
     """Parts without a power, which the energy leaves out."""
     energy_kwh_per_million_tokens: Band
-    """The same over a million tokens [kWh]."""
+    """Energy of a million tokens [kWh]."""
     carbon_t: Band
     """Carbon of energy and hardware [t CO2e]."""
     carbon_kg_per_million_tokens: Band
-    """The same over a million tokens [kg CO2e]."""
+    """Carbon of energy and hardware for a million tokens [kg CO2e]."""
     carbon_energy_t: float
     """Of it the energy's, likely [t CO2e]."""
     water_m3: float

@@ -38,7 +38,7 @@ class ServedSide:
     output_tokens_s: float
     """Output tokens a second over all copies [1/s]."""
     output_tokens_s_gpu: float
-    """The same of an accelerator of the copies [1/s]."""
+    """Output tokens a second and accelerator of the copies [1/s]."""
     output_tokens_s_user: float
     """Tokens a second that a user sees [1/s]."""
     output_tokens_s_mw: float

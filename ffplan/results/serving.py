@@ -91,7 +91,7 @@ class ServeRow:
     output_tokens_s: float
     """Output tokens a second over all copies [1/s]."""
     output_tokens_s_gpu: float
-    """The same of an accelerator [1/s]."""
+    """Output tokens a second and accelerator [1/s]."""
     output_tokens_s_user: float
     """Tokens a second that a user sees: 1 over the mean time of a token [1/s]."""
     input_tokens_s: float
@@ -102,7 +102,7 @@ class ServeRow:
     """Part that takes most of a token's time: weights, experts, cache, compute, layers, sequences, communication,
     fixed, prompts; or memory where requests wait for room."""
     limited_by_label: str
-    """The same for people."""
+    """Part that takes most of a token's time, for people."""
     parts: tuple[TokenPart, ...]
     """Parts of a token's time, the largest first."""
     prefill_busy: float | None

@@ -68,7 +68,7 @@ class BurstReport:
     nic_share: float
     """Part of a node's NICs that it takes while it lasts [1]."""
     mean_nic_share: float
-    """The same over all time [1]."""
+    """Part of a node's NICs that it takes over all time [1]."""
     beside_allreduce_s: float | None
     """Time to save where allreduce wants the same NICs at once and each has a virtual lane of equal weight [s]; null of
     storage on a separate network."""
@@ -131,7 +131,7 @@ class ImageJob:
     gbyte_s: float
     """What these read [GB/s]."""
     node_gbyte_s: float
-    """The same of one node [GB/s]."""
+    """What one of these nodes reads [GB/s]."""
     reach_gbyte_s: float
     """Highest read rate of the job: from storage in its zones, through its nodes' NICs [GB/s]."""
     binds: str
@@ -157,7 +157,7 @@ class ImageReport:
     most_s: float
     """Images a second that the read rate of storage allows [1/s]."""
     most_accelerator_s: float
-    """The same for an accelerator [1/s]."""
+    """Images a second and accelerator that the read rate of storage allows [1/s]."""
     asked_s: float | None
     """Images a second, as requested or as the job reads; null without any [1/s]."""
     gbyte_s: float | None

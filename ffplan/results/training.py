@@ -112,7 +112,7 @@ class TrainRow:
     reserved_low_gib: float | None
     """Least memory that the runtime's allocator reserves for it [GiB]; null if its margin is unknown."""
     reserved_high_gib: float | None
-    """The same at most [GiB]."""
+    """Most memory that the runtime's allocator reserves for it [GiB]; null if its margin is unknown."""
     transient_gib: float
     """Memory that the optimizer takes for a moment while it updates its shard [GiB]; 0 also if unknown."""
     offloaded_gib: float

@@ -124,3 +124,11 @@ def test_no_code_above_studies_recognises_a_sentence() -> None:
         if text.strip().count(" ") > 1
     ]
     assert not found
+
+
+def test_the_meaning_of_a_figure_stands_alone() -> None:
+    """`explain` and the schemas print it without the field before it."""
+    leans = re.compile(r'^    \w+: [^\n]+\n    """(The latter|The former|The same|Likewise)\b', re.MULTILINE)
+    assert [
+        f"{path.name}: {found[0]}" for path in sources("ffplan/results") for found in leans.finditer(path.read_text())
+    ] == []
