@@ -27,7 +27,7 @@ class QuarterDemand:
     needed: Spread
     """Tokens of the quarter, or requests a second at its peak [1, 1/s]."""
     capacity: Spread
-    """What all clusters that stand do: tokens of the quarter, or requests a second in the month with fewest [1, 1/s]."""
+    """What all clusters that stand do: tokens of the quarter, or requests a second in its worst month [1, 1/s]."""
     short: float
     """Chance that it is more than the clusters do [1]."""
     missing: float
