@@ -98,8 +98,9 @@ class _CatalogNames:
         """Return the id that a name matches; the name itself if it matches none, or several."""
         if self.catalog.locate(name) is not None:
             return name
-        usual, called = id_of(name, self._ids(kinds)), self._called(name, kinds)
-        return called[0] if usual == name and len(called) == 1 else usual
+        usual = id_of(name, self._ids(kinds))
+        called = self._called(name, kinds) if usual == name else []  # reads every switch
+        return called[0] if len(called) == 1 else usual
 
     def _called(self, name: str, kinds: Iterable[str]) -> list[str]:
         return self.catalog.switches_called(name) if "switch" in kinds else []

@@ -260,9 +260,10 @@ def _family(name: str, parts: Catalog) -> str:
     Raises:
         UsageError: if it is unknown; of switches, it points to their option.
     """
-    if called := parts.switches_called(name):
+    family = name.replace("optimized", "optimised")
+    if family not in FAMILIES and (called := parts.switches_called(name)):
         raise UsageError(f"ffplan init: --fabric: `{name}` names switches; write --switch with {ids_listed(called)}")
-    return choice(name.replace("optimized", "optimised"), FAMILIES, "--fabric")
+    return choice(family, FAMILIES, "--fabric")
 
 
 def _wished(

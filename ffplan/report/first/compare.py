@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     from ffplan.results.comparison import Comparison, MoneyComparison, MoneyDifference
 
-_COLUMNS = 2
-"""Designs that fit side by side in 80 columns; more are listed below each other [1]."""
 _FEW = 4
 """Designs whose table leaves room to say why one wins [1]."""
 _WIDTH = 80
@@ -31,6 +29,7 @@ _RANGED = "a million tokens"
 _MOST_ROWS = 10
 """Designs that are listed below each other [1]."""
 _PAIR = 2
+"""Designs that stand side by side; more are listed below each other [1]."""
 _HALF = 0.5
 """Ratio below which, or above whose inverse, a factor is printed in place of a difference [1]."""
 _FLIPS = 2
@@ -43,8 +42,7 @@ _WORDS = 2
 def _compare_screen(c: Comparison) -> _FirstScreen:
     """Return who wins at what job, how sure that is, and the figures that decide."""
     rows = _side_rows(c)
-    many = len(c.labels) > _COLUMNS
-    header, figures = _by_rows(c, rows) if many else _side_by_side(c, rows)
+    header, figures = _by_rows(c, rows) if len(c.labels) > _PAIR else _side_by_side(c, rows)
     return _FirstScreen(
         head=_head(c),
         verdict=_verdict(c, rows),
@@ -118,14 +116,14 @@ def _head(c: Comparison) -> str:
         job = f" · {c.workload or c.training.model} on {c.training.gpus:,} GPUs"
     if len(c.labels) == _PAIR:
         return " against ".join(c.labels) + job
-    basis = "the baseline is" if len(c.labels) > _COLUMNS else "ratios to"
-    return f"{len(c.labels)} designs, {basis} {c.baseline}{job}"
+    return f"{len(c.labels)} designs, the baseline is {c.baseline}{job}"
 
 
 def _side_by_side(c: Comparison, rows: Sequence[_SideRow]) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
-    """Return header and rows of a table with a column for each design, and of two designs one for their ratio."""
-    header = ("", *c.labels, *([""] if len(c.labels) == _PAIR else []))
-    return header, tuple(_cells(c, row) for row in rows)
+    """Return header and rows of a table with a column for each of two designs, and one for their ratio."""
+    place = c.labels.index(c.baseline)
+    table = ((row.label, *row.texts, _ratio(row.values[1 - place], row.values[place])) for row in rows)
+    return ("", *c.labels, ""), tuple(table)
 
 
 def _by_rows(c: Comparison, rows: Sequence[_SideRow]) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
@@ -221,19 +219,6 @@ def _cheapest(c: Comparison, money: MoneyComparison, model: str) -> tuple[str, .
         sure = "" if side.share is None else f" ({chance(side.share)} sure)"
         verdict += sure if side.dear == c.labels[second] else f", {percent(side.less)} below {side.dear}{sure}"
     return (f"{verdict}.", *said)
-
-
-def _cells(c: Comparison, row: _SideRow) -> tuple[str, ...]:
-    """Return a row of the table; for two designs with a column for the ratio."""
-    label, texts, values = row.label, row.texts, row.values
-    place = c.labels.index(c.baseline)
-    ratios = [
-        "" if name == c.baseline else _ratio(value, values[place]) for name, value in zip(c.labels, values, strict=True)
-    ]
-    if len(texts) == _PAIR:
-        return (label, *texts, ratios[1 - place])
-    cells = [f"{text} ({ratio})" if ratio else text for text, ratio in zip(texts, ratios, strict=True)]
-    return (label, *cells)
 
 
 def _ratio(figure: float | None, base: float | None) -> str:

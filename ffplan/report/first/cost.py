@@ -85,7 +85,10 @@ def _even_rent(study: CostStudy, rent: RentRow) -> str:
     if owning_gap(rent) > 0:
         return f" It is cheaper against a {rent.term} rent above {even:,.2f} {study.currency} an hour."
     index = cheaper_index(study.tco.rents)
-    market = f", and {index.offer} stands at {index.price:,.2f}: ask for a quote" if index is not None else ""
+    market = ""
+    if index is not None:  # of another term, only an hour in use can be set beside an owned one
+        level = f"{index.price:,.2f}" if index.term == rent.term else f"{index.hour:,.2f} an hour in use"
+        market = f", and {index.offer} stands at {level}: ask for a quote"
     return f" A {rent.term} rent below {even:,.2f} {study.currency} an hour is cheaper{market}."
 
 

@@ -210,9 +210,9 @@ def _money_side(side: _Side, request: CostRequest) -> MoneySide:
     tco = tco_of(side.ledger, account, None)
     return MoneySide(
         label=side.label,
-        hour=band(account.year.hour, account.drawn_year.hour),
-        capex=float(account.year.capex + account.year.building),
-        partial=side.ledger.left_out,
+        hour=tco.per_accelerator_hour,
+        capex=tco.capex,
+        partial=tco.partial,
         run=run_report(side.ledger, side.timed, account),
         refused=side.refused,
         waiting=tco.waiting,
