@@ -82,19 +82,24 @@ def _own_job(design: ResolvedDesign, parts: Catalog, tokens: str | None) -> Time
 
 
 def _rented(design: ResolvedDesign, parts: Catalog, offer: str) -> ResolvedDesign:
-    """Return the design with its cluster rented by an offer.
+    """Return the design with its cluster rented by an offer, or at a quote such as 2.10:3-year.
 
     Raises:
-        UsageError: if the offer is unknown for its accelerator.
+        UsageError: if the offer is unknown for its accelerator, or the quote lacks a term or a price.
     """
     from ffplan.base.errors import did_you_mean
     from ffplan.catalog.prices import RentBook
-    from ffplan.design.ownership import offers_for
+    from ffplan.design.ownership import offers_for, quoted_rent
     from ffplan.design.ownership_schema import Rent
 
     accelerator, named = design.compute.accelerator, design.ownership
     book = parts.entry(named.rents if named is not None else Rent().book).part
     assert isinstance(book, RentBook)
+    if offer[:1].isdigit():
+        try:
+            return replace(design, rent=quoted_rent(offer, book))
+        except UsageError as error:
+            raise UsageError(f"ffplan cost: {error}") from None
     known = offers_for(book, accelerator.id) if accelerator is not None else []
     if offer not in known:
         raise UsageError(f"ffplan cost: --rent {offer}: {did_you_mean(offer, known, what='offer of this accelerator')}")
@@ -154,7 +159,7 @@ def cost(
     ] = False,
     rent: Annotated[
         str | None,
-        typer.Option("--rent", metavar="OFFER", help="Rent the cluster; `ffplan catalog list rents` has the offers."),
+        typer.Option("--rent", metavar="OFFER", help="Rent it: an offer of `catalog list rents`, or 2.10:3-year."),
     ] = None,
     years: YearsOption = None,
     draws: DrawsOption = None,

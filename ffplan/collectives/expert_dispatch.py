@@ -95,7 +95,7 @@ def _choose(pool: Number, drawn: int) -> Number:
     return ways
 
 
-def grouped_hits(bins: Number, pool: int, groups: int, most: int, draws: int) -> Number:
+def _grouped_hits(bins: Number, pool: int, groups: int, most: int, draws: int) -> Number:
     """Return how many bins are hit by draws that fall into a few groups only.
 
     Args:
@@ -127,7 +127,7 @@ def grouped_hits(bins: Number, pool: int, groups: int, most: int, draws: int) ->
     return met
 
 
-def neighbours_reached(per_bin: Number, draws: int) -> Number:
+def _neighbours_reached(per_bin: Number, draws: int) -> Number:
     """Return how many bins are hit by neighbouring items, where each draw begins behind the one before.
 
     Args:
@@ -151,7 +151,29 @@ def neighbours_reached(per_bin: Number, draws: int) -> Number:
     return reached
 
 
-def _expected_reach(job: RankLayout, routing: Routing) -> tuple[Number, Number]:
+@record
+class Gate:
+    """A model's choice of experts for a token."""
+
+    experts: int
+    """Experts of a layer, spread evenly over the ranks."""
+    top_k: int
+    """Experts that a token goes to."""
+    groups: int = 1
+    """Groups of neighbouring experts."""
+    most: int = 1
+    """Groups that a token's experts lie in, at most."""
+    in_turn: bool = False
+    """Neighbouring experts take turns, token by token, whatever the groups."""
+
+    def met(self, bins: Number) -> Number:
+        """Return how many of the bins that hold the experts a token meets [1]."""
+        if self.in_turn:
+            return minimum(_neighbours_reached(self.experts / bins, self.top_k), bins)
+        return _grouped_hits(bins, self.experts, self.groups, self.most, self.top_k)
+
+
+def _expected_reach(job: RankLayout, routing: Routing | Gate) -> tuple[Number, Number]:
     """Return the nodes and the GPUs that a token reaches, its own included.
 
     Args:
@@ -160,6 +182,8 @@ def _expected_reach(job: RankLayout, routing: Routing) -> tuple[Number, Number]:
     Returns:
         Nodes, and GPUs over all of them [1].
     """
+    if isinstance(routing, Gate):
+        return routing.met(job.nodes), routing.met(job.ranks)
     # all experts of a token lie on the nodes that it may reach
     nodes = minimum(job.nodes, routing.groups)
     pool = routing.experts * nodes / job.nodes
@@ -268,11 +292,11 @@ def copied(network: Number, inside: Number, sms: Number) -> Number:
     return (network + 2 * inside) / sms
 
 
-def _node_limited(job: RankLayout, routing: Routing) -> list[Line]:
+def _node_limited(job: RankLayout, routing: Routing | Gate) -> list[Line]:
     """Return the ledger of dispatch or combine with node-limited routing and NVLink forwarding.
 
     Args:
-        routing: routing of tokens to experts.
+        routing: routing of tokens to experts; of a model in training, the multiprocessors are counted apart.
 
     Returns:
         Lines in bytes per byte of a GPU's tokens [1].
@@ -287,7 +311,7 @@ def _node_limited(job: RankLayout, routing: Routing) -> list[Line]:
     nodes, gpus = _expected_reach(job, routing)
     away = nodes * (job.nodes - 1) / job.nodes
     lines = _lines(job, away, gpus)
-    if routing.sms is not None:
+    if isinstance(routing, Routing) and routing.sms is not None:
         copies = copied(away, gpus, routing.sms)
         lines += [Line("tokens copied by multiprocessors", ("sm", gpu), 0.0, copies) for gpu in job.host.gpus]
     return lines

@@ -12,7 +12,7 @@ from ffplan.base.record import record
 from ffplan.catalog.library import Library
 from ffplan.collectives import expert_dispatch, hfreduce, nccl
 from ffplan.collectives.bottleneck import sustained_rate
-from ffplan.collectives.expert_dispatch import Routing
+from ffplan.collectives.expert_dispatch import Gate, Routing
 from ffplan.collectives.latency import transfer_time
 from ffplan.collectives.nccl import _Choice
 from ffplan.collectives.volumes import OF_TOKENS, _mean_tree_load, bus_factor
@@ -61,6 +61,8 @@ class CollectiveQuery:
     """The only protocol allowed."""
     routing: Routing | None = None
     """How tokens find experts, for dispatch and combine."""
+    gate: Gate | None = None
+    """In its place in training: a model's choice of experts, whose tokens go to a node once."""
 
 
 @record
@@ -129,6 +131,8 @@ def dispatch_ledger(query: CollectiveQuery, job: RankLayout, algorithm: str) -> 
     Args:
         query: operation, library and routing.
     """
+    if query.gate is not None:
+        return expert_dispatch._node_limited(job, query.gate)
     assert query.routing is not None
     if algorithm == "node-limited":
         return expert_dispatch._node_limited(job, query.routing)
@@ -140,11 +144,11 @@ def _dispatch_choices(query: CollectiveQuery, job: RankLayout) -> list[_Choice]:
 
     Kernels that send tokens straight take every multiprocessor, so that a number of them asks for the others.
     """
-    assert query.routing is not None
     known = resources(job.host, job.cuts)
     rows = []
     fixed = query.library.fixed.value if query.library.fixed else 0.0
-    algorithm = query.algorithm or ("node-limited" if query.routing.sms is not None else None)
+    limited = query.gate is not None or (query.routing is not None and query.routing.sms is not None)
+    algorithm = query.algorithm or ("node-limited" if limited else None)
     for name in ("node-limited", "straight"):
         if algorithm in (None, name):
             spb = 1e-9 / sustained_rate(known, dispatch_ledger(query, job, name))

@@ -149,6 +149,16 @@ class Waiting:
 
 
 @record
+class OwnedHour:
+    """A rented cluster bought instead."""
+
+    per_accelerator_hour: Band
+    """An owned accelerator-hour in use [currency/h]."""
+    owning_cheaper: float | None
+    """Probability that it is cheaper than the rented one [1]; None without draws."""
+
+
+@record
 class Tco:
     """Ownership, or rent, over the life of the hardware."""
 
@@ -185,6 +195,8 @@ class Tco:
     """Owning against every offer of the same accelerator; empty of a rented fleet."""
     cash_flow: tuple[CashRow, ...]
     """Month by month."""
+    owned: OwnedHour | None = None
+    """A rented cluster bought instead; None of an owned one, and where its parts have no price."""
 
 
 @record
@@ -397,9 +409,14 @@ def benchmark(rows: Iterable[RentRow]) -> RentRow | None:
     return next((row for row in rows if row.signable), None)
 
 
-def owning_gap(row: RentRow) -> float:
-    """Return the extra cost of an owned hour over a rented one [1]; 0 if they count as equal."""
-    gap = row.owned_hour / row.hour - 1
+def owning_gap(owned: float, rented: float) -> float:
+    """Return the extra cost of an owned hour over a rented one [1]; 0 if they count as equal.
+
+    Args:
+        owned: accelerator-hour in use [currency].
+        rented: the same, rented [currency].
+    """
+    gap = owned / rented - 1
     return 0.0 if abs(gap) <= _EVEN else gap
 
 

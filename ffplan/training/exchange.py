@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ffplan.collectives.expert_dispatch import copied, copying_fault, grouped_hits, neighbours_reached
+from ffplan.collectives.expert_dispatch import Gate, copied, copying_fault
 from ffplan.training import layer, overlap
 from ffplan.training.group_collectives import _group_time
 from ffplan.training.parallel_plan import _strides
@@ -15,8 +15,19 @@ from ffplan.training.train_run import _pace_fraction, inner_stride, placement_of
 
 if TYPE_CHECKING:
     from ffplan.base.array_math import Number
-    from ffplan.catalog.models import Experts
+    from ffplan.training.group_collectives import GroupPlacement
     from ffplan.training.train_run import TrainRun
+
+_FORWARDING = ("deepep", "hybrid")
+"""Dispatchers that send a token to a node once, and on to its ranks over the scale-up links."""
+
+
+def dispatcher_fault(run: TrainRun) -> str | None:
+    """Return the reason why a run cannot have its dispatcher, or None."""
+    by, host = layer._dispatcher_of(run.plans, run.speeds), run.system.host
+    if run.shape.experts is None or by not in _FORWARDING or host.joined:
+        return None
+    return f"{by} forwards tokens over a scale-up switch, and a node of `{host.id}` has none"
 
 
 def sms_fault(run: TrainRun) -> str | None:
@@ -26,7 +37,7 @@ def sms_fault(run: TrainRun) -> str | None:
         return None
     if run.shape.experts is None:
         return "`dispatch_sms` of a model without experts"
-    if by not in ("deepep", "hybrid"):
+    if by not in _FORWARDING:
         return f"`dispatch_sms` belongs to deepep and hybrid, the dispatcher is {by}"
     if fault := copying_fault(run.system.host, sms):
         return f"`dispatch_sms`: {fault}"
@@ -63,21 +74,33 @@ def _sent(run: TrainRun) -> Number:
     rows = p.width * layer._expert_rows(shape, p) * shape.hidden
     placement = placement_of(run, p.expert, inside)
     share = rows / p.expert_tensor
-    sent = share * _network_copies(run, placement.nodes)
-    there, home = (
-        _group_time(system, "all-to-all", placement, part * sent) for part in (p.dispatch_bytes / p.width, 1.0)
-    )
+    fewer = p.dispatch_bytes / p.width
+    there, home = _one_way(run, "dispatch", placement, fewer * share), _one_way(run, "combine", placement, share)
     if p.dispatch_sms > 0:
         # a message of one byte has the latency alone
-        call = _group_time(system, "all-to-all", placement, 0.0 * sent + 1.0)
+        call = _one_way(run, "dispatch", placement, 0.0 * share + 1.0)
         moved = np.where(np.asarray(p.expert) > 1, share * _copying_time(run, placement.nodes), 0.0)
         # multiprocessors copy while the network carries: the slower of both counts
-        there, home = np.maximum(there, call + p.dispatch_bytes / p.width * moved), np.maximum(home, call + moved)
+        there, home = np.maximum(there, call + fewer * moved), np.maximum(home, call + moved)
     group = placement_of(run, p.expert_tensor, _strides(p)["tensor"])
     # ranks that split an expert need all of its tokens, and add up their parts of the results
     joined = _group_time(system, "all-gather", group, rows) + _group_time(system, "reduce-scatter", group, rows)
     both: Number = there + home + joined
     return both
+
+
+def _one_way(run: TrainRun, operation: str, placement: GroupPlacement, copies: Number) -> Number:
+    """Return the time of a rank's tokens to their experts or back [s].
+
+    Args:
+        operation: dispatch or combine.
+        placement: ranks that hold the experts of a layer.
+        copies: bytes of the tokens, each once for every expert [byte].
+    """
+    gate = _gate(run)
+    if gate is None:
+        return _group_time(run.system, "all-to-all", placement, copies)
+    return _group_time(run.system, operation, placement, copies / gate.top_k, gate=gate)
 
 
 def _gathered(run: TrainRun) -> Number:
@@ -92,40 +115,20 @@ def _gathered(run: TrainRun) -> Number:
     return there + _group_time(system, "reduce-scatter", group, p.width * whole)
 
 
-def _met(run: TrainRun, experts: Experts, bins: Number) -> Number:
-    """Return how many of the bins that hold the experts a token meets [1]."""
-    if run.plans.in_turn:
-        return np.minimum(neighbours_reached(experts.routed / bins, experts.top_k), bins)
-    groups, most = experts.groups or 1, experts.top_groups or experts.groups or 1
-    return grouped_hits(bins, experts.routed, groups, most, experts.top_k)
-
-
-def _network_copies(run: TrainRun, nodes: Number) -> Number:
-    """Return the copies of a token that cross the network over the experts that it goes to.
-
-    Args:
-        run: workload, plans and machine: k of E experts, limited to g' of g groups.
-        nodes: nodes, or scale-up domains, that the experts of a layer spread over N [1].
-
-    Returns:
-        Fraction [1]; 1 if every copy goes by itself.
-
-    Equation:
-        M / k, M expected nodes, or ranks within one node, by `grouped_hits`; `neighbours_reached` where experts take
-        turns, at most N, whatever the groups
-
-    Source:
-        deepseek-ai/DeepEP README: a token crosses the network once for each node, and NVLink forwards it; within a
-        node it is written once into the buffer of each rank.
-    """
+def _gate(run: TrainRun) -> Gate | None:
+    """Return how tokens find experts, where a token goes to a node once; None where every copy goes by itself."""
     experts = run.shape.experts
     assert experts is not None
-    if layer._dispatcher_of(run.plans, run.speeds) not in ("deepep", "hybrid"):
-        return 1.0
-    domains = np.maximum(np.asarray(nodes, dtype=float), 1.0)
-    # inside one domain a token goes once to each rank
-    bins = np.where(domains > 1, domains, np.maximum(np.asarray(run.plans.expert, dtype=float), 1.0))
-    return np.minimum(_met(run, experts, bins) / experts.top_k, 1.0)
+    if layer._dispatcher_of(run.plans, run.speeds) not in _FORWARDING:
+        return None
+    groups = experts.groups or 1
+    return Gate(
+        experts=experts.routed,
+        top_k=experts.top_k,
+        groups=groups,
+        most=experts.top_groups or groups,
+        in_turn=run.plans.in_turn,
+    )
 
 
 def _copying_time(run: TrainRun, nodes: Number) -> Number:
@@ -144,12 +147,12 @@ def _copying_time(run: TrainRun, nodes: Number) -> Number:
     Source:
         `expert_dispatch.copied`; c of NVIDIA/nccl, src/graph/tuning.cc, most of a channel.
     """
-    experts, rates = run.shape.experts, run.system.host.rates
-    assert experts is not None
+    gate, rates = _gate(run), run.system.host.rates
     sms = run.plans.dispatch_sms
-    if layer._dispatcher_of(run.plans, run.speeds) != "deepep" or not sms or rates is None or rates.channel is None:
+    by = layer._dispatcher_of(run.plans, run.speeds)
+    if gate is None or by != "deepep" or not sms or rates is None or rates.channel is None:
         return 0.0
     domains = np.maximum(np.asarray(nodes, dtype=float), 1.0)
-    met = _met(run, experts, np.asarray(run.plans.expert, dtype=float))
-    away = _network_copies(run, domains) * (domains - 1) / domains
-    return copied(away, met / experts.top_k, sms) / (rates.channel.value * 1e9)
+    away = gate.met(domains) * (domains - 1) / domains
+    copies = copied(away, gate.met(np.asarray(run.plans.expert, dtype=float)), sms)
+    return copies / gate.top_k / (rates.channel.value * 1e9)

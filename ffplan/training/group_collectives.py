@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import field, fields, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,12 +14,12 @@ from ffplan.collectives.nccl import call_time
 from ffplan.collectives.rank_layout import RankLayout
 from ffplan.collectives.timing import Coefficients, CollectiveQuery, coefficients, grid_of, side_by_side
 from ffplan.node.host import Host, with_first_nics
-from ffplan.node.resources import resources
 from ffplan.training.parallel_plan import _placed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from ffplan.collectives.expert_dispatch import Gate
     from ffplan.fabric.sizing.plan import LinkCut
 
     CutsCrossed = Callable[["GroupPlacement"], tuple[Number, tuple[LinkCut, ...]]]
@@ -60,6 +60,8 @@ class Cluster:
     """Library of every collective except the ones below."""
     reducer: Library
     """The library that reduces gradients."""
+    dispatcher: Library | None = None
+    """The library that sends a token to a node once; None without the links that it forwards over."""
     crossed: CutsCrossed | None = None
     """Zones and link cuts that groups cross, with the rate that each group has of every cut."""
     nvlink: bool = False
@@ -123,10 +125,10 @@ def same_times(system: Cluster, machine: Cluster) -> bool:
     """Return whether all collectives timed on one machine take the same time on another, which learns their times."""
     for mark, known in system.known.items():
         if mark[0] != _DISTINCT and mark[1] != _STREAMS:
-            _, operation, reducing, shape, *rows = mark
+            _, operation, reducing, gate, shape, *rows = mark
             *where, sizes = (np.frombuffer(row).reshape(shape) for row in rows)
-            library = machine.reducer if reducing else machine.library
-            times = machine.known[mark] = _group_times(machine, library, operation, where, sizes)
+            query = _query(machine, operation, reducing=reducing, gate=gate)
+            times = machine.known[mark] = _group_times(machine, query, where, sizes)
             if not np.array_equal(known, times):
                 return False
     return True
@@ -245,18 +247,33 @@ def cut_fraction(gpus: int, nics: int, placement: GroupPlacement, below: Number)
     return mine * _contention(gpus, nics, placement.per_node, placement.nodes)
 
 
+def _query(system: Cluster, operation: str, *, reducing: bool = False, gate: Gate | None = None) -> CollectiveQuery:
+    library = system.reducer if reducing else system.library
+    if gate is not None:
+        assert system.dispatcher is not None
+        library = system.dispatcher
+    return CollectiveQuery(operation=operation, library=library, nvlink=system.nvlink, gate=gate)
+
+
 def _group_time(
-    system: Cluster, operation: str, placement: GroupPlacement, size: Number, *, reducing: bool = False
+    system: Cluster,
+    operation: str,
+    placement: GroupPlacement,
+    size: Number,
+    *,
+    reducing: bool = False,
+    gate: Gate | None = None,
 ) -> Floats:
     """Return the time of a collective that every group of the job runs at once; 0 over a single rank [s].
 
     The call itself is not counted: the launch times of the host have a separate figure.
 
     Args:
-        operation: allreduce, reduce-scatter, all-gather, all-to-all or sendrecv.
+        operation: allreduce, reduce-scatter, all-gather, all-to-all or sendrecv; dispatch or combine with a gate.
         placement: placement of the groups.
-        size: message as nccl-tests counts it [byte], any shape.
+        size: message as nccl-tests counts it, or a rank's tokens [byte], any shape.
         reducing: the library for gradients does it.
+        gate: how tokens find experts.
 
     Raises:
         ValueError: if the library has no such operation.
@@ -273,24 +290,24 @@ def _group_time(
     inside, alone = bool((where[1] <= 1).all()), bool((where[0] <= 1).all())
     place = INSIDE if inside else APART if alone and not reducing else MIXED
     # times follow from these arrays alone, so their bytes are the key
-    mark = (place, operation, reducing, sizes.shape, *(array.tobytes() for array in (*where, sizes)))
+    mark = (place, operation, reducing, gate, sizes.shape, *(array.tobytes() for array in (*where, sizes)))
     machines = system.rows or (system,)
     for machine in machines:
         if mark not in machine.known:
-            library = machine.reducer if reducing else machine.library
-            machine.known[mark] = _group_times(machine, library, operation, where, sizes)
+            query = _query(machine, operation, reducing=reducing, gate=gate)
+            machine.known[mark] = _group_times(machine, query, where, sizes)
     times: list[Floats] = [machine.known[mark] for machine in machines]
     return np.concatenate(times) if system.rows else times[0]
 
 
-def _group_times(system: Cluster, library: Library, operation: str, where: list[Floats], sizes: Floats) -> Floats:
+def _group_times(system: Cluster, query: CollectiveQuery, where: list[Floats], sizes: Floats) -> Floats:
     """Return times, shaped like the sizes [s]; `where` holds ranks on a node, nodes, distance in nodes, and adjacency.
 
     Raises:
         ValueError: if the library has no such operation.
     """
     if sizes.size == 1:
-        return _single_time(system, library, operation, where, sizes)
+        return _single_time(system, query, where, sizes)
     groups = (_DISTINCT, *(array.tobytes() for array in where))
     if groups not in system.known:
         system.known[groups] = _distinct([array.ravel() for array in where])
@@ -302,17 +319,19 @@ def _group_times(system: Cluster, library: Library, operation: str, where: list[
     stride = max(1, MOST // max(1, len(values)))
     for first in range(0, len(several), stride):
         part = several[first : first + stride]
-        time[part] = _grid(system, library, operation, list(map(tuple, keys[:, part].T.tolist())), values)
-    return _without_call(system, operation, sizes, time[key, column.ravel()].reshape(sizes.shape))
+        time[part] = _grid(system, query, list(map(tuple, keys[:, part].T.tolist())), values)
+    return _without_call(system, query, sizes, time[key, column.ravel()].reshape(sizes.shape))
 
 
-def _without_call(system: Cluster, operation: str, sizes: Floats, time: Floats) -> Floats:
+def _without_call(system: Cluster, query: CollectiveQuery, sizes: Floats, time: Floats) -> Floats:
     """Return times less the time of the call itself, in the shape of the sizes [s]; 0 without a message."""
-    times: Floats = np.where(sizes > 0, np.maximum(time - call_time(system.host, operation), 0.0), 0.0)
+    # NCCL's times include a call's launch, those of DeepEP its fixed time alone
+    call = call_time(system.host, query.operation) if query.gate is None else 0.0
+    times: Floats = np.where(sizes > 0, np.maximum(time - call, 0.0), 0.0)
     return times
 
 
-def _single_time(system: Cluster, library: Library, operation: str, where: list[Floats], sizes: Floats) -> Floats:
+def _single_time(system: Cluster, query: CollectiveQuery, where: list[Floats], sizes: Floats) -> Floats:
     """Return the time of one message of one group, as `_group_times` does, without sorting [s].
 
     Raises:
@@ -320,8 +339,8 @@ def _single_time(system: Cluster, library: Library, operation: str, where: list[
     """
     group, time = tuple(row.item() for row in where), np.zeros(1)
     if group[0] * group[1] >= 2:
-        time = _grid(system, library, operation, [group], sizes.ravel())
-    return _without_call(system, operation, sizes, time.reshape(sizes.shape))
+        time = _grid(system, query, [group], sizes.ravel())
+    return _without_call(system, query, sizes, time.reshape(sizes.shape))
 
 
 def _distinct(rows: list[Floats]) -> tuple[Floats, Ints]:
@@ -338,38 +357,40 @@ def _distinct(rows: list[Floats]) -> tuple[Floats, Ints]:
     return np.stack([row[first] for row in rows]), position
 
 
-def _grid(system: Cluster, library: Library, operation: str, groups: list[_Group], sizes: Floats) -> Floats:
+def _grid(system: Cluster, query: CollectiveQuery, groups: list[_Group], sizes: Floats) -> Floats:
     """Return times of group x size [s].
 
     Raises:
         ValueError: if the library has no such operation.
     """
     # a message of no bytes would divide by 0; `_without_call` sets its time to 0
-    grid = grid_of(_streams(system, library, operation, groups), library, np.maximum(sizes, 1.0))
+    grid = grid_of(_streams(system, query, groups), query.library, np.maximum(sizes, 1.0))
     times = np.asarray(grid.pick(grid.time))
-    if library is not system.library and not grid.possible.all():  # HFReduce takes whole nodes; NCCL does the rest
-        return np.where(grid.possible[:, None], times, _grid(system, system.library, operation, groups, sizes))
+    # HFReduce takes whole nodes; NCCL does the rest
+    if query.library is system.reducer and system.reducer is not system.library and not grid.possible.all():
+        return np.where(grid.possible[:, None], times, _grid(system, _query(system, query.operation), groups, sizes))
     return times
 
 
-def _streams(system: Cluster, library: Library, operation: str, groups: list[_Group]) -> Coefficients:
+def _streams(system: Cluster, query: CollectiveQuery, groups: list[_Group]) -> Coefficients:
     """Return the coefficients of a collective for messages of any size, found once for each group.
 
     Raises:
         ValueError: if the library has no such operation.
     """
     known, single = system.known, len(groups) == 1  # one group needs no arrays, which are slow to go through
-    marks = [(INSIDE if group[1] <= 1 else MIXED, _STREAMS, operation, library.id, single, group) for group in groups]
+    what = (_STREAMS, query.operation, query.library.id, query.gate, single)
+    marks = [(INSIDE if group[1] <= 1 else MIXED, *what, group) for group in groups]
     new = [mark for mark in marks if mark not in known]
     if new:
         rows = groups[0] if single else np.array([mark[-1] for mark in new]).T.copy()
-        coefficients = _coefficients(system, library, operation, GroupPlacement(*rows))
+        coefficients = _coefficients(system, query, GroupPlacement(*rows))
         tables = np.split(coefficients.table, len(new), axis=-1)
         known.update((mark, Coefficients(coefficients.choices, table)) for mark, table in zip(new, tables, strict=True))
     return side_by_side([known[mark] for mark in marks])
 
 
-def _coefficients(system: Cluster, library: Library, operation: str, placement: GroupPlacement) -> Coefficients:
+def _coefficients(system: Cluster, query: CollectiveQuery, placement: GroupPlacement) -> Coefficients:
     """Return the coefficients of a collective for messages of any size.
 
     Raises:
@@ -391,60 +412,7 @@ def _coefficients(system: Cluster, library: Library, operation: str, placement: 
         cuts=cuts,
         adjacent=placement.adjacent,
     )
-    streams = coefficients(CollectiveQuery(operation=operation, library=library, nvlink=system.nvlink), job)
+    streams = coefficients(query, job)
     if streams is None:
-        raise ValueError(f"{library.id} has no {operation}")
+        raise ValueError(f"{query.library.id} has no {query.operation}")
     return streams
-
-
-def send_time(system: Cluster, size: Number, stages: Number, placement: GroupPlacement) -> Number:
-    """Return the time for every rank to send a message to a rank of the next stage.
-
-    Args:
-        size: message of a rank [byte].
-        stages: pipeline stages p [1].
-        placement: ranks of one pipeline: all on one node, or their distance in nodes.
-
-    Returns:
-        Time [s].
-
-    Equation:
-        size / NVLink where stages that follow one another are joined by it, or two stages by bridges, else
-        latency + size / min(NICs / G, W), W what a rank has of the links between leaves or zones that stages cross
-
-    Source:
-        Every rank has an equal fraction of the node's NICs; all ranks of a node send at once.
-    """
-    if system.rows:  # they are of one plan
-        where = GroupPlacement(*(_first(getattr(placement, each.name)) for each in fields(placement)))
-        return _by_machine(system, lambda machine: send_time(machine, _first(size), _first(stages), where))
-    host, gpus = system.host, max(1, system.domain)
-    rates, part = host.rates, host.accelerator
-    peer = rates.peer.value if rates and rates.peer else (rates.ring.value if rates and rates.ring else None)
-    links = len(host.gpus) - 1 if host.mesh else 2 * len(host.torus)
-    if links and part and part.nvlink and not (rates and rates.peer):  # two GPUs share one link
-        share = system.library.link_share.value if system.library.link_share else 1.0
-        peer = share * part.nvlink.value / links
-    elif peer is None or not host.joined:
-        linked = part.nvlink.value if part and part.nvlink and host.joined else None
-        peer = linked or (host.pcie[1] if host.pcie else float("inf"))
-    # all ranks of a node send at once, so each has its share of the NICs
-    rate: Number = host.payload_gbyte_s * host.domain_nodes / gpus
-    # and all of them cross together
-    whole = GroupPlacement(0.0 * np.asarray(placement.nodes) + gpus, placement.nodes, placement.apart)
-    for cut in system.crossed(whole)[1] if system.crossed else ():
-        rate = np.where(cut.sets > 1, np.minimum(rate, cut.gbyte_s / gpus), rate)
-    known: object = system.library.latency.get("network", {}).get("ring", {}).get("simple")
-    away = getattr(known, "value", 0.0) + size / (np.maximum(rate, 1e-9) * 1e9)
-    inside = peer + _bridge_gain(system, peer) * (np.asarray(stages) == 2) * (np.asarray(placement.adjacent) > 0)
-    return np.where(placement.per_node >= stages, size / (inside * 1e9), away)
-
-
-def _bridge_gain(system: Cluster, peer: float) -> float:
-    """Return the extra rate of a bridge over the other way between two GPUs [GB/s]; 0 unless all are bridged."""
-    host = system.host
-    if not host.pairs or 2 * len(host.pairs) < len(host.gpus):
-        return 0.0
-    share = system.library.link_share.value if system.library.link_share else 1.0
-    bridge = resources(host, (), share).get(("nvlink_copy", host.pairs[0][0]))
-    return max(0.0, float(bridge.one_way[1]) - peer) if bridge is not None else 0.0

@@ -43,7 +43,7 @@ PARTS = {
     "context": _PartKind("context parallelism", how=_EXPOSED),
     "experts": _PartKind("tokens to experts", how=_EXPOSED, evidence=("collectives.",)),
     "launches": _PartKind("waiting for the host", place=f"{_T}.overlap:launch_wait"),
-    "sends": _PartKind("pipeline point-to-point", place=f"{_T}.group_collectives:send_time"),
+    "sends": _PartKind("pipeline point-to-point", place=f"{_T}.step:_send_time"),
     "bubble": _PartKind("pipeline bubble", place=f"{_T}.step:bubble"),
     "parameters": _PartKind("parameter all-gather", how=_EXPOSED),
     "gradients": _PartKind("gradient reduction", how=_EXPOSED),

@@ -8,14 +8,16 @@ Sources:
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ffplan.node.resources import resources
 from ffplan.training import layer, overlap
 from ffplan.training.axes import FOLDED
 from ffplan.training.data_parallel import _data_parallel_exposed, _host_rates, optimizer
-from ffplan.training.group_collectives import _group_time, send_time
+from ffplan.training.group_collectives import Cluster, GroupPlacement, _by_machine, _first, _group_time
 from ffplan.training.kept_activations import policy_kept_bytes
 from ffplan.training.memory import _end_parameters, _rank_parameters
 from ffplan.training.microbatch import _MicroBatch, _pass_time, micro_batch
@@ -100,7 +102,7 @@ def _sends(run: TrainRun) -> Number:
     # a folded schedule passes every stage twice
     twice = 2.0 if p.schedule in FOLDED else 1.0
     placement = placement_of(run, p.pipeline, _strides(p)["pipeline"])
-    return twice * (p.pipeline > 1) * (send_time(system, size / shared, p.pipeline, placement) + joined)
+    return twice * (p.pipeline > 1) * (_send_time(system, size / shared, p.pipeline, placement) + joined)
 
 
 def _point_to_point(run: TrainRun, send: Number) -> tuple[Number, Number]:
@@ -246,3 +248,56 @@ def step_time(parts: Mapping[str, Floats]) -> Number:
     for name in PARTS:
         whole = whole + parts[name]
     return whole
+
+
+def _send_time(system: Cluster, size: Number, stages: Number, placement: GroupPlacement) -> Number:
+    """Return the time for every rank to send a message to a rank of the next stage.
+
+    Args:
+        size: message of a rank [byte].
+        stages: pipeline stages p [1].
+        placement: ranks of one pipeline: all on one node, or their distance in nodes.
+
+    Returns:
+        Time [s].
+
+    Equation:
+        size / NVLink where stages that follow one another are joined by it, or two stages by bridges, else
+        latency + size / min(NICs / G, W), W what a rank has of the links between leaves or zones that stages cross
+
+    Source:
+        Every rank has an equal fraction of the node's NICs; all ranks of a node send at once.
+    """
+    if system.rows:  # they are of one plan
+        where = GroupPlacement(*(_first(getattr(placement, each.name)) for each in fields(placement)))
+        return _by_machine(system, lambda machine: _send_time(machine, _first(size), _first(stages), where))
+    host, gpus = system.host, max(1, system.domain)
+    rates, part = host.rates, host.accelerator
+    peer = rates.peer.value if rates and rates.peer else (rates.ring.value if rates and rates.ring else None)
+    links = len(host.gpus) - 1 if host.mesh else 2 * len(host.torus)
+    if links and part and part.nvlink and not (rates and rates.peer):  # two GPUs share one link
+        share = system.library.link_share.value if system.library.link_share else 1.0
+        peer = share * part.nvlink.value / links
+    elif peer is None or not host.joined:
+        linked = part.nvlink.value if part and part.nvlink and host.joined else None
+        peer = linked or (host.pcie[1] if host.pcie else float("inf"))
+    # all ranks of a node send at once, so each has its share of the NICs
+    rate: Number = host.payload_gbyte_s * host.domain_nodes / gpus
+    # and all of them cross together
+    whole = GroupPlacement(0.0 * np.asarray(placement.nodes) + gpus, placement.nodes, placement.apart)
+    for cut in system.crossed(whole)[1] if system.crossed else ():
+        rate = np.where(cut.sets > 1, np.minimum(rate, cut.gbyte_s / gpus), rate)
+    known: object = system.library.latency.get("network", {}).get("ring", {}).get("simple")
+    away = getattr(known, "value", 0.0) + size / (np.maximum(rate, 1e-9) * 1e9)
+    inside = peer + _bridge_gain(system, peer) * (np.asarray(stages) == 2) * (np.asarray(placement.adjacent) > 0)
+    return np.where(placement.per_node >= stages, size / (inside * 1e9), away)
+
+
+def _bridge_gain(system: Cluster, peer: float) -> float:
+    """Return the extra rate of a bridge over the other way between two GPUs [GB/s]; 0 unless all are bridged."""
+    host = system.host
+    if not host.pairs or 2 * len(host.pairs) < len(host.gpus):
+        return 0.0
+    share = system.library.link_share.value if system.library.link_share else 1.0
+    bridge = resources(host, (), share).get(("nvlink_copy", host.pairs[0][0]))
+    return max(0.0, float(bridge.one_way[1]) - peer) if bridge is not None else 0.0

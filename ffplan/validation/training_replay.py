@@ -20,7 +20,7 @@ from ffplan.training.accelerator_rates import UncalibratedError
 from ffplan.training.axes import NUMBERS, ParallelPlans
 from ffplan.training.constraints import COUNTED, REASONS, reason_codes, violations
 from ffplan.training.data_parallel import DRIVES_REMEDY, NO_DRIVES
-from ffplan.training.exchange import sms_fault
+from ffplan.training.exchange import dispatcher_fault, sms_fault
 from ffplan.training.group_collectives import Cluster
 from ffplan.training.model_flops import shape_of
 from ffplan.training.parallel_plan import parallel_plans
@@ -157,6 +157,7 @@ def _machine(bench: CaseParts, system: System, host: Host, plan: PlanFields) -> 
         host=host,
         library=library,
         reducer=reducer,
+        dispatcher=bench.catalog.get(Library, "deepep", bench.document, ()),
         crossed=bench.crossed(system, host),
         nvlink=name == "hfreduce-nvlink",
     )
@@ -218,9 +219,24 @@ def prepare_replay(
         software=software,
         relative=relative,
     )
-    if plans.dispatch_sms and host.accelerator.training is not None and (fault := sms_fault(replay.run())):
-        raise bench.fault((*path, "plan", "dispatch_sms"), fault, "leave it out", RULE)
+    _check_dispatcher(bench, replay)
     return replay
+
+
+def _check_dispatcher(bench: CaseParts, replay: TrainingReplay) -> None:
+    """Refuse a dispatcher that the node cannot run, or multiprocessors without effect.
+
+    Raises:
+        InputError: if the plan has either.
+    """
+    try:
+        run, plan = replay.run(), (*replay.path, "plan")
+    except UncalibratedError:  # said where the runs are timed
+        return
+    if fault := dispatcher_fault(run):
+        raise bench.fault((*plan, "dispatcher"), fault, "write alltoall", RULE)
+    if fault := sms_fault(run):
+        raise bench.fault((*plan, "dispatch_sms"), fault, "leave it out", RULE)
 
 
 def _check_kernel(bench: CaseParts, software: Software, part: Accelerator, plan: PlanFields, path: Path) -> None:

@@ -52,7 +52,7 @@ VALUES: dict[str, tuple[str, ...]] = {
     "--day": ("x", ""),
     "--effort": ("tuned", "typical", "first-run", "x"),
     "--profile": ("fire-flyer", "rsc-1", "x"),
-    "--rent": ("aws-p5-h100-3-year", "market-h100-3-year", "x"),
+    "--rent": ("aws-p5-h100-3-year", "market-h100-3-year", "x", "2.10:3-year", "1.5 USD:on-demand", "0:1-year", "2:x"),
     "--gpu-bus": ("0000:01:00.0", "01:00.0,x", ","),
     "--nic-bus": ("0000:02:00.0", ""),
     "--id": ("mine", "imported-server", "a: b", "../x"),

@@ -48,23 +48,41 @@ def _verdict(study: CostStudy) -> tuple[str, ...]:
     if tco is None:
         return ("No cost: the design names neither a price book nor a rent.",)
     if tco.facility == "rented":
-        return (f"Rented: {_money(tco.year, tco.currency)} a year.",)
+        return (f"Rented: {_money(tco.year, tco.currency)} a year{_over_owning(tco)}.",)
     if tco.partial:
         return ("Partial: parts of the cost have no price, so owning is set against no rent.",)
     rent = benchmark(tco.rents)
     if rent is None:
         return (f"Owning is set against no rent: none of 1 or 3 years can be signed at this size.{_other_rent(tco)}",)
-    gap = owning_gap(rent)
+    gap = owning_gap(rent.owned_hour, rent.hour)
     lead = f"Owning costs {percent(abs(gap))} {'less' if gap < 0 else 'more'} per GPU-hour than"
     if not gap:
         lead = "Owning costs as much per GPU-hour as"
-    sure = ""
-    if rent.owning_cheaper is not None:
-        sure = f" ({chance(rent.owning_cheaper if gap < 0 else 1 - rent.owning_cheaper)} sure)"
+    sure = _sure(rent.owning_cheaper, gap)
     even = rent.break_even_months_from_order
     months = f", and breaks even {even:.0f} months after the order" if even is not None else ""
     months = f", and never breaks even: {rent.why}" if rent.why else months
     return (f"{lead} the cheapest {rent.term} rent listed, {rent.offer}{sure}{months}.{_even_rent(study, rent)}",)
+
+
+def _sure(owning_cheaper: float | None, gap: float) -> str:
+    """Return how sure the side is that a gap between owning and renting speaks for; empty without draws."""
+    if owning_cheaper is None:
+        return ""
+    return f" ({chance(owning_cheaper if gap < 0 else 1 - owning_cheaper)} sure)"
+
+
+def _over_owning(tco: Tco) -> str:
+    """Return how a rented cluster stands beside the same one bought; empty where that has no price."""
+    if tco.owned is None:
+        return ""
+    owned, rented = tco.owned.per_accelerator_hour.likely, tco.per_accelerator_hour.likely
+    gap = owning_gap(owned, rented)
+    sure = _sure(tco.owned.owning_cheaper, gap)
+    if not gap:
+        return f", as much per GPU-hour as owning{sure}"
+    # renting over owning, where `gap` is owning over renting
+    return f", {percent(abs(rented / owned - 1))} {'more' if gap < 0 else 'less'} per GPU-hour than owning{sure}"
 
 
 def _other_rent(tco: Tco) -> str:
@@ -82,7 +100,7 @@ def _even_rent(study: CostStudy, rent: RentRow) -> str:
     even = next((row.break_even for row in rows if row.input == "rent"), None)
     if even is None or study.tco is None:
         return ""
-    if owning_gap(rent) > 0:
+    if owning_gap(rent.owned_hour, rent.hour) > 0:
         return f" It is cheaper against a {rent.term} rent above {even:,.2f} {study.currency} an hour."
     index = cheaper_index(study.tco.rents)
     market = ""
@@ -105,6 +123,8 @@ def _owned(tco: Tco) -> list[tuple[str, str, str]]:
         cash += f"; rent {amount(12 * tco.years * rent.month, 3)}" if rent is not None else ", likely"
         rows.append(("to commit", median_words(tco.purchase, tco.currency), cash))
     against = f"{rent.term} rent {rent.hour:,.2f}" if rent else f"at {percent(tco.utilisation)} utilisation"
+    if tco.owned is not None:
+        against = f"owned {band_words(tco.owned.per_accelerator_hour, tco.currency)}"
     rows.append(("GPU-hour in use", hour, against))
     wait = tco.waiting
     if wait.months:

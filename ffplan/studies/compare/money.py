@@ -22,15 +22,13 @@ from ffplan.studies.cost.cost import (
     accounted,
     band,
     evaluate,
-    flip_row,
-    input_rows,
     inputs_for,
     ledger_for,
     run_report,
-    swing_row,
     tco_of,
 )
 from ffplan.studies.cost.ledger import Ledger, with_nic_prices
+from ffplan.studies.cost.parts import flip_row, input_rows, swing_row
 from ffplan.studies.train.default_job import TimedJob, timed_job
 
 if TYPE_CHECKING:

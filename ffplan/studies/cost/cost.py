@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ffplan.base.array_math import Number, maximum
 from ffplan.base.errors import InputError
-from ffplan.base.outcomes import InputRow
 from ffplan.base.record import record
 from ffplan.base.version import __version__
 from ffplan.catalog.prices import TERM_YEARS
@@ -31,8 +30,11 @@ from ffplan.studies.cost.parts import (
     _year_rows,
     bom_report,
     cash_flow,
+    flip_row,
+    input_rows,
     network_share,
     power_report,
+    swing_row,
     waiting,
 )
 from ffplan.studies.cost.phases import _phase_reports, _priced_counts, purchases
@@ -42,7 +44,6 @@ from ffplan.studies.cost.words import _cost_assumptions, headline, run_words
 if TYPE_CHECKING:
     from ffplan.catalog.store import Catalog
     from ffplan.cost.account import Values
-    from ffplan.cost.sensitivity import Flip, Swing
     from ffplan.design.resolved import ResolvedDesign
     from ffplan.studies.train.default_job import TimedJob
 
@@ -148,39 +149,6 @@ def band(value: Any, drawn: Any) -> Band:
     places = (len(ordered) - 1) * np.array(_QUANTILES)
     low, middle, high = (float(quantile) for quantile in np.interp(places, np.arange(len(ordered)), ordered))
     return Band(value_now, low, middle, high)
-
-
-def swing_row(swing: Swing) -> out.SwingRow:
-    """Return a swing in the words of the contract."""
-    entry = swing.input
-    return out.SwingRow(
-        input=entry.name,
-        label=entry.label,
-        unit=entry.unit,
-        low=swing.low_value,
-        high=swing.high_value,
-        at_low=swing.at_low,
-        at_high=swing.at_high,
-    )
-
-
-def flip_row(flip: Flip) -> out.FlipRow:
-    """Return a break-even in the words of the contract."""
-    entry = flip.input
-    return out.FlipRow(
-        input=entry.name,
-        label=entry.label,
-        unit=entry.unit,
-        likely=entry.likely,
-        break_even=flip.value,
-        why=flip.why,
-    )
-
-
-def input_rows(inputs: tuple[Input, ...]) -> tuple[InputRow, ...]:
-    """Return inputs without the details of their draws."""
-    names = [field.name for field in fields(InputRow)]
-    return tuple(InputRow(**{name: getattr(entry, name) for name in names}) for entry in inputs)
 
 
 def _flips(ledger: Ledger, rents: tuple[out.RentRow, ...]) -> tuple[str | None, tuple[out.FlipRow, ...]]:
@@ -405,6 +373,22 @@ def study_cost(
     return study_ledger(ledger_for(design, catalog, request), catalog, request, timed)
 
 
+def _owned_hour(
+    design: ResolvedDesign, catalog: Catalog, request: CostRequest, rented: _Accounted
+) -> out.OwnedHour | None:
+    """Return a rented design bought instead, over the same draws; None where its cost is partial."""
+    ledger = ledger_for(replace(design, rent=None), catalog, request)
+    if not ledger.costed or ledger.left_out:
+        return None
+    owned = accounted(ledger, inputs_for(ledger, None, catalog, drawn=False), None, request)
+    chance = None
+    if request.draws:
+        import numpy as np
+
+        chance = float(np.mean(owned.drawn_year.hour < rented.drawn_year.hour))
+    return out.OwnedHour(band(owned.year.hour, owned.drawn_year.hour), chance)
+
+
 def study_ledger(ledger: Ledger, catalog: Catalog, request: CostRequest, timed: TimedJob | None) -> out.CostStudy:
     """Return the cost of a cluster whose account is made, as `study_cost` does."""
     inputs = inputs_for(ledger, timed, catalog)
@@ -413,6 +397,8 @@ def study_ledger(ledger: Ledger, catalog: Catalog, request: CostRequest, timed: 
     bom = bom_report(ledger)
     error = (timed.report.error_band, timed.report.error_basis) if timed else None
     tco = tco_of(ledger, account, bom) if ledger.costed else None
+    if tco is not None and ledger.owned.rent is not None:
+        tco = replace(tco, owned=_owned_hour(ledger.design, catalog, request, account))
     uncertainty = _uncertainty(ledger, timed, inputs, tco.rents, request) if tco else None
     study = out.CostStudy(
         schema_version=SCHEMA_VERSION,

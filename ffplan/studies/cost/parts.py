@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 from ffplan.base.array_math import Number
+from ffplan.base.outcomes import InputRow
 from ffplan.base.record import record
 from ffplan.catalog.prices import TERM_YEARS
 from ffplan.cost.account import mean_power
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from ffplan.catalog.prices import Offer
     from ffplan.cost.account import Values, YearAccount
     from ffplan.cost.inputs import Input
+    from ffplan.cost.sensitivity import Flip, Swing
     from ffplan.design.ownership import Assumed
     from ffplan.studies.cost.ledger import Ledger
 
@@ -354,3 +357,36 @@ def network_share(bom: out.Bom | None) -> float | None:
     if bom is None or not bom.total:
         return None
     return sum(line.total for line in bom.lines if line.kind in _NETWORKS) / bom.total
+
+
+def swing_row(swing: Swing) -> out.SwingRow:
+    """Return a swing in the words of the contract."""
+    entry = swing.input
+    return out.SwingRow(
+        input=entry.name,
+        label=entry.label,
+        unit=entry.unit,
+        low=swing.low_value,
+        high=swing.high_value,
+        at_low=swing.at_low,
+        at_high=swing.at_high,
+    )
+
+
+def flip_row(flip: Flip) -> out.FlipRow:
+    """Return a break-even in the words of the contract."""
+    entry = flip.input
+    return out.FlipRow(
+        input=entry.name,
+        label=entry.label,
+        unit=entry.unit,
+        likely=entry.likely,
+        break_even=flip.value,
+        why=flip.why,
+    )
+
+
+def input_rows(inputs: tuple[Input, ...]) -> tuple[InputRow, ...]:
+    """Return inputs without the details of their draws."""
+    names = [field.name for field in fields(InputRow)]
+    return tuple(InputRow(**{name: getattr(entry, name) for name in names}) for entry in inputs)

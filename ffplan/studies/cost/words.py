@@ -103,7 +103,7 @@ def _rent_words(tco: Tco) -> str:
         if not tco.rents:
             return ""
         return "No rent of a 1-year or 3-year term is known for the accelerator: owning is set against none."
-    gap = owning_gap(row)
+    gap = owning_gap(row.owned_hour, row.hour)
     price = money(row.hour, tco.currency)
     lead = f"Owning costs {percent(abs(gap))} {'less' if gap < 0 else 'more'} per accelerator-hour in use than"
     if not gap:

@@ -17,7 +17,8 @@ from ffplan.results import reliability as out
 from ffplan.results.design import SCHEMA_VERSION
 from ffplan.results.result import ToolInfo
 from ffplan.studies.basis.provenance import announced, design_info, files_read, recalled_figures
-from ffplan.studies.cost.cost import band, input_rows, swing_row
+from ffplan.studies.cost.cost import band
+from ffplan.studies.cost.parts import input_rows, swing_row
 from ffplan.studies.goodput.levers import _job_money, _lever_rows
 from ffplan.studies.goodput.words import _goodput_assumptions, _goodput_headline
 from ffplan.studies.operate.goodput_basis import GoodputBasis

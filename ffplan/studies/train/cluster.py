@@ -79,6 +79,7 @@ def cluster_of(design: ResolvedDesign, catalog: Catalog, reducer: str | None = N
         host=node,
         library=libraries[0],
         reducer=libraries[1],
+        dispatcher=catalog.get(Library, "deepep", design.document, ()),
         crossed=crossed,
         nvlink=name.endswith("-nvlink"),
         paths=design.stripes,

@@ -37,7 +37,7 @@ from ffplan.studies.train.nearest_accelerator import (
 from ffplan.studies.train.software import Software, software_of
 from ffplan.training.constraints import WORDS, RefusedError
 from ffplan.training.data_parallel import DRIVES_REMEDY, NO_DRIVES
-from ffplan.training.exchange import sms_fault
+from ffplan.training.exchange import dispatcher_fault, sms_fault
 from ffplan.training.group_collectives import Cluster
 from ffplan.training.model_flops import shape_of
 from ffplan.training.parallel_plan import parallel_plans
@@ -247,6 +247,8 @@ def train_setup(
         software.machine(system),
         margins=margins,
     )
+    if fault := dispatcher_fault(run):
+        raise RefusedError(f"{fault}; write `alltoall`", infeasible=False, fields=("dispatcher",))
     if fault := sms_fault(run):
         raise RefusedError(f"{fault}; leave it out", infeasible=False, fields=("dispatch_sms",))
     return TrainSetup(

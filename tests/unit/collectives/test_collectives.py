@@ -17,11 +17,11 @@ from ffplan.collectives.expert_dispatch import (
     Routing,
     _expected_hits,
     _expected_reach,
+    _grouped_hits,
     _node_limited,
     copied,
     copying_fault,
     counted_copies,
-    grouped_hits,
     straight,
     token_bytes,
 )
@@ -378,13 +378,13 @@ def test_multiprocessors_that_mean_nothing() -> None:
 
 def test_bins_that_groups_let_draws_hit() -> None:
     """Two bins of two groups each, one group taken: one bin. Two of four groups: one bin in one case of three."""
-    assert grouped_hits(2.0, 8, 4, 1, 2) == 1
-    assert grouped_hits(2.0, 8, 4, 2, 1) == 1
+    assert _grouped_hits(2.0, 8, 4, 1, 2) == 1
+    assert _grouped_hits(2.0, 8, 4, 2, 1) == 1
     both = 1 - 2 / 4 * 1 / 3  # two items of a pool of four, two of them in each bin
-    assert grouped_hits(2.0, 8, 4, 2, 2) == pytest.approx(1 / 3 * 1 + 2 / 3 * 2 * both)
-    assert grouped_hits(4.0, 8, 4, 2, 2) == pytest.approx(2 * both)
-    assert grouped_hits(8.0, 8, 4, 2, 2) == pytest.approx(2)
-    assert grouped_hits(3.0, 6, 1, 1, 2) == _expected_hits(3.0, 6, 2, 2)
+    assert _grouped_hits(2.0, 8, 4, 2, 2) == pytest.approx(1 / 3 * 1 + 2 / 3 * 2 * both)
+    assert _grouped_hits(4.0, 8, 4, 2, 2) == pytest.approx(2 * both)
+    assert _grouped_hits(8.0, 8, 4, 2, 2) == pytest.approx(2)
+    assert _grouped_hits(3.0, 6, 1, 1, 2) == _expected_hits(3.0, 6, 2, 2)
 
 
 @pytest.mark.parametrize("bins", [2, 4, 8, 16])
@@ -395,7 +395,7 @@ def test_grouped_hits_is_the_mean_over_draws(bins: int) -> None:
     picked = np.argsort(dice.random((4000, 128)), axis=1)[:, :8]
     experts = np.take_along_axis(groups, picked // 32, axis=1) * 32 + picked % 32
     hit = [len(np.unique(row // (256 // bins))) for row in experts]
-    assert grouped_hits(float(bins), 256, 8, 4, 8) == pytest.approx(np.mean(hit), rel=0.01)
+    assert _grouped_hits(float(bins), 256, 8, 4, 8) == pytest.approx(np.mean(hit), rel=0.01)
 
 
 def test_messages_that_the_host_posts_bound_tokens_that_go_straight() -> None:

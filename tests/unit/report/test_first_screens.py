@@ -88,6 +88,24 @@ def test_a_rent_at_which_owning_is_even_is_where_the_verdict_turns(tmp_path: Pat
         offer["price"] |= {"value": price}
         (tmp_path / "rents-2026.yaml").write_text(yaml.safe_dump(book))
         assert said in " ".join(ffplan("cost", POD, "--catalog", str(tmp_path)).out.split())
+    # the rented cluster is set against the same one bought, at a quote of one's own
+    for price, said in ((even * 0.95, "% less per GPU-hour than owning"), (even * 1.05, "% more per GPU-hour than")):
+        assert said in " ".join(ffplan("cost", POD, "--rent", f"{price:.4f}:3-year").out.split())
+
+
+@pytest.mark.parametrize(
+    ("quote", "said"),
+    [
+        ("2.1", "a price needs a term; write 2.1: and one of on-demand"),
+        ("2.1:5-year", "`5-year` is no term"),
+        ("2.1x:3-year", "is not an amount of money"),
+        ("0:3-year", "write a price above 0"),
+    ],
+)
+def test_a_quote_that_cannot_be_read_says_what_would(quote: str, said: str) -> None:
+    done = ffplan("cost", POD, "--rent", quote)
+    assert done.code == 2
+    assert said in done.err
 
 
 def test_a_comparison_names_the_cheapest_of_three_whatever_their_order() -> None:

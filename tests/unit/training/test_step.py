@@ -20,7 +20,7 @@ from ffplan.training.axes import ParallelPlans
 from ffplan.training.constraints import violations
 from ffplan.training.data_parallel import _drive_rates, _host_rates
 from ffplan.training.fsdp import _backward_wait, _forward_wait
-from ffplan.training.group_collectives import Cluster, GroupPlacement, _contention, _group_time, cut_fraction, send_time
+from ffplan.training.group_collectives import Cluster, GroupPlacement, _contention, _group_time, cut_fraction
 from ffplan.training.kept_activations import _in_flight, policy_kept_bytes
 from ffplan.training.memory import stage_bytes
 from ffplan.training.memory_margins import host_bytes
@@ -37,7 +37,7 @@ from ffplan.training.overlap import (
 )
 from ffplan.training.parallel_plan import _layers_before, _placed, _strides, _units_of, layers_of, stage_layers
 from ffplan.training.sensitivity import faster
-from ffplan.training.step import _least_time, _sends, step_parts, step_time, swap_time
+from ffplan.training.step import _least_time, _send_time, _sends, step_parts, step_time, swap_time
 from ffplan.training.train_run import TrainRun, _pace_fraction, placement_of
 from tests.support import ROOT, document, ffplan, host_named, shape_named
 
@@ -209,7 +209,7 @@ def test_groups_far_apart_cross_zones() -> None:
     near, far = (float(_group_time(item, "allreduce", GroupPlacement(8.0, 2.0, apart), 1e9)) for apart in (1.0, 700.0))
     assert far == pytest.approx(1e9 / (40 * 25e9 / below), rel=0.05)  # a tree, which crosses once
     assert far > 3 * near
-    inside, across = (float(send_time(item, 1e9, 4.0, GroupPlacement(1.0, 4.0, apart))) for apart in (2.0, 300.0))
+    inside, across = (float(_send_time(item, 1e9, 4.0, GroupPlacement(1.0, 4.0, apart))) for apart in (2.0, 300.0))
     assert across == pytest.approx(300 * 8 * 1e9 / (40 * 25e9), rel=0.01)
     assert inside < across / 3
 
@@ -230,15 +230,15 @@ def test_racks_apart_have_their_own_links_where_nothing_is_oversubscribed() -> N
     )
     design = resolve(document(text), Catalog())
     item = cluster_of(design, Catalog(), "nccl")
-    near, far = (float(send_time(item, 1e8, 4.0, GroupPlacement(1.0, 4.0, apart))) for apart in (1.0, 4.0))
+    near, far = (float(_send_time(item, 1e8, 4.0, GroupPlacement(1.0, 4.0, apart))) for apart in (1.0, 4.0))
     assert far == pytest.approx(near, rel=0.05)
 
 
 def test_sends_between_stages() -> None:
     """25 GB/s a GPU, at 96 % of the line, and 14 us between nodes; NVLink inside."""
-    away = float(send_time(system(), 1e9, 4.0, GroupPlacement(1.0, 4.0, 2.0)))
+    away = float(_send_time(system(), 1e9, 4.0, GroupPlacement(1.0, 4.0, 2.0)))
     assert away == pytest.approx(1e9 / (25e9 * 0.96) + 14e-6, rel=0.01)
-    assert float(send_time(system(), 1e9, 4.0, GroupPlacement(4.0, 1.0))) == pytest.approx(1e9 / 274e9)
+    assert float(_send_time(system(), 1e9, 4.0, GroupPlacement(4.0, 1.0))) == pytest.approx(1e9 / 274e9)
 
 
 def test_the_last_stage_has_one_stage_boundary() -> None:
@@ -423,11 +423,11 @@ def test_two_stages_on_a_pair_send_over_the_bridge() -> None:
     """208 GB/s over the bridge, 27 over PCIe; with four stages every second send crosses PCIe."""
     bridged, plain = system("fire-flyer-2-node-nvlink"), system("fire-flyer-2-node")
     pair, four = GroupPlacement(2.0, 1.0), GroupPlacement(4.0, 1.0)
-    assert float(send_time(bridged, 1e9, 2.0, pair)) == pytest.approx(1 / 208)
-    assert float(send_time(plain, 1e9, 2.0, pair)) == pytest.approx(1 / 27)
-    assert float(send_time(bridged, 1e9, 4.0, four)) == pytest.approx(1 / 27)
+    assert float(_send_time(bridged, 1e9, 2.0, pair)) == pytest.approx(1 / 208)
+    assert float(_send_time(plain, 1e9, 2.0, pair)) == pytest.approx(1 / 27)
+    assert float(_send_time(bridged, 1e9, 4.0, four)) == pytest.approx(1 / 27)
     apart = GroupPlacement(2.0, 1.0, 1.0, 0.0)
-    assert float(send_time(bridged, 1e9, 2.0, apart)) == pytest.approx(1 / 27)
+    assert float(_send_time(bridged, 1e9, 2.0, apart)) == pytest.approx(1 / 27)
 
 
 def test_a_host_without_accelerators_has_no_links_to_speed_up() -> None:
@@ -444,7 +444,7 @@ def test_a_send_without_sequence_parallelism_carries_the_whole_activation(sharde
     assert made.plans.width == 2
     placement = placement_of(made, made.plans.pipeline, _strides(made.plans)["pipeline"])
     whole = 2 * 2048 * 12_288
-    assert float(_sends(made)) == pytest.approx(float(send_time(made.system, whole / parts, 4.0, placement)))
+    assert float(_sends(made)) == pytest.approx(float(_send_time(made.system, whole / parts, 4.0, placement)))
 
 
 def test_the_bound_of_a_step_by_hand() -> None:
