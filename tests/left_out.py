@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import sys
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -56,7 +57,7 @@ def computed(kind: str) -> dict[str, Any]:
     """Return the errors with one kind of thing left out."""
     report = leave_one_out(runs(Catalog(), case_paths()), by=kind)  # type: ignore[arg-type]
     assert report.mean is not None
-    rows = {name: rounded(getattr(report, name)) for name in ("rows", "kinds", "settings")}
+    rows = {name: rounded(getattr(report, name)) for name in ("rows", "kinds", "settings", "bands")}
     return {"mean": round(report.mean, 4), **rows}
 
 
@@ -67,9 +68,13 @@ def stored() -> dict[str, Any]:
 
 
 def main() -> None:
-    """Write the file."""
+    """Write the file; fail where bands of other runs do not hold what they should."""
     made = {"fingerprint": fingerprint(), **{kind: computed(kind) for kind in KINDS}}
     FILE.write_text(json.dumps(made, indent=1) + "\n")
+    from tests.bands import wrong_bands  # it reads the file
+
+    if wrong := wrong_bands():
+        sys.exit("\n".join(wrong))
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ from ffplan.validation.training_rows import modelled_measure, replayed_times
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from ffplan.base.array_math import Floats
+    from ffplan.base.array_math import Bools, Floats
     from ffplan.catalog.evidence import Figure
     from ffplan.catalog.stacks import StackRates
     from ffplan.validation.training_replay import TrainingReplay
@@ -119,17 +119,17 @@ def _relative_times(replay: TrainingReplay, rates: TrainingRates | None, stack: 
     return rows
 
 
-def _timed_rows(replay: TrainingReplay) -> int:
-    """Return the rows of a table that have a time."""
+def timed(replay: TrainingReplay) -> Bools:
+    """Return which rows of a table have a time."""
     measured = [~np.isnan(replay.columns[name]) for name in TIMES if name in replay.columns]
-    return int(np.logical_or.reduce(measured).sum()) if measured else 0
+    return np.asarray(np.logical_or.reduce(measured)) if measured else np.zeros(0, dtype=bool)
 
 
 def _rows_of_sources(replays: Sequence[TrainingReplay]) -> dict[str, int]:
     """Return the timed rows of every source."""
     sizes: dict[str, int] = {}
     for replay in replays:
-        sizes[replay.file.id] = sizes.get(replay.file.id, 0) + _timed_rows(replay)
+        sizes[replay.file.id] = sizes.get(replay.file.id, 0) + int(timed(replay).sum())
     return sizes
 
 

@@ -9,11 +9,20 @@ import numpy as np
 
 from ffplan.base.array_math import Floats
 from ffplan.base.record import record
-from ffplan.calibration.fit import errors
+from ffplan.calibration.fit import errors, timed
 from ffplan.calibration.joint import FP8, _joint_errors, _joint_fit, _JointFit, _stack_name
-from ffplan.results.accuracy import LeaveOneOutReport, LeftOut, LeftOutKind, LeftOutSettings
+from ffplan.results.accuracy import (
+    HELD,
+    LEVELS,
+    HeldShare,
+    LeaveOneOutReport,
+    LeftOut,
+    LeftOutBand,
+    LeftOutKind,
+    LeftOutSettings,
+)
 from ffplan.results.design import SCHEMA_VERSION
-from ffplan.studies.train.nearest_accelerator import same_energy, unlike
+from ffplan.studies.train.nearest_accelerator import LONG_SEQUENCE, same_energy, unlike
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -103,6 +112,7 @@ def leave_one_out(
     named = [replay for replay in known if _name(replay, by)]
     pairs = list(dict.fromkeys((_set(replay), _name(replay, by)) for replay in named))
     rows, kinds, settings, kin = [], Kinds(errors={}), Settings(errors={}), _Kin(fits={})
+    bands = Bands(errors={})
     for number, (group, name) in enumerate(pairs):
         if progress is not None:
             progress(number, len(pairs), name)
@@ -120,6 +130,7 @@ def leave_one_out(
         if tables:
             kinds.add(mine, tables)
             settings.add(name, mine, tables)
+            bands.add((group, name), mine, tables)
         rows.append(_left(name, group, mine, tables, fitted.rows if fitted is not None else 0))
     scores: dict[str, list[tuple[float, int]]] = {}
     for row in rows:
@@ -134,6 +145,7 @@ def leave_one_out(
         rows=tuple(rows),
         kinds=kinds.scored(),
         settings=settings.scored(),
+        bands=bands.scored(),
     )
 
 
@@ -179,6 +191,55 @@ class Settings:
                 mean = float(np.mean([errors.mean() for errors in apart]))
                 rows.append(LeftOutSettings(assumed, len(apart), sum(map(len, apart)), mean))
         return tuple(rows)
+
+
+@record
+class Bands:
+    """Errors of classes of runs, by what was left out and its accelerators."""
+
+    errors: dict[str, dict[tuple[str, str], list[Floats]]]
+
+    def add(self, key: tuple[str, str], replays: Sequence[TrainingReplay], tables: Sequence[Floats]) -> None:
+        """Add the errors of the rows of tables [1]."""
+        mean = float(np.concatenate(tables).mean())
+        for replay, rows in zip(replays, tables, strict=True):
+            scored = timed(replay)
+            long = np.broadcast_to(np.asarray(replay.shape.sequence) >= LONG_SEQUENCE, scored.shape)[scored]
+            plain = "fp8" if replay.plans.precision == "fp8" else "dense"
+            apart = {"long": rows[long], plain: rows[~long]} if replay.shape.experts is None else {"experts": rows}
+            classes = {"all": rows, "within": rows - mean, **apart}
+            for name, part in classes.items():
+                if part.size:
+                    self.errors.setdefault(name, {}).setdefault(key, []).append(np.abs(part))
+
+    def scored(self) -> tuple[LeftOutBand, ...]:
+        """Return the classes with their bands, and what each group has within the band of the others."""
+        rows = []
+        for name, groups in sorted(self.errors.items()):
+            every = [np.concatenate(parts) for parts in groups.values()]
+            held = tuple(HeldShare(level, _held(every, level)) for level in LEVELS) if len(every) > 1 else ()
+            band = _band(every, HELD)
+            rows.append(LeftOutBand(runs=name, of=len(every), n=sum(map(len, every)), band=band, held=held))
+        return tuple(rows)
+
+
+def _held(groups: Sequence[Floats], level: float) -> float:
+    """Return the mean share of each group's absolute errors within the band of all others [1]."""
+    shares = [
+        float((mine <= _band([*groups[:number], *groups[number + 1 :]], level)).mean())
+        for number, mine in enumerate(groups)
+    ]
+    return float(np.mean(shares))
+
+
+def _band(groups: Sequence[Floats], level: float) -> float:
+    """Return the least that holds a share of absolute errors, where all groups count alike [1]."""
+    errors = np.concatenate(groups)
+    weights = np.concatenate([np.full(len(group), 1 / len(group)) for group in groups]) / len(groups)
+    order = np.argsort(errors)
+    # half of an error's own weight lies on either side of it
+    places = np.cumsum(weights[order]) - weights[order] / 2
+    return float(np.interp(level, places, errors[order]))
 
 
 def _given(mine: Sequence[TrainingReplay], fitted: _JointFit) -> _JointFit:

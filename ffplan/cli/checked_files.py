@@ -186,9 +186,10 @@ def _check(document: Document, path: Path, kind: str, task: _Task) -> tuple[Find
         InputError: if the file is wrong.
     """
     if kind == "fleet":
-        from ffplan.design.fleet_file import read_fleet
+        from ffplan.catalog.store import Catalog
+        from ffplan.studies.fleet.plan import check_fleet
 
-        read_fleet(document)
+        check_fleet(document, Catalog(task.catalogs, beside=str(path.parent)))
     elif kind in OTHER_KINDS:
         from ffplan.inputs.validate import validate
 

@@ -104,8 +104,8 @@ FACILITY = {"colocation": ("colocation",), "racks": ("rack_rent",), "own": ("bui
 """Inputs of each kind of facility."""
 P5_TO_P95 = 3.2897
 """Standard deviations from P5 to P95 of a normal distribution."""
-MEAN_ABSOLUTE = 1.2533
-"""Standard deviation of a normal distribution over its mean absolute deviation: sqrt(pi / 2)."""
+P10_TO_P90 = 2.5631
+"""The same from P10 to P90."""
 
 
 BOUNDS: dict[str, tuple[float, float]] = {
@@ -182,19 +182,19 @@ def error_input(name: str, key: str, label: str, band: float, source: str) -> In
         name: name in formulas.
         key: key of its draw.
         label: name for people.
-        band: mean of absolute errors [1].
+        band: holds 80 % of errors, as from P10 to P90 [1].
         source: runs behind the error.
 
     Equation:
-        lognormal with sigma = band * sqrt(pi / 2)
+        lognormal with sigma = band / 1.2816
 
     Source:
-        A normal error of standard deviation s has the mean absolute deviation s * sqrt(2 / pi).
+        80 % of a normal distribution lie within 1.2816 of its standard deviations.
     """
     from math import exp
 
-    # from the mean absolute error to a standard deviation, and on to half of P5 to P95
-    half = band * MEAN_ABSOLUTE * P5_TO_P95 / 2
+    # from half of P10 to P90 to a standard deviation, and on to half of P5 to P95
+    half = band / P10_TO_P90 * P5_TO_P95
     return Input(
         input=name,
         key=key,

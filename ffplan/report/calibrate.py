@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from ffplan.base.formatting import number, plural
 from ffplan.report.document import Block, Document, Grid, Remarks, _Body
+from ffplan.results.accuracy import HELD
 
 if TYPE_CHECKING:
     from ffplan.results.accuracy import CalibrationReport, LeaveOneOutReport
@@ -90,6 +91,19 @@ def _left_out(report: LeaveOneOutReport) -> list[Grid]:
     if kinds:
         title = "The same rows by accelerator, software and kind of model, %"
         blocks.append(Grid(title, kinds, ("accelerators", "stack", "models", "n", "left out", "bias")))
+    bands = tuple(
+        (
+            band.runs,
+            str(band.of),
+            str(band.n),
+            _percent(band.band),
+            *(_percent(held.share) for held in band.held if held.level == HELD),
+        )
+        for band in report.bands
+    )
+    if bands:
+        title = "Bands, and what a band of all others holds of each, %"
+        blocks.append(Grid(title, bands, ("runs", PLURALS[report.by], "n", "80 % within", "held")))
     return [*blocks, Grid("Cannot be scored", unscored)] if unscored else blocks
 
 

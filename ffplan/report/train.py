@@ -28,8 +28,7 @@ def _head(report: TrainReport) -> str:
     size = number(round(report.parameters / (1e9 if large else 1e6), 1 if large else 0))
     size_text = f"{size} {'billion' if large else 'million'} parameters"
     estimated = f", estimated from {report.estimated_from}" if report.estimated_from else ""
-    band = f"±{100 * report.error_band:.0f}%, from {report.error_basis}"
-    return f"{report.design}: {report.model}, {size_text}, on {report.accelerator}{estimated} ({band})"
+    return f"{report.design}: {report.model}, {size_text}, on {report.accelerator}{estimated}"
 
 
 def _mfu(report: TrainReport, row: TrainRow) -> str:
@@ -196,6 +195,7 @@ def _train(report: TrainReport, *, chart: bool) -> list[Grid | Remarks]:
     lines = [
         ("step", f"{size} {what}, {first.plan.precision}"),
         ("rates", report.calibration),
+        ("error", f"±{100 * report.error_band:.0f} % holds 80 % of {report.error_basis}"),
     ]
     lines.append(("MFU", _of_peak(report, first)))
     if not report.searched:

@@ -199,6 +199,39 @@ class LeftOutSettings:
     """Mean of their mean absolute errors [1]."""
 
 
+HELD = 0.8
+"""Share of errors that a band holds, as from P10 to P90 [1]."""
+LEVELS = (0.5, 0.6, 0.7, HELD, 0.9)
+"""Shares that bands are tried at [1]."""
+
+
+@record
+class HeldShare:
+    """What a band holds of runs that it was not made of."""
+
+    level: float
+    """Share that it should hold [1]."""
+    share: float
+    """Errors of each group of runs within the band of all others, averaged over groups [1]."""
+
+
+@record
+class LeftOutBand:
+    """How far off times are that were predicted without what they are of."""
+
+    runs: str
+    """all; experts; of dense models long (sequences of 16,384 tokens or more), fp8 (the rest at FP8) and dense; or
+    within (each error less the mean of what was left out)."""
+    of: int
+    """Sources, stacks, accelerators, chips or processes that have such rows."""
+    n: int
+    """Rows."""
+    band: float
+    """The least that holds 80 % of absolute errors, where all of these count alike [1]."""
+    held: tuple[HeldShare, ...]
+    """What bands of several levels hold; none for a single source, stack, accelerator, chip or process."""
+
+
 @record
 class LeaveOneOutReport:
     """Output of `ffplan model accuracy training --leave-one-out`."""
@@ -216,6 +249,8 @@ class LeaveOneOutReport:
     """The rows by accelerator, software stack, and models with or without experts."""
     settings: tuple[LeftOutSettings, ...]
     """The rows, split into stated and assumed settings."""
+    bands: tuple[LeftOutBand, ...]
+    """Bands of the rows by class."""
 
 
 SCHEMAS = {

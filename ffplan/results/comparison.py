@@ -90,7 +90,7 @@ class JobSide:
     estimated_from: str | None
     """The calibrated accelerator whose efficiencies are taken; null if it has its own constants."""
     error_band: float | None
-    """Mean of absolute errors to expect of the speed [1]."""
+    """Errors of the speed to expect, from P10 to P90 [1]."""
     refused: str | None
     """Reason why the job cannot run."""
     parts: tuple[StepPart, ...]

@@ -204,6 +204,6 @@ class RunReport:
     ready_months: float
     """From the order to the first job [month]; 0 of a rented fleet, unless the design states its own."""
     error_band: float
-    """Mean of absolute errors of the speed, which the draws include [1]."""
+    """Errors of the speed from P10 to P90, which the draws include [1]."""
     estimated_from: str | None
     """The calibrated accelerator whose efficiencies are taken; null if the accelerator has its own."""

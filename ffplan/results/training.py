@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ffplan.base.record import record
 from ffplan.results.result import CatalogFile, Result
-from ffplan.results.run import PlanRow, RunReport, StepPart, SurePlan
+from ffplan.results.run import Band, PlanRow, RunReport, StepPart, SurePlan
 
 
 @record
@@ -182,12 +182,14 @@ class TrainReport(Result):
     estimated_from: str | None
     """The calibrated accelerator whose efficiencies are taken; null if the accelerator has its own."""
     error_band: float
-    """Mean of absolute errors to expect [1]."""
+    """Errors to expect: 80 % of published runs lie within it, from P10 to P90 [1]."""
     error_within: float
     """Its part that differs between runs of one source: what two designs with the same accelerators do not share
     [1]."""
     error_basis: str
     """Runs behind that error."""
+    step: Band
+    """Step of the first row, with P10 and P90 of that error [s]."""
     searched: int
     """Plans of the space of a search; 0 without one."""
     timed: int

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from typing import Any
-
 import pytest
 
 from ffplan import search
@@ -13,37 +10,21 @@ from ffplan.calibration.leave_one_out import leave_one_out
 from ffplan.catalog.parts import Accelerator
 from ffplan.catalog.stacks import SoftwareStack
 from ffplan.catalog.store import Catalog
-from ffplan.studies.train.nearest_accelerator import DENSE, ESTIMATED, EXPERTS, KIN, SIBLING, WITHIN, _ErrorBand
+from ffplan.studies.train.nearest_accelerator import EXPERTS, WITHIN, _ErrorBand
+from tests.bands import CLASSES, band_of, wrong_bands
 from tests.constants import constants, fits
 from tests.left_out import case_paths, fingerprint, stored
-from tests.support import ffplan
-
-BANDS = {"accelerator": SIBLING, "chip": KIN, "process": ESTIMATED}
-
-
-def replayed() -> list[dict[str, Any]]:
-    """Return the scored rows of `ffplan model accuracy training` that were measured."""
-    rows: list[dict[str, Any]] = json.loads(ffplan("model accuracy", "training", "--format", "json").out)["rows"]
-    return [row for row in rows if row["scored"] and row["kind"] != "arithmetic"]
 
 
 def test_the_errors_are_of_the_shipped_data() -> None:
     assert stored()["fingerprint"] == fingerprint(), "the data changed: run `make bands`"
 
 
-@pytest.mark.parametrize("kind", BANDS)
-def test_bands_are_the_errors_of_what_was_left_out(kind: str) -> None:
-    found = stored()[kind]
-    assert BANDS[kind].mean == pytest.approx(found["mean"], abs=0.005)
-    assert sum(row["n"] for row in found["rows"]) == BANDS[kind].runs
-
-
-@pytest.mark.parametrize(("band", "experts"), [(DENSE, False), (EXPERTS, True)])
-def test_bands_of_models(band: _ErrorBand, experts: bool) -> None:
-    """Means over accelerators and stacks, of dense models and of mixtures of experts."""
-    kinds = [row for row in stored()["stack"]["kinds"] if row["experts"] == experts]
-    assert band.mean == pytest.approx(sum(row["mape"] for row in kinds) / len(kinds), abs=0.005)
-    assert sum(row["n"] for row in kinds) == band.runs
+@pytest.mark.parametrize(("kind", "runs_", "band"), [row[1:] for row in CLASSES], ids=[row[0] for row in CLASSES])
+def test_bands_hold_four_fifths_of_what_was_left_out(kind: str, runs_: str, band: _ErrorBand) -> None:
+    found = band_of(kind, runs_)
+    assert band.band == pytest.approx(found["band"], abs=0.005)
+    assert band.runs == found["n"]
 
 
 @pytest.mark.deep
@@ -51,23 +32,18 @@ def test_bands_of_models(band: _ErrorBand, experts: bool) -> None:
 @pytest.mark.parametrize("design", ["superpod-h100-4su", "gb200-nvl72-16", "mi355x-pod"])
 def test_no_option_of_a_plan_narrows_the_band(design: str, model: str) -> None:
     plain = search(design, model, batch=1024, top=1)
-    experts = plain.error_band >= EXPERTS.mean
+    experts = plain.error_band >= EXPERTS.band
     assert experts or model == "llama3-70b"
     for stack in ("megatron-core-2024", "nemo-2025"):
         assert search(design, model, batch=1024, top=1, stack=stack).error_band == plain.error_band
 
 
-@pytest.mark.deep
+def test_bands_hold_what_they_say_of_runs_that_they_were_not_made_of() -> None:
+    assert wrong_bands() == []
+
+
 def test_the_part_within_a_source() -> None:
-    sources: dict[str, list[float]] = {}
-    for row in replayed():
-        sources.setdefault(row["source"], []).append(row["error"])
-    apart = [
-        sum(abs(error - sum(found) / len(found)) for error in found) / len(found)
-        for found in sources.values()
-        if len(found) > 1
-    ]
-    assert sum(apart) / len(apart) == pytest.approx(WITHIN, abs=0.002)
+    assert band_of("source", "within")["band"] == pytest.approx(WITHIN, abs=0.005)
 
 
 @pytest.mark.deep

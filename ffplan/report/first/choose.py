@@ -19,6 +19,7 @@ from ffplan.report.phrases import (
 )
 from ffplan.results.recommendation import MOST_RECALLED
 from ffplan.results.result import model_as_given
+from ffplan.results.run import band_words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -42,11 +43,10 @@ def _train_screen(report: TrainReport) -> _FirstScreen:
     first = report.rows[0]
     unit = report.unit
     searched = f"The fastest of {report.feasible:,} plans that can run" if report.searched else "A step"
-    within = f"±{100 * report.error_band:.0f} %"
     return _FirstScreen(
         head=f"{report.design} · {report.model} · batch {first.plan.batch:,}",
         verdict=(
-            f"{searched} takes {number(first.step_s, 4)} s ({within}) on {first.plan.gpus:,} GPUs: "
+            f"{searched} takes {band_words(report.step, 's')} on {first.plan.gpus:,} GPUs: "
             f"{first.tokens_s:,.0f} {unit}/s, MFU {100 * first.mfu:.1f} % of {first.plan.precision.upper()}.",
             *([report.run.words] if report.run else []),
         ),
@@ -61,6 +61,12 @@ def _train_screen(report: TrainReport) -> _FirstScreen:
         ),
         unverified=(
             f"speed estimated from {report.estimated_from}, not from measured runs." if report.estimated_from else ""
+        ),
+        tiles=(
+            ("step", band_words(report.step, "s"), f"on {first.plan.gpus:,} GPUs"),
+            (f"{unit} a second", f"{first.tokens_s:,.0f}", f"{first.tokens_s_gpu:,.0f} a GPU"),
+            ("MFU", f"{100 * first.mfu:.1f} %", f"of {first.plan.precision.upper()}"),
+            ("memory", f"{first.memory_gib:.1f} GiB", f"of {number(first.limit_gib, 3)}"),
         ),
     )
 
@@ -132,6 +138,20 @@ def _recommend_screen(report: RecommendReport) -> _FirstScreen:
             ("Next", _written(report)),
         ),
         unverified=_estimated(report.designs),
+        tiles=_best_tiles(report),
+    )
+
+
+def _best_tiles(report: RecommendReport) -> tuple[tuple[str, str, str], ...]:
+    """Return what decides on the recommended design; none where nothing meets the target."""
+    if not report.designs:
+        return ()
+    best = report.designs[0]
+    sure = f"{chance(best.in_time_share)} sure" if best.in_time_share is not None else ""
+    return (
+        ("to buy", f"{amount(best.capex, 3)} {report.currency}", f"{best.accelerators:,} {best.accelerator}"),
+        ("run", ranged(best.days, best.days_p10, best.days_p90, "days"), sure),
+        ("a million tokens", f"{number(best.cost_per_million_tokens, 2)} {report.currency}", f"{report.effort} run"),
     )
 
 

@@ -264,7 +264,7 @@ def _speed_inputs(ledger: Ledger, band: float, within: float, basis: str) -> tup
     Designs of one accelerator share the error of the accelerator and its software; each has its own error besides.
 
     Args:
-        band: mean of absolute errors [1].
+        band: holds 80 % of errors [1].
         within: its part within the runs of one source [1].
         basis: runs that it was taken over.
     """

@@ -292,7 +292,7 @@ def _cost_assumptions(ledger: Ledger, error: tuple[float, str] | None) -> tuple[
             f"states one. {_effort_words(ledger)}"
         )
         sentences.append(
-            f"The draws include the model's error of the speed: {100 * error[0]:.0f} % on average over {error[1]}."
+            f"The draws include the model's error of the speed: {100 * error[0]:.0f} % for 80 % of {error[1]}."
         )
     sentences.append("Where a range reaches further up than down, the median of the draws lies above the likely value.")
     if owned.rent is None:

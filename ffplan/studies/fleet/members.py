@@ -197,8 +197,25 @@ class _Members:
             self._designs[name] = resolve(read_document(path, label), catalog), catalog
         return self._designs[name]
 
-    def _member(self, place: int, cluster: FleetCluster) -> _Member:
-        self.tell(cluster.name)
+    def check(self) -> None:
+        """Look up every name of the fleet: designs, and models and engines of demand.
+
+        Raises:
+            InputError: if one is unknown, or a design is wrong.
+        """
+        for place, cluster in enumerate(self.fleet.clusters):
+            self._written(place, cluster)
+        for demand in self.fleet.demand:
+            self._model(self.catalog, demand)
+            if demand.serve:
+                self._engine(self.catalog, demand)
+
+    def _written(self, place: int, cluster: FleetCluster) -> tuple[ResolvedDesign, Catalog]:
+        """Return a cluster's design as its file has it.
+
+        Raises:
+            InputError: if it is wrong or has phases.
+        """
         try:
             written, catalog = self._design(cluster.design)
         except UsageError as error:
@@ -206,6 +223,15 @@ class _Members:
             raise self._fault(place, "design", what, remedy) from None
         if written.spec.phases:
             raise self._fault(place, "design", "the design has phases", "write each phase as a cluster of its own")
+        return written, catalog
+
+    def _model(self, catalog: Catalog, demand: FleetDemand) -> Model:
+        field = "train" if demand.train else "serve"
+        return catalog.get(Model, getattr(demand, field), self.document, self._path(demand, field))
+
+    def _member(self, place: int, cluster: FleetCluster) -> _Member:
+        self.tell(cluster.name)
+        written, catalog = self._written(place, cluster)
         design = _on_site(written, self.fleet.sites.get(cluster.site or ""), cluster)
         ledger = self._ledger(design, catalog, cluster)
         if not ledger.costed:
@@ -285,7 +311,7 @@ class _Members:
         """Return tokens of a quarter: of the fastest plan, with the model's errors, failures, effort and idle hours."""
         key, (design, catalog) = (name, demand.name), self._design(name)
         if key not in self._jobs:
-            model = catalog.get(Model, demand.train or "", self.document, self._path(demand, "train"))
+            model = self._model(catalog, demand)
             if model.transformer is None:
                 raise RefusedError(f"{model.id} is no transformer, and tokens need one", infeasible=False)
             tokens = max(float(estimate.value) for estimate in demand.tokens)
@@ -324,8 +350,7 @@ class _Members:
         if key in self._served:
             return self._served[key]
         design, catalog = self._design(name)
-        model = catalog.get(Model, demand.serve or "", self.document, self._path(demand, "serve"))
-        engine = self._engine(catalog, demand)
+        model, engine = self._model(catalog, demand), self._engine(catalog, demand)
         target = _ServedTarget(
             model=model,
             engine=engine,

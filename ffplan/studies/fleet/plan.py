@@ -17,6 +17,7 @@ from ffplan.results.design import SCHEMA_VERSION
 from ffplan.results.result import ToolInfo
 from ffplan.studies.basis.provenance import files_of, recalled_figures
 from ffplan.studies.cost.cost import band
+from ffplan.studies.cost.request import CostRequest
 from ffplan.studies.fleet.horizon import QUARTERS_A_YEAR, _ClusterTimes, _Horizon, _total_of
 from ffplan.studies.fleet.members import _Member, _Members
 
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
     from ffplan.base.array_math import Floats
     from ffplan.catalog.store import Catalog
-    from ffplan.studies.cost.request import CostRequest
+    from ffplan.inputs.document import Document
 
 
 def _month(horizon: _Horizon, months: object) -> str:
@@ -204,6 +205,15 @@ _ASSUMPTIONS = (
 
 _MOST_CELLS = 2_000_000
 """Most draws over all quarters that memory holds [1]."""
+
+
+def check_fleet(document: Document, catalog: Catalog) -> None:
+    """Look up every name of a fleet file: designs, and models and engines of demand.
+
+    Raises:
+        InputError: if the file is wrong, a name is unknown, or a design is wrong.
+    """
+    _Members(read_fleet(document), document, catalog, CostRequest(draws=0), lambda _: None).check()
 
 
 def plan_fleet(

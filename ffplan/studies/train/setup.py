@@ -15,6 +15,7 @@ from ffplan.catalog.parts import Accelerator, Server, memory_bytes
 from ffplan.design.training import PRESETS, PlanFields
 from ffplan.results.design import SCHEMA_VERSION
 from ffplan.results.result import CatalogFile
+from ffplan.results.run import Band
 from ffplan.results.training import Refused, Skipped, TrainReport, TrainRow
 from ffplan.studies.basis.job_layout import most_gpus
 from ffplan.studies.train.assumptions import _drives_assumption, _fsdp_assumption, _training_assumptions
@@ -23,7 +24,10 @@ from ffplan.studies.train.nearest_accelerator import (
     DENSE,
     ESTIMATED,
     EXPERTS,
+    FP8,
     KIN,
+    LONG,
+    LONG_SEQUENCE,
     SIBLING,
     UNFITTED,
     _ErrorBand,
@@ -281,17 +285,27 @@ def _basis(part: Accelerator, precision: str, near: Accelerator | None) -> str:
     return basis
 
 
-def _band(accelerator: Accelerator, near: Accelerator | None, model: Model, *, by_fit: bool) -> _ErrorBand:
+def _model_band(model: Model, plan: PlanFields) -> _ErrorBand:
+    """Return the error of times for a model: of experts, of long sequences, at FP8 or of all others."""
+    shape = model.transformer
+    kinds = [EXPERTS if shape is not None and shape.experts is not None else DENSE]
+    if shape is not None and (plan.sequence or shape.sequence) >= LONG_SEQUENCE:
+        kinds.append(LONG)
+    if plan.precision == "fp8":
+        kinds.append(FP8)
+    return _widest(*kinds)
+
+
+def _band(accelerator: Accelerator, near: Accelerator | None, kind: _ErrorBand, *, by_fit: bool) -> _ErrorBand:
     """Return the error of times for a class of runs: the wider of the model's and the accelerator's.
 
     The class counts, not the options: a named stack may be another release, and narrows nothing.
 
     Args:
         near: the relative whose efficiencies it has; None for a calibrated one.
+        kind: error for the model.
         by_fit: its constants, or the relative's, are from a fit in the catalogue.
     """
-    experts = model.transformer is not None and model.transformer.experts is not None
-    kind = EXPERTS if experts else DENSE
     if not by_fit:
         return _widest(kind, UNFITTED)
     if near is None:
@@ -305,6 +319,11 @@ def _refused(reasons: dict[str, int]) -> tuple[Refused, ...]:
     return tuple(
         Refused(name, WORDS[name], count) for name, count in sorted(reasons.items(), key=lambda refusal: -refusal[1])
     )
+
+
+def _step_band(step: float, error: float) -> Band:
+    """Return a modelled time with P10 and P90 of its error: model over measured, less one."""
+    return Band(step, step / (1 + error), step, step / (1 - error))
 
 
 def _train_report(
@@ -334,7 +353,8 @@ def _train_report(
     software = _software_for(design, catalog, part, request.plan)
     near = catalog.entry(relative).part if relative is not None else None
     assert near is None or isinstance(near, Accelerator)
-    band = _band(accelerator, near, request.model, by_fit=fitted(near or accelerator, catalog))
+    kind = _model_band(request.model, request.plan)
+    band = _band(accelerator, near, kind, by_fit=fitted(near or accelerator, catalog))
     speeds = software.rates(part, request.plan)
     curve = speeds.curve if request.plan.attention != "unfused" else None
     return TrainReport(
@@ -353,10 +373,11 @@ def _train_report(
         attention_kernel=curve.kernel if curve is not None and request.model.transformer is not None else None,
         calibration=_basis(part, request.plan.precision, near),
         estimated_from=relative,
-        error_band=band.mean,
+        error_band=band.band,
         error_within=band.within,
         run=None,
         error_basis=f"{band.runs} {band.basis}",
+        step=_step_band(rows[0].step_s, band.band),
         searched=counts[0],
         timed=counts[1],
         feasible=counts[2],

@@ -13,11 +13,11 @@ from ffplan.calibration.fit import (
     BOUNDS,
     Fit,
     _fitted_rates,
-    _timed_rows,
     _undetermined,
     _waits_for_host,
     errors,
     fit,
+    timed,
 )
 from ffplan.calibration.joint import _joint_errors, _joint_fit, _JointFit
 from ffplan.calibration.leave_one_out import leave_one_out
@@ -76,9 +76,9 @@ def test_a_row_counts_by_its_first_measure() -> None:
     mixed = {"seconds": np.array([seconds[0], np.nan]), "mfu": modelled_measure(table, "mfu", seconds) / 4}
     both = replace(table, columns={**table.columns, **mixed})
     assert errors([both]).tolist() == pytest.approx([0.0, -0.75])
-    assert _timed_rows(both) == 2
-    assert _timed_rows(replace(table, columns={**table.columns, "seconds": np.array([np.nan, 1.0])})) == 1
-    assert _timed_rows(replace(table, columns={"gpus": np.array([8.0, 8.0])})) == 0
+    assert timed(both).sum() == 2
+    assert timed(replace(table, columns={**table.columns, "seconds": np.array([np.nan, 1.0])})).sum() == 1
+    assert timed(replace(table, columns={"gpus": np.array([8.0, 8.0])})).sum() == 0
 
 
 def test_what_no_row_depends_on_is_undetermined() -> None:

@@ -15,7 +15,7 @@ from ffplan.calibration import calibrate, fit, joint, leave_one_out
 from ffplan.calibration.calibrate import Calibration, CalibrationRequest, _units, _value
 from ffplan.calibration.fit import BOUNDS, Fit, FitError, _before, _start, solver
 from ffplan.calibration.joint import FP8, _JointFit
-from ffplan.calibration.leave_one_out import Kinds
+from ffplan.calibration.leave_one_out import Kinds, _band, _held
 from ffplan.calibration.overlay import KEY, START
 from ffplan.catalog.evidence import DurationFigure
 from ffplan.catalog.stacks import StackRates
@@ -36,7 +36,7 @@ def source(name: str, rows: Sequence[float], **fields: Any) -> Any:
 
 def fitted(monkeypatch: pytest.MonkeyPatch, *sources: Any, first: float = 0.5, name: str = "matrix") -> Fit:
     """Fit one constant to rows whose time is that of the measured one over the constant."""
-    monkeypatch.setattr(fit, "_timed_rows", lambda replay: len(replay.rows))
+    monkeypatch.setattr(fit, "timed", lambda replay: np.ones(len(replay.rows), dtype=bool))
     monkeypatch.setattr(fit, "_fitted_rates", lambda values, *_: values)
     monkeypatch.setattr(fit, "_relative_times", lambda replay, values, *_: np.exp(replay.rows) / values[name])
     monkeypatch.setattr(fit, "_before", lambda *_: None)
@@ -89,7 +89,7 @@ def test_times_of_launching_are_tried_from_above_and_below(monkeypatch: pytest.M
         return SimpleNamespace(cost=len(starts) % 3, x=first)
 
     monkeypatch.setattr(fit, "solver", lambda: solve)
-    monkeypatch.setattr(fit, "_timed_rows", lambda _: 9)
+    monkeypatch.setattr(fit, "timed", lambda _: np.ones(9, dtype=bool))
     monkeypatch.setattr(fit, "_fitted_rates", lambda values, *_: values)
     monkeypatch.setattr(fit, "errors", lambda *_: np.array([-0.1, 0.3]))
     runs: Any = [source("s", [])]
@@ -124,7 +124,7 @@ def test_errors_before_are_of_whole_sets_alone(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_rows_of_a_source_are_those_of_all_its_tables(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fit, "_timed_rows", lambda replay: len(replay.rows))
+    monkeypatch.setattr(fit, "timed", lambda replay: np.ones(len(replay.rows), dtype=bool))
     tables = [source("a", [1.0]), source("b", [1.0, 1.0]), source("a", [1.0, 1.0])]
     assert fit._rows_of_sources(tables) == {"a": 3, "b": 2}
 
@@ -165,7 +165,7 @@ def together(
 
     pytest.importorskip("scipy")
     monkeypatch.setattr(joint, "_ratios", ratios)
-    monkeypatch.setattr(fit, "_timed_rows", lambda replay: len(replay.rows))
+    monkeypatch.setattr(fit, "timed", lambda replay: np.ones(len(replay.rows), dtype=bool))
     found = joint._joint_fit(list(sources), kin)
     assert found.rows == sum(len(item.rows) for item in sources)
     return {key: math.log(value) for key, value in found.values.items()}
@@ -270,7 +270,7 @@ def run_of(
         file=SimpleNamespace(id=name),
         table=SimpleNamespace(assumed=assumed),
         software=SimpleNamespace(stack=SimpleNamespace(id=stack) if stack else None),
-        shape=SimpleNamespace(experts=object() if experts else None),
+        shape=SimpleNamespace(experts=object() if experts else None, sequence=4096),
         plans=SimpleNamespace(precision=precision),
         rows=np.array(rows),
     )
@@ -287,6 +287,7 @@ def halved(monkeypatch: pytest.MonkeyPatch) -> list[tuple[list[str], ...]]:
 
     monkeypatch.setattr(leave_one_out, "_joint_fit", made)
     monkeypatch.setattr(leave_one_out, "_joint_errors", lambda items, _: np.concatenate([i.rows for i in items]) / 2)
+    monkeypatch.setattr(leave_one_out, "timed", lambda item: np.ones(len(item.rows), dtype=bool))
     monkeypatch.setattr(leave_one_out, "errors", lambda items: np.concatenate([item.rows for item in items]))
     monkeypatch.setattr(leave_one_out, "_unnamed", lambda item: run_of("", "", *(3 * item.rows)))
     monkeypatch.setattr(nearest_accelerator, "distance", lambda a, b: abs(len(a.id) - len(b.id)))
@@ -595,3 +596,16 @@ def test_a_report_is_by_source(monkeypatch: pytest.MonkeyPatch) -> None:
         ("kernel", None, 1e-5, "10 us", "odd"),
     ]
     assert (found.rows, found.before, found.after, found.accelerator) == (3, 0.6, 0.3, "mine")
+
+
+def test_a_band_holds_four_fifths_where_every_group_counts_alike() -> None:
+    """Errors of 0 to 100 %: 80 %; ten times as many rows of 10 % beside a row of 50 % count as it does."""
+    assert _band([np.linspace(0, 1, 1001)], 0.8) == pytest.approx(0.8, abs=0.001)
+    assert _band([np.full(10, 0.1), np.array([0.5])], 0.8) == pytest.approx(0.5, abs=0.03)
+    assert _band([np.full(10, 0.1), np.array([0.5])], 0.45) == pytest.approx(0.1)
+
+
+def test_what_a_band_holds_is_asked_of_others_alone() -> None:
+    """Of two groups, the one with small errors lies within the band of the other, which lies beyond its."""
+    assert _held([np.array([0.1, 0.1]), np.array([0.5, 0.5])], 0.8) == 0.5
+    assert _held([np.linspace(0, 1, 101)] * 3, 0.8) == pytest.approx(0.8, abs=0.01)

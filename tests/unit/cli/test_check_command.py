@@ -31,6 +31,24 @@ def test_a_part_is_checked_as_a_part(tmp_path: Path) -> None:
     assert "did you mean `accelerator`?" in ffplan("check", str(unknown)).out
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("design: l40s-8-roce", "design: l40s-8-rock", "did you mean `l40s-8-roce`?"),
+        ("train: llama3.1-70b", "train: llama3.1-71b", "did you mean `llama3.1-70b`?"),
+        ("serve: llama3.1-8b", "serve: llama3.1-8b\n    engine: vlm", "did you mean"),
+    ],
+)
+def test_names_of_a_fleet_are_looked_up(tmp_path: Path, old: str, new: str, said: str) -> None:
+    fleet = (ROOT / "designs" / "fleets" / "two-sites.yaml").read_text()
+    wrong = tmp_path / "fleet.yaml"
+    wrong.write_text(fleet.replace(old, new))
+    done = ffplan("check", str(wrong))
+    assert done.code == 2
+    assert said in done.out
+    assert f"fleet.yaml:{fleet[: fleet.index(old)].count(chr(10)) + 1 + new.count(chr(10))}:" in done.out
+
+
 def test_measured_cases_and_plans_are_checked_as_such(tmp_path: Path) -> None:
     cases = sorted((ROOT / "catalogs" / "measurements").glob("*/*.yaml"))[:1]
     plan = tmp_path / "plan.yaml"

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from ffplan.studies.train.nearest_accelerator import DENSE, SIBLING
 from tests.support import ROOT, ffplan, overlay_part, valid
 
 if TYPE_CHECKING:
@@ -265,16 +266,23 @@ def test_a_batch_is_needed_and_uncalibrated_accelerators_are_estimated(tmp_path:
     run = ffplan(f"{TRAIN} --gpus 128 --tp 8 --pp 4 --format json", "--catalog", str(tmp_path))
     report = valid(run.out, "train")
     assert report["estimated_from"] == "h800-sxm"  # the same chip
-    assert report["error_band"] == 0.075
+    assert report["error_band"] == SIBLING.band
     assert str(report["calibration"]).startswith("estimated: efficiencies of h800-sxm")
     own = valid(ffplan(f"{TRAIN} --gpus 128 --tp 8 --pp 4 --format json").out, "train")
-    assert (own["estimated_from"], own["error_band"], own["stack"], own["stack_named"]) == (None, 0.075, None, False)
-    assert own["error_basis"] == "315 published runs of dense models, each software stack predicted without it"
+    assert (own["estimated_from"], own["error_band"], own["stack"], own["stack_named"]) == (
+        None,
+        DENSE.band,
+        None,
+        False,
+    )
+    assert (
+        own["error_basis"] == "247 published runs of dense models at 16 bits, each software stack predicted without it"
+    )
     named = tmp_path / "plan.yaml"
     named.write_text("kind: training-plan\ntensor: 8\npipeline: 4\nbatch: 512\nstack: megatron-bridge-2025\n")
     told = valid(ffplan(f"{LLAMA} --gpus 128 --plan {named} --format json").out, "train")
     assert (told["error_band"], told["stack"], told["attention_kernel"]) == (
-        0.075,
+        DENSE.band,
         "megatron-bridge-2025",
         "cudnn-9.19",
     )

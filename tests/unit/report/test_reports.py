@@ -117,7 +117,7 @@ def left(source: str, mape: float | None, why: str | None) -> LeftOut:
 
 
 def _without(*rows: LeftOut) -> LeaveOneOutReport:
-    return LeaveOneOutReport(schema_version="0", by="source", mean=0.1, rows=rows, kinds=(), settings=())
+    return LeaveOneOutReport(schema_version="0", by="source", mean=0.1, rows=rows, kinds=(), settings=(), bands=())
 
 
 def test_sources_left_out() -> None:
