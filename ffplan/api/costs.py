@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ffplan.api.designs import Design, load
-from ffplan.api.keywords import _refuse_outside, _requested
+from ffplan.api.keywords import _refuse_outside
 from ffplan.base.errors import UsageError
 from ffplan.catalog.named import part_of
 
@@ -86,11 +86,11 @@ def _own_job(loaded: Design, parts: Catalog, tokens: float | None) -> TimedJob |
     Raises:
         UsageError: for tokens without a workload, or a job that cannot run.
     """
-    from ffplan.studies.train.default_job import own_workload, timed_workload, with_tokens
+    from ffplan.studies.train.default_job import answered, own_workload, timed_workload, with_tokens
 
     if tokens is None and (loaded.resolved.workload is None or loaded.resolved.workload.tokens is None):
         return None
-    _requested("costs", lambda: own_workload([loaded.resolved]))
+    answered("costs", lambda: own_workload([loaded.resolved]))
     design = with_tokens(loaded.resolved, tokens)
     return _ran(lambda: timed_workload(design, parts, design.stated_workload))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, TypedDict, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from ffplan.base.errors import UsageError
 
@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from ffplan.catalog.stacks import Dispatcher, Routing
     from ffplan.design.schema import CorePolicy
     from ffplan.design.training import Axis, Overlap, Precision, Preset, Recompute, RecomputePart, Schedule, Width
-
-T = TypeVar("T")
 
 Aim = Literal["capex", "tco", "token", "power", "accelerators"]
 """The aim that a recommendation minimises."""
@@ -195,17 +193,3 @@ def _refuse_outside(command: str, given: Mapping[str, Any]) -> None:
         value = given.get(name)
         if value is not None and not least <= value < float("inf"):
             raise UsageError(f"{command}: {name}: give a number of at least {least:g}")
-
-
-def _requested(command: str, answer: Callable[[], T]) -> T:
-    """Return an answer for a job.
-
-    Raises:
-        UsageError: if the job cannot be asked for.
-    """
-    from ffplan.studies.train.default_job import JobError
-
-    try:
-        return answer()
-    except JobError as error:
-        raise UsageError(f"{command}: {f'{error.field} ' if error.field else ''}{error}") from None

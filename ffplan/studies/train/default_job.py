@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from math import log2
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ffplan.base.errors import InputError, UsageError
 from ffplan.base.record import record
@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from ffplan.design.training import Workload
     from ffplan.training.group_collectives import Cluster
 
+T = TypeVar("T")
+
 
 class JobError(Exception):
     """A job that cannot be asked for."""
@@ -46,6 +48,22 @@ class JobError(Exception):
         """
         super().__init__(message)
         self.field = field
+
+
+def answered(door: str, answer: Callable[[], T], dashes: str = "") -> T:
+    """Return an answer for a job, refused in the words of the door that asked.
+
+    Args:
+        door: what asks, for messages, such as `ffplan compare`.
+        dashes: what the door writes before the name of a field.
+
+    Raises:
+        UsageError: if the job cannot be asked for.
+    """
+    try:
+        return answer()
+    except JobError as error:
+        raise UsageError(f"{door}: {f'{dashes}{error.field} ' if error.field else ''}{error}") from None
 
 
 def _default_batch(model: Model, sequence: int | None, gpus: int) -> int:
