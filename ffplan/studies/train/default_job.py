@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-class JobError(Exception):
+class _JobError(Exception):
     """A job that cannot be asked for."""
 
     def __init__(self, message: str, field: str = "") -> None:
@@ -62,7 +62,7 @@ def answered(door: str, answer: Callable[[], T], dashes: str = "") -> T:
     """
     try:
         return answer()
-    except JobError as error:
+    except _JobError as error:
         raise UsageError(f"{door}: {f'{dashes}{error.field} ' if error.field else ''}{error}") from None
 
 
@@ -303,16 +303,16 @@ def own_workload(designs: Sequence[ResolvedDesign]) -> tuple[ResolvedDesign, Wor
     """Return the one workload among some designs, and the first design with it; tokens aside, all state the same.
 
     Raises:
-        JobError: if no design has a workload, or two have different jobs.
+        _JobError: if no design has a workload, or two have different jobs.
     """
     stated = [(design, design.workload) for design in designs if design.workload is not None]
     if not stated:
         where = "the design" if len(designs) == 1 else "a design"
-        raise JobError(f"no model, and no `workload` in {where}: name a model, or add a workload")
+        raise _JobError(f"no model, and no `workload` in {where}: name a model, or add a workload")
     for design, further in stated[1:]:
         if not same_job(further, stated[0][1]):
             names = f"{stated[0][0].document.file} and {design.document.file}"
-            raise JobError(f"{names} have different workloads; name a model and its options")
+            raise _JobError(f"{names} have different workloads; name a model and its options")
     return stated[0]
 
 
