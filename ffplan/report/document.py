@@ -232,11 +232,17 @@ class _FirstScreen:
     header: tuple[str, ...] = ()
     """Names of the columns."""
     advice: tuple[tuple[str, str], ...] = ()
-    """Bottleneck, points to check and next steps, by label."""
+    """Bottleneck, points to check and next steps, by label; those without text are left out."""
+    to_page: str = ""
+    """The next step to a page, which a page itself leaves out."""
     unverified: str = ""
     """Figures that nobody has verified."""
     tiles: tuple[tuple[str, str, str], ...] = ()
     """Figures that a page shows large: label, figure and remark; if empty, the first of a table without a header."""
+
+    def advised(self, *, page: bool = False) -> tuple[tuple[str, str], ...]:
+        """Return the advice that has a text, as a page gives it or everything else."""
+        return tuple(row for row in (*self.advice, ("Next", "" if page else self.to_page)) if row[1])
 
 
 @record

@@ -305,6 +305,10 @@ class FlipRow:
     """Reason for a null."""
 
 
+PER_TOKEN = "run.cost_per_million_tokens"
+"""Path of the cost of a token."""
+
+
 @record
 class Uncertainty:
     """How sure the figures are."""
@@ -323,6 +327,11 @@ class Uncertainty:
     """Value of each input at which owning costs as much as that offer."""
     inputs: tuple[InputRow, ...]
     """Every input."""
+
+    @property
+    def per_token(self) -> bool:
+        """Return whether they are about a token's cost rather than an hour's."""
+        return self.of == PER_TOKEN
 
 
 @record

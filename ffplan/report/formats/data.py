@@ -112,8 +112,7 @@ def _markdown_block(block: Block) -> str:
 
 def _comment(screen: _FirstScreen) -> str:
     """Return a first screen in a few lines: head, verdict, figures, and what moves them."""
-    advice = [(label, text) for label, text in screen.advice if text]
-    last = [f"{label.lower() if number else label} {text}" for number, (label, text) in enumerate(advice)]
+    last = [f"{label.lower() if number else label} {text}" for number, (label, text) in enumerate(screen.advised())]
     parts = [f"### {escape(screen.head)}", *map(escape, screen.verdict[:1])]
     parts += [table(screen.header, screen.figures)] if screen.figures else []
     parts += [escape(f"{'; '.join(last)}.")] if last else []

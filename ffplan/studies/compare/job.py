@@ -85,12 +85,12 @@ def _shared(designs: Sequence[ResolvedDesign], labels: Sequence[str]) -> tuple[W
         return None, ""
     if len(jobs) < len(stated):
         without = listed(label for label, workload in zip(labels, stated, strict=True) if workload is None)
-        return None, f"no job: no `workload` in {without}; --tokens T trains the others' on all"
+        return None, f"no `workload` in {without}; --tokens T trains the others' on all"
     first = jobs[0]
     if any(not same_job(job, first) for job in jobs):
         models = dict.fromkeys(job.model for job in jobs)
         what = f" ({listed(models)})" if len(models) > 1 else ""
-        return None, f"no job: the `workload` of the designs differs{what}; --model ID names one"
+        return None, f"the `workload` of the designs differs{what}; --model ID names one"
     said = f"their `workload`: {first.model}"
     tokens = list(dict.fromkeys(job.tokens for job in jobs if job.tokens is not None))
     if tokens:
