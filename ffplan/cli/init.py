@@ -118,15 +118,15 @@ def _copied(name: str, prefix: str | None, folder: str, *, force: bool) -> None:
     lines = [f"name: {new}" if line.startswith("name:") else line for line in kept]
     target = Path(folder) / f"{new}.yaml"
     _make_room([target], force=force)
-    write("\n".join(lines) + "\n", str(target), option="--folder")
+    write("\n".join(lines) + "\n", str(target), option="--folder", replacing=force)
     typer.echo(visible(f"{target}: {file} to start from"))
 
 
 def _make_room(targets: list[Path], *, force: bool) -> None:
-    """Make the folder of files; refuse to replace them, or remove them if forced.
+    """Make the folder of files; refuse to replace them unless forced.
 
     Raises:
-        UsageError: for the first existing file, or a folder or file that cannot be made or replaced.
+        UsageError: for the first existing file, or a folder that cannot be made.
     """
     for target in targets:
         try:
@@ -138,11 +138,6 @@ def _make_room(targets: list[Path], *, force: bool) -> None:
         if is_file(target) and not force:
             remedy = "replace it with --force, or choose another --name or --folder"
             raise UsageError(f"ffplan init: {target} exists already; {remedy}")
-    for target in targets if force else ():
-        try:
-            target.unlink(missing_ok=True)
-        except OSError as error:
-            raise UsageError(f"ffplan init: --force: {target} cannot be replaced: {error.strerror}") from None
 
 
 def init(
@@ -300,7 +295,7 @@ def _wished(
     rows = []
     for number, (row, target) in enumerate(zip(built, targets, strict=True)):
         progress.step(number, len(built))
-        write(row.text, str(target), option="--folder")
+        write(row.text, str(target), option="--folder", replacing=force)
         rows.append(replace(_row(row, str(target), wishes, parts), fewer=fewer.get(row.assessment.design.name)))
     progress.end()
     emit(init_document(InitReport(SCHEMA_VERSION, tuple(rows), tuple(left), unmet)), form, None)

@@ -407,6 +407,11 @@ def bridged(wait: Waiting, month: float) -> float:
     return wait.value * min(month / wait.months, 1.0)
 
 
+def rented(row: RentRow, years: float) -> float:
+    """Return what an offer costs over some years [currency]."""
+    return 12 * years * row.month
+
+
 def benchmark(rows: Iterable[RentRow]) -> RentRow | None:
     """Return the rent that owning is judged by: the cheapest that somebody can sign for a term at this size.
 

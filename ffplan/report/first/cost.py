@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from ffplan.base.formatting import amount, chance, input_value, kilowatts, listed, number, percent, plural
 from ffplan.inputs.design_files import as_argument
 from ffplan.report.document import _FirstScreen
-from ffplan.results.cost import benchmark, cheaper_index, owning_gap, recalled_drivers
+from ffplan.results.cost import benchmark, cheaper_index, owning_gap, recalled_drivers, rented
 from ffplan.results.run import band_words, median_words
 
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ def _owned(tco: Tco) -> list[tuple[str, str, str]]:
     rows = []
     if tco.facility != "rented":
         cash = f"{amount(tco.total, 3)} in {number(tco.years)} years"
-        cash += f"; rent {amount(12 * tco.years * rent.month, 3)}" if rent is not None else ", likely"
+        cash += f"; rent {amount(rented(rent, tco.years), 3)}" if rent is not None else ", likely"
         rows.append(("to commit", median_words(tco.purchase, tco.currency), cash))
     against = f"{rent.term} rent {rent.hour:,.2f}" if rent else f"at {percent(tco.utilisation)} utilisation"
     if tco.owned is not None:
