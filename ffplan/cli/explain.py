@@ -143,6 +143,8 @@ def explain(
     path alone: its meaning.
     """
     if path is None:
+        if form is not ReportFormat.TABLE:
+            raise UsageError(f"ffplan explain: --format has an effect with a design and a PATH; `{what}` alone is text")
         write(_word(what), output)
         return
     from ffplan.catalog.store import Catalog

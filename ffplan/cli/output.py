@@ -60,7 +60,8 @@ def _with_view(command: Callable[..., None]) -> Callable[..., None]:
 
     @functools.wraps(command)
     def run(*, full: bool, section: list[str] | None, **options: Any) -> None:
-        if options["form"].value == "html":  # before a search of minutes
+        # before a search of minutes; without its path, `explain` makes no report
+        if options["form"].value == "html" and options.get("path", ...) is not None:
             remedy = "add `-o page.html`" if "output" in options else "end the command with `> page.html`"
             _refuse_page("--format html", options.get("output"), remedy)
         token = _view.set((full, tuple(section or ())))

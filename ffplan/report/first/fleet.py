@@ -155,7 +155,7 @@ def _fleet_screen(report: FleetReport) -> _FirstScreen:
     shown = report.designs or report.near
     best = shown[0] if shown else None
     power = (
-        f"{number(best.facility_peak_kw, 3)} kW at the peak, {best.output_tokens_s_mw / 1e3:,.0f}k tokens/s a MW"
+        f"{number(best.facility_peak_kw, 3)} kW at the peak, {best.output_tokens_s_mw / 1e3:,.0f}k tokens/s per MW"
         if best
         else ""
     )
