@@ -23,7 +23,7 @@ from ffplan.cli.options import (
     OutputOption,
     ProfileOption,
     SeedOption,
-    _complete_part,
+    _part_option,
 )
 from ffplan.cli.output import emit
 from ffplan.cli.page import _with_extras
@@ -60,11 +60,10 @@ BaselineOption = Annotated[
 ]
 ModelOption = Annotated[
     str | None,
-    typer.Option(
+    _part_option(
+        "model",
+        "Train this model on every design, each with its fastest plan: tokens/s, MFU, capital; or --serve it.",
         "--model",
-        metavar="ID",
-        help="Train this model on every design, each with its fastest plan: tokens/s, MFU, capital; or --serve it.",
-        autocompletion=_complete_part("model"),
     ),
 ]
 BatchOption = Annotated[

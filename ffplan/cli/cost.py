@@ -18,7 +18,7 @@ from ffplan.cli.options import (
     OutputOption,
     ProfileOption,
     SeedOption,
-    _complete_part,
+    _part_option,
 )
 from ffplan.cli.output import emit
 from ffplan.cli.page import _with_extras
@@ -134,13 +134,7 @@ def cost(
     file: DesignArgument,
     model: Annotated[
         str | None,
-        typer.Option(
-            "--model",
-            "-m",
-            metavar="ID",
-            help="Train this model; needs --tokens. The design's `workload` if omitted.",
-            autocompletion=_complete_part("model"),
-        ),
+        _part_option("model", "Train this model; needs --tokens. The design's `workload` if omitted.", "--model", "-m"),
     ] = None,
     tokens: TokensOption = None,
     batch: Annotated[

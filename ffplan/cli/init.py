@@ -15,7 +15,7 @@ from ffplan.base.files import is_file, is_folder
 from ffplan.base.formatting import ids_listed
 from ffplan.cli.formats import FormatOption, ReportFormat
 from ffplan.cli.loading import MOST, _parsed, choice
-from ffplan.cli.options import CatalogOption, PricesOption, _complete_design, _complete_part
+from ffplan.cli.options import CatalogOption, PricesOption, _complete_design, _part_option
 from ffplan.cli.output import emit, write
 from ffplan.cli.progress import Progress
 
@@ -35,13 +35,7 @@ class _PowerOf(StrEnum):
 
 
 SwitchOption = Annotated[
-    str | None,
-    typer.Option(
-        "--switch",
-        metavar="ID",
-        help="Switch of the fabric; the cheapest if omitted.",
-        autocompletion=_complete_part("switch"),
-    ),
+    str | None, _part_option("switch", "Switch of the fabric; the cheapest if omitted.", "--switch")
 ]
 FAMILIES = ("rail-optimised", "rail-only", "fat-tree", "top-of-rack")
 """Families that `init` builds."""
@@ -145,12 +139,7 @@ def init(
     gpus: Annotated[
         int | None, typer.Option("--gpus", "-g", min=1, max=MOST, help="Accelerators; the rest decides if omitted.")
     ] = None,
-    accelerator: Annotated[
-        str | None,
-        typer.Option(
-            "--accelerator", "-a", metavar="ID", help="Accelerator.", autocompletion=_complete_part("accelerator")
-        ),
-    ] = None,
+    accelerator: Annotated[str | None, _part_option("accelerator", "Accelerator.", "--accelerator", "-a")] = None,
     budget: Annotated[
         str | None,
         typer.Option("--budget", "--capex", metavar="MONEY", help="Most to spend on the cluster, such as '$160M'."),
@@ -159,10 +148,7 @@ def init(
     power_of: PowerOfOption = _PowerOf.FACILITY_PEAK,
     switch: SwitchOption = None,
     fabric: FabricOption = None,
-    model: Annotated[
-        str | None,
-        typer.Option("--model", "-m", metavar="ID", help="Model to train.", autocompletion=_complete_part("model")),
-    ] = None,
+    model: Annotated[str | None, _part_option("model", "Model to train.", "--model", "-m")] = None,
     prices: PricesOption,
     pue: Annotated[float, typer.Option("--pue", min=1.0, max=5.0, help="Facility over IT power.")] = 1.25,
     start: Annotated[

@@ -12,7 +12,7 @@ import typer
 
 from ffplan.base.errors import UsageError
 from ffplan.cli.loading import MOST, _parsed
-from ffplan.cli.options import _complete_part
+from ffplan.cli.options import _part_option
 from ffplan.cli.progress import Progress
 
 if TYPE_CHECKING:
@@ -24,14 +24,7 @@ if TYPE_CHECKING:
     from ffplan.studies.operate.goodput_job import GoodputJob
 
 JobModelOption = Annotated[
-    str | None,
-    typer.Option(
-        "--model",
-        "-m",
-        metavar="ID",
-        help="Train this model; the design's `workload` if omitted.",
-        autocompletion=_complete_part("model"),
-    ),
+    str | None, _part_option("model", "Train this model; the design's `workload` if omitted.", "--model", "-m")
 ]
 JobGpusOption = Annotated[
     int | None,
