@@ -6,7 +6,7 @@ are made when a format asks for them, so that JSON pays for no table.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import KW_ONLY, fields, is_dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -29,6 +29,11 @@ class Lines:
     _: KW_ONLY
     name: str = ""
     """Name of the part that it begins; the first word of its title if empty."""
+
+
+def _listing(title: str, texts: Iterable[str]) -> Lines:
+    """Return a title with a list."""
+    return Lines(title, tuple(("", text) for text in texts))
 
 
 @record
