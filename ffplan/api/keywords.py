@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, TypedDict
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, TypeVar
 
 from ffplan.base.errors import UsageError
 
@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from ffplan.catalog.stacks import Dispatcher, Routing
     from ffplan.design.schema import CorePolicy
     from ffplan.design.training import Axis, Overlap, Precision, Preset, Recompute, RecomputePart, Schedule, Width
+
+T = TypeVar("T")
 
 Aim = Literal["capex", "tco", "token", "power", "accelerators"]
 """The aim that a recommendation minimises."""
@@ -193,3 +195,20 @@ def _refuse_outside(command: str, given: Mapping[str, Any]) -> None:
         value = given.get(name)
         if value is not None and not least <= value < float("inf"):
             raise UsageError(f"{command}: {name}: give a number of at least {least:g}")
+
+
+def _ran(command: str, run: Callable[[], T]) -> T:
+    """Return a job as a study times it.
+
+    Raises:
+        UsageError: if it cannot run, with the reason and what can.
+    """
+    from ffplan.training.accelerator_rates import UncalibratedError
+    from ffplan.training.constraints import RefusedError
+
+    try:
+        return run()
+    except UncalibratedError as error:
+        raise UsageError(f"{command}: {error}; {error.remedy}") from None
+    except RefusedError as error:
+        raise UsageError(f"{command}: {error}") from None

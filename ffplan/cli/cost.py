@@ -9,7 +9,7 @@ import typer
 
 from ffplan.base.errors import EXIT_FINDINGS, UsageError
 from ffplan.cli.formats import FormatOption, ReportFormat
-from ffplan.cli.job import DrawsOption, TokensOption, YearsOption, _model_part, _tokens_of
+from ffplan.cli.job import DrawsOption, JobGpusOption, TokensOption, YearsOption, _model_part, _tokens_of
 from ffplan.cli.loading import MOST, _resolved_design
 from ffplan.cli.options import (
     CatalogOption,
@@ -141,10 +141,7 @@ def cost(
         int | None,
         typer.Option("--batch", min=1, max=MOST, help="Sequences of a step; about 4 million tokens if omitted."),
     ] = None,
-    gpus: Annotated[
-        int | None,
-        typer.Option("--gpus", "-g", min=1, max=MOST, help="Accelerators of the job; the most it can span if omitted."),
-    ] = None,
+    gpus: JobGpusOption = None,
     plan: Annotated[
         str | None, typer.Option("--plan", metavar="FILE", help="A training plan; the fastest is searched if omitted.")
     ] = None,
