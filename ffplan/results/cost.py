@@ -305,10 +305,6 @@ class FlipRow:
     """Reason for a null."""
 
 
-PER_TOKEN = "run.cost_per_million_tokens"
-"""Path of the cost of a token."""
-
-
 @record
 class Uncertainty:
     """How sure the figures are."""
@@ -331,7 +327,7 @@ class Uncertainty:
     @property
     def per_token(self) -> bool:
         """Return whether they are about a token's cost rather than an hour's."""
-        return self.of == PER_TOKEN
+        return self.of == "run.cost_per_million_tokens"
 
 
 @record
@@ -440,12 +436,7 @@ def cheaper_index(rows: Iterable[RentRow]) -> RentRow | None:
 
 
 def recalled_drivers(tornado: Iterable[SwingRow], inputs: Iterable[InputRow]) -> list[str]:
-    """Return which of the inputs that move a figure most are recalled, the largest first.
-
-    Args:
-        tornado: effect of each input, the largest first.
-        inputs: the inputs with their evidence.
-    """
+    """Return which of the inputs that move a figure most are recalled, in the order of their effects."""
     status = {row.label: row.status for row in inputs}
     return [row.label for row in islice(tornado, _LOOKED_AT) if status.get(row.label) == RECALLED]
 

@@ -206,7 +206,7 @@ def _uncertainty(
     return out.Uncertainty(
         draws=request.draws,
         seed=request.seed,
-        of=out.PER_TOKEN if job else "tco.per_accelerator_hour",
+        of="run.cost_per_million_tokens" if job else "tco.per_accelerator_hour",
         tornado=tuple(swing_row(swing) for swing in swings),
         against=against,
         break_even=rows,
