@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ffplan.api.designs import Design, load
-from ffplan.api.keywords import _refuse_outside, _requested
+from ffplan.api.keywords import _refuse_outside
 from ffplan.api.studies import assess
 from ffplan.base.errors import UsageError
 from ffplan.base.formatting import listed
@@ -74,6 +74,7 @@ def compare(
     from ffplan.studies.compare import compare as study
     from ffplan.studies.compare.job import compare_job
     from ffplan.studies.cost.request import CostRequest
+    from ffplan.studies.train.default_job import answered
 
     _refuse_outside("compare", locals())
     if len(designs) < 2:
@@ -86,7 +87,7 @@ def compare(
     resolved = [(with_effort(entry.resolved, effort), entry.catalog) for entry in loaded]
     file = None if plan is None else str(plan)
     options = {"batch": batch, "gpus": gpus, "plan": file, "search": search}
-    job, said = _requested("compare", lambda: _compared_job(resolved, labels, model, tokens, options))
+    job, said = answered("compare", lambda: _compared_job(resolved, labels, model, tokens, options))
     if (job is None or job.tokens is None) and (years is not None or effort):
         raise UsageError("compare: years and effort have an effect with tokens only")
     if job is None:
@@ -95,7 +96,7 @@ def compare(
     def plan_on(count: int) -> PlanFields:
         return read_plan(file, job.fields, job.gpus, count)
 
-    training, costs = _requested(
+    training, costs = answered(
         "compare", lambda: compare_job(resolved, assessments, (labels, base), job, plan_on, money=money)
     )
     return study.compare(assessments, labels, base, training=training, money=costs, workload=said)

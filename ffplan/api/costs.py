@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ffplan.api.designs import Design, load
-from ffplan.api.keywords import _refuse_outside, _requested
+from ffplan.api.keywords import _ran, _refuse_outside
 from ffplan.base.errors import UsageError
 from ffplan.catalog.named import part_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
     from ffplan.catalog.ownership import Effort
@@ -86,28 +85,13 @@ def _own_job(loaded: Design, parts: Catalog, tokens: float | None) -> TimedJob |
     Raises:
         UsageError: for tokens without a workload, or a job that cannot run.
     """
-    from ffplan.studies.train.default_job import own_workload, timed_workload, with_tokens
+    from ffplan.studies.train.default_job import answered, own_workload, timed_workload, with_tokens
 
     if tokens is None and (loaded.resolved.workload is None or loaded.resolved.workload.tokens is None):
         return None
-    _requested("costs", lambda: own_workload([loaded.resolved]))
+    answered("costs", lambda: own_workload([loaded.resolved]))
     design = with_tokens(loaded.resolved, tokens)
-    return _ran(lambda: timed_workload(design, parts, design.stated_workload))
-
-
-def _ran(timed: Callable[[], TimedJob]) -> TimedJob:
-    """Return a job with its step time.
-
-    Raises:
-        UsageError: for a job that cannot run.
-    """
-    from ffplan.training.accelerator_rates import UncalibratedError
-    from ffplan.training.constraints import RefusedError
-
-    try:
-        return timed()
-    except (RefusedError, UncalibratedError) as error:
-        raise UsageError(f"costs: {error}") from None
+    return _ran("costs", lambda: timed_workload(design, parts, design.stated_workload))
 
 
 def _timed(
@@ -131,4 +115,4 @@ def _timed(
     if part.transformer is None:
         raise UsageError(f"costs: {part.id} is not a transformer")
     gpus, plan = job
-    return _ran(lambda: timed_on(loaded.resolved, parts, part, plan, gpus, tokens, searching=searching))
+    return _ran("costs", lambda: timed_on(loaded.resolved, parts, part, plan, gpus, tokens, searching=searching))

@@ -197,15 +197,18 @@ def _refuse_outside(command: str, given: Mapping[str, Any]) -> None:
             raise UsageError(f"{command}: {name}: give a number of at least {least:g}")
 
 
-def _requested(command: str, answer: Callable[[], T]) -> T:
-    """Return an answer for a job.
+def _ran(command: str, run: Callable[[], T]) -> T:
+    """Return a job as a study times it.
 
     Raises:
-        UsageError: if the job cannot be asked for.
+        UsageError: if it cannot run, with the reason and what can.
     """
-    from ffplan.studies.train.default_job import JobError
+    from ffplan.training.accelerator_rates import UncalibratedError
+    from ffplan.training.constraints import RefusedError
 
     try:
-        return answer()
-    except JobError as error:
-        raise UsageError(f"{command}: {f'{error.field} ' if error.field else ''}{error}") from None
+        return run()
+    except UncalibratedError as error:
+        raise UsageError(f"{command}: {error}; {error.remedy}") from None
+    except RefusedError as error:
+        raise UsageError(f"{command}: {error}") from None

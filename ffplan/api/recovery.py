@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ffplan.api.designs import Design, load
-from ffplan.api.keywords import _requested
 from ffplan.base.errors import UsageError
 from ffplan.catalog.named import part_of
 
@@ -41,10 +40,11 @@ def _job(loaded: Design, parts: Catalog, model: str | None, gpus: int | None, co
     """
     from ffplan.catalog.models import Model
     from ffplan.studies.operate.goodput_job import goodput_job
+    from ffplan.studies.train.default_job import answered
 
     if model is not None:
         model = part_of(parts, Model, model, f"{command}: model").id
-    return _requested(command, lambda: goodput_job(loaded.resolved, parts, model, gpus))
+    return answered(command, lambda: goodput_job(loaded.resolved, parts, model, gpus))
 
 
 def goodput(

@@ -6,12 +6,12 @@ import dataclasses
 from typing import TYPE_CHECKING, Any, Unpack
 
 from ffplan.api.designs import Design, load, plain_value
-from ffplan.api.keywords import PlanKeywords, SizeKeywords, refuse_unknown
+from ffplan.api.keywords import PlanKeywords, SizeKeywords, _ran, refuse_unknown
 from ffplan.base.errors import UsageError
 from ffplan.catalog.named import part_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable
     from pathlib import Path
 
     from ffplan.catalog.store import Catalog
@@ -182,23 +182,6 @@ def _train_request(
     )
 
 
-def _answer(run: Callable[[], TrainReport]) -> TrainReport:
-    """Return a report.
-
-    Raises:
-        UsageError: if the plan cannot run, with the reason and a plan that can.
-    """
-    from ffplan.training.accelerator_rates import UncalibratedError
-    from ffplan.training.constraints import RefusedError
-
-    try:
-        return run()
-    except UncalibratedError as error:
-        raise UsageError(f"{error}; {error.remedy}") from None
-    except RefusedError as error:
-        raise UsageError(str(error)) from None
-
-
 def train(
     design: str | Path | Design,
     model: str,
@@ -227,7 +210,7 @@ def train(
     refuse_unknown(train, PlanKeywords, fields)
     loaded, parts, request = _train_request(design, model, gpus, plan, memory, fields)
     request = dataclasses.replace(request, machines=loaded.kept("machines", dict))
-    return _answer(lambda: study.train(loaded.resolved, parts, request))
+    return _ran("train", lambda: study.train(loaded.resolved, parts, request))
 
 
 def search(
@@ -262,7 +245,7 @@ def search(
     if len(request.gpus) > 1:
         raise UsageError("search: give one number of accelerators")
     (most,) = _counts(top, "top")
-    return _answer(lambda: study.search(loaded.resolved, parts, request, most))
+    return _ran("search", lambda: study.search(loaded.resolved, parts, request, most))
 
 
 def size(

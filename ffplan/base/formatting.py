@@ -47,7 +47,7 @@ def amount(value: float, digits: int = 4) -> str:
 
 
 @_traced
-def ranged(middle: float, low: float, high: float, unit: str = "") -> str:
+def ranged(middle: float, low: float, high: float, unit: str = "", *, ends: bool = True) -> str:
     """Return a figure with its range, rounded to what its range supports, such as `10.4 mn USD (8.3 to 13.1)`.
 
     Two digits of the width of the range are shown; large amounts are in millions or billions.
@@ -56,6 +56,7 @@ def ranged(middle: float, low: float, high: float, unit: str = "") -> str:
         middle: the figure, such as a median.
         high: its high end; where both ends are equal, none is shown.
         unit: unit after the figure.
+        ends: show the range too, not only the figure that it rounds.
     """
     if low == high:
         return f"{amount(middle, 3) if abs(middle) >= LARGE else number(middle, 3)} {unit}".rstrip()
@@ -66,7 +67,7 @@ def ranged(middle: float, low: float, high: float, unit: str = "") -> str:
         return f"{round(value / scale, places):,.{max(places, 0)}f}"
 
     shown = " ".join(text for text in (digits(middle), word, unit) if text)
-    return f"{shown} ({digits(low)} to {digits(high)})"
+    return f"{shown} ({digits(low)} to {digits(high)})" if ends else shown
 
 
 @_traced

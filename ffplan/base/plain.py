@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import csv
 from dataclasses import fields, is_dataclass
 from enum import Enum
+from io import StringIO
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
+from ffplan.base.control_characters import plain_cell
 from ffplan.base.errors import UsageError
 
 if TYPE_CHECKING:
@@ -14,6 +18,8 @@ if TYPE_CHECKING:
 
 SIGNIFICANT_DIGITS = 12
 """Digits kept of a float, so that the last bits of an addition do not show."""
+_PART = 4096
+"""Rows of CSV written at a time [1]."""
 
 
 def plain(value: Any) -> Any:
@@ -137,3 +143,20 @@ def put(data: Any, path: str, value: Any, *, create: bool = False) -> None:
     if not held or (isinstance(parent, dict) and not isinstance(last, str)):
         raise NoPlaceError(last)
     parent[last] = value
+
+
+def _cell(value: Any) -> Any:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, str):
+        return plain_cell(value)
+    return None if value in ({}, []) else value
+
+
+def csv_parts(head: Iterable[str], rows: Iterable[Iterable[Any]]) -> Iterator[str]:
+    """Yield a header and rows as CSV (RFC 4180, newline as line end), some thousand at a time."""
+    rest = chain((head,), rows)
+    while part := list(islice(rest, _PART)):
+        stream = StringIO()
+        csv.writer(stream, lineterminator="\n").writerows([_cell(value) for value in row] for row in part)
+        yield stream.getvalue()

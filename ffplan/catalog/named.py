@@ -50,7 +50,7 @@ def part_of(catalog: Catalog, kind: type[P], name: str, option: str) -> P:
     known = catalog.ids_of_model(kind)
     if (usual := id_of(name, known)) in known:
         return part_of(catalog, kind, usual, option)
-    called = catalog.switches_called(name) if kind.kind_words == "switch" else []
+    called = catalog.switches_called(name, (kind.kind_words,))
     if len(called) == 1:
         return part_of(catalog, kind, called[0], option)
     message, remedy = unknown_part(name, known, kind.kind_words, partial(memory_words, catalog), called)
@@ -99,11 +99,8 @@ class _CatalogNames:
         if self.catalog.locate(name) is not None:
             return name
         usual = id_of(name, self._ids(kinds))
-        called = self._called(name, kinds) if usual == name else []  # reads every switch
+        called = self.catalog.switches_called(name, kinds) if usual == name else []  # reads every switch
         return called[0] if len(called) == 1 else usual
-
-    def _called(self, name: str, kinds: Iterable[str]) -> list[str]:
-        return self.catalog.switches_called(name) if "switch" in kinds else []
 
     def unknown(self, name: str, kinds: tuple[str, ...]) -> tuple[str, str] | None:
         """Return message and remedy for a name that is not a part's id; None for an id."""
@@ -113,7 +110,7 @@ class _CatalogNames:
 
         fact = partial(memory_words, self.catalog)
         words = _model_of(kinds[0]).kind_words
-        return unknown_part(name, self._ids(kinds), words, fact, self._called(name, kinds))
+        return unknown_part(name, self._ids(kinds), words, fact, self.catalog.switches_called(name, kinds))
 
 
 def naming(catalog: Catalog, *, strict: bool = False) -> PartNaming:

@@ -356,10 +356,14 @@ class Catalog:
         """Return the ids of all parts of a model's kind."""
         return self.ids_of(next(kind for kind, home in KINDS.items() if home.split(".")[1] == model.__name__))
 
-    def switches_called(self, name: str) -> list[str]:
-        """Return the switches whose name or product lines have the words of a name, such as `tomahawk-5`."""
+    def switches_called(self, name: str, kinds: Iterable[str] = ("switch",)) -> list[str]:
+        """Return the switches whose name or product lines have the words of a name, such as `tomahawk-5`.
+
+        Args:
+            kinds: kinds of parts that the name may be of; without switches, none is read.
+        """
         query, unread, called = _hyphenated(name), self.fresh(), []
-        for known in self.ids_of("switch") if re.search("[a-z]", query) else ():
+        for known in self.ids_of("switch") if "switch" in kinds and re.search("[a-z]", query) else ():
             try:
                 part = unread.entry(known).part
             except InputError:  # its file is refused where the part itself is asked for
@@ -370,7 +374,7 @@ class Catalog:
 
     def _unknown(self, model: type[Part], name: str, document: Document, path: Iterable[str | int]) -> Finding:
         kind = model.kind_words
-        called = self.switches_called(name) if kind == "switch" else []
+        called = self.switches_called(name, (kind,))
         return document.finding(
             "reference-unknown", path, *unknown_part(name, self.ids_of_model(model), kind, called=called)
         )

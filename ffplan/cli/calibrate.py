@@ -9,7 +9,7 @@ import typer
 from ffplan.base.errors import EXIT_FINDINGS, UsageError
 from ffplan.catalog.named import part_of
 from ffplan.cli.formats import FormatOption, ReportFormat
-from ffplan.cli.options import CatalogOption, OutputOption, _complete_part
+from ffplan.cli.options import CatalogOption, OutputOption, _complete_part, _part_option
 from ffplan.cli.output import _overlay_target, _write_overlay, emit
 
 AcceleratorArgument = Annotated[
@@ -41,11 +41,10 @@ OnlyOption = Annotated[
 LaunchesOption = Annotated[bool, typer.Option("--launches", help="Also fit the launch times of the host.")]
 StartOption = Annotated[
     str | None,
-    typer.Option(
+    _part_option(
+        "accelerator",
+        "Accelerator that gives the constants that are not fitted; the accelerator itself if omitted.",
         "--start",
-        metavar="ID",
-        help="Accelerator that gives the constants that are not fitted; the accelerator itself if omitted.",
-        autocompletion=_complete_part("accelerator"),
     ),
 ]
 UnitsOption = Annotated[

@@ -10,7 +10,7 @@ from ffplan.base.errors import EXIT_FINDINGS, UsageError
 from ffplan.catalog.named import part_of
 from ffplan.cli.calibrate import ForceOption
 from ffplan.cli.formats import FormatOption, ReportFormat
-from ffplan.cli.options import CatalogOption, OutputOption, _complete_part
+from ffplan.cli.options import CatalogOption, OutputOption, _part_option
 from ffplan.cli.output import _overlay_target, _write_overlay, emit
 from ffplan.cli.serve_options import CacheOption, DataOption, ExpertOption, PipelineOption
 
@@ -30,31 +30,18 @@ FilesArgument = Annotated[
 ]
 EngineOption = Annotated[
     str | None,
-    typer.Option(
+    _part_option(
+        "engine",
+        "Release whose constants the fit starts from, such as vllm-2026; the files' own if omitted.",
         "--engine",
         metavar="NAME",
-        help="Release whose constants the fit starts from, such as vllm-2026; the files' own if omitted.",
-        autocompletion=_complete_part("engine"),
     ),
 ]
 AcceleratorOption = Annotated[
-    str | None,
-    typer.Option(
-        "--accelerator",
-        metavar="ID",
-        help="Accelerator of the runs; the files' own if omitted.",
-        autocompletion=_complete_part("accelerator"),
-    ),
+    str | None, _part_option("accelerator", "Accelerator of the runs; the files' own if omitted.", "--accelerator")
 ]
 ModelOption = Annotated[
-    str | None,
-    typer.Option(
-        "--model",
-        "-m",
-        metavar="ID",
-        help="Model of the catalogue, where files do not name it.",
-        autocompletion=_complete_part("model"),
-    ),
+    str | None, _part_option("model", "Model of the catalogue, where files do not name it.", "--model", "-m")
 ]
 PrecisionOption = Annotated[
     str | None,

@@ -14,7 +14,7 @@ from ffplan.catalog.named import part_of
 from ffplan.catalog.ownership import Effort
 from ffplan.cli.compare_serve import _compare_served, _refuse_others, _ServedOutput
 from ffplan.cli.formats import FormatOption, ReportFormat
-from ffplan.cli.job import DrawsOption, TokensOption, YearsOption, _asked, _model_part, _tokens_of
+from ffplan.cli.job import DrawsOption, TokensOption, YearsOption, _model_part, _tokens_of
 from ffplan.cli.loading import MOST, _resolved_design
 from ffplan.cli.options import (
     CatalogOption,
@@ -23,7 +23,7 @@ from ffplan.cli.options import (
     OutputOption,
     ProfileOption,
     SeedOption,
-    _complete_part,
+    _part_option,
 )
 from ffplan.cli.output import emit
 from ffplan.cli.page import _with_extras
@@ -60,11 +60,10 @@ BaselineOption = Annotated[
 ]
 ModelOption = Annotated[
     str | None,
-    typer.Option(
+    _part_option(
+        "model",
+        "Train this model on every design, each with its fastest plan: tokens/s, MFU, capital; or --serve it.",
         "--model",
-        metavar="ID",
-        help="Train this model on every design, each with its fastest plan: tokens/s, MFU, capital; or --serve it.",
-        autocompletion=_complete_part("model"),
     ),
 ]
 BatchOption = Annotated[
@@ -130,10 +129,11 @@ def _job(
         UsageError: if the batch is missing, or the model is unknown.
     """
     from ffplan.studies.compare.job import ComparedJob, own_job
+    from ffplan.studies.train.default_job import answered
 
     if asked.model is None:
         designs = [design for design, _ in resolved]
-        return _asked("compare", lambda: own_job(designs, labels, asked.tokens))
+        return answered("ffplan compare", lambda: own_job(designs, labels, asked.tokens), "--")
     if "batch" not in asked.fields and asked.tokens is None:
         raise UsageError("ffplan compare: --model needs --batch, the sequences of a step")
     model = _model_part(resolved[0][1], asked.model, "compare").id
@@ -254,6 +254,7 @@ def _compared(
     """
     from ffplan.studies.compare import compare as study
     from ffplan.studies.compare.job import compare_job
+    from ffplan.studies.train.default_job import answered
 
     resolved = [(design, parts) for design, parts, _ in read]
     assessments = tuple(assessment for _, _, assessment in read)
@@ -265,11 +266,12 @@ def _compared(
         return study.compare(assessments, labels, base, workload=said)
     progress = Progress(f"searching plans of {job.model}")
     plan_on = partial(_plan_on, job, asked, resolved[0][1])
-    training, costs = _asked(
-        "compare",
+    training, costs = answered(
+        "ffplan compare",
         lambda: compare_job(
             resolved, assessments, (labels, base), job, plan_on, money=asked.money, step=progress.another
         ),
+        "--",
     )
     progress.end()
     return study.compare(assessments, labels, base, training=training, money=costs, workload=said)

@@ -9,7 +9,7 @@ import typer
 
 from ffplan.base.errors import EXIT_FINDINGS, UsageError
 from ffplan.cli.formats import FormatOption, ReportFormat
-from ffplan.cli.job import DrawsOption, TokensOption, YearsOption, _model_part, _tokens_of
+from ffplan.cli.job import DrawsOption, JobGpusOption, TokensOption, YearsOption, _model_part, _tokens_of
 from ffplan.cli.loading import MOST, _resolved_design
 from ffplan.cli.options import (
     CatalogOption,
@@ -18,7 +18,7 @@ from ffplan.cli.options import (
     OutputOption,
     ProfileOption,
     SeedOption,
-    _complete_part,
+    _part_option,
 )
 from ffplan.cli.output import emit
 from ffplan.cli.page import _with_extras
@@ -134,23 +134,14 @@ def cost(
     file: DesignArgument,
     model: Annotated[
         str | None,
-        typer.Option(
-            "--model",
-            "-m",
-            metavar="ID",
-            help="Train this model; needs --tokens. The design's `workload` if omitted.",
-            autocompletion=_complete_part("model"),
-        ),
+        _part_option("model", "Train this model; needs --tokens. The design's `workload` if omitted.", "--model", "-m"),
     ] = None,
     tokens: TokensOption = None,
     batch: Annotated[
         int | None,
         typer.Option("--batch", min=1, max=MOST, help="Sequences of a step; about 4 million tokens if omitted."),
     ] = None,
-    gpus: Annotated[
-        int | None,
-        typer.Option("--gpus", "-g", min=1, max=MOST, help="Accelerators of the job; the most it can span if omitted."),
-    ] = None,
+    gpus: JobGpusOption = None,
     plan: Annotated[
         str | None, typer.Option("--plan", metavar="FILE", help="A training plan; the fastest is searched if omitted.")
     ] = None,

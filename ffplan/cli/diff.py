@@ -11,7 +11,7 @@ from ffplan.base.files import is_file, is_regular
 from ffplan.cli.formats import FormatOption, ReportFormat
 from ffplan.cli.job import TokensOption
 from ffplan.cli.loading import MOST, _examined_design, _read_text
-from ffplan.cli.options import CatalogOption, OutputOption, _complete_design, _complete_part
+from ffplan.cli.options import CatalogOption, OutputOption, _complete_design, _part_option
 from ffplan.cli.output import emit
 from ffplan.cli.progress import Progress
 
@@ -57,13 +57,7 @@ def diff(
         ),
     ],
     model: Annotated[
-        str | None,
-        typer.Option(
-            "--model",
-            metavar="ID",
-            help="Train this model on both; the designs' `workload` if omitted.",
-            autocompletion=_complete_part("model"),
-        ),
+        str | None, _part_option("model", "Train this model on both; the designs' `workload` if omitted.", "--model")
     ] = None,
     tokens: TokensOption = None,
     batch: Annotated[

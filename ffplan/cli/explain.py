@@ -11,7 +11,7 @@ from ffplan.base.errors import UsageError
 from ffplan.cli.formats import FormatOption, ReportFormat
 from ffplan.cli.job import TokensOption
 from ffplan.cli.loading import MOST
-from ffplan.cli.options import CatalogOption, OutputOption, _complete_design, _complete_figure, _complete_part
+from ffplan.cli.options import CatalogOption, OutputOption, _complete_design, _complete_figure, _part_option
 from ffplan.cli.output import emit, write
 from ffplan.cli.progress import Progress
 
@@ -121,13 +121,7 @@ def explain(
         ),
     ] = None,
     model: Annotated[
-        str | None,
-        typer.Option(
-            "--model",
-            metavar="ID",
-            help="Model, in place of the design's `workload`.",
-            autocompletion=_complete_part("model"),
-        ),
+        str | None, _part_option("model", "Model, in place of the design's `workload`.", "--model")
     ] = None,
     tokens: TokensOption = None,
     batch: Annotated[int | None, typer.Option("--batch", min=1, max=MOST, help="Sequences of a step.")] = None,
@@ -143,6 +137,8 @@ def explain(
     path alone: its meaning.
     """
     if path is None:
+        if form is not ReportFormat.TABLE:
+            raise UsageError(f"ffplan explain: --format has an effect with a design and a PATH; `{what}` alone is text")
         write(_word(what), output)
         return
     from ffplan.catalog.store import Catalog

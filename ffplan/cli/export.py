@@ -127,6 +127,8 @@ def _racks(wired: WiredDesign, plane: int | None, zone: int | None) -> Iterator[
     from ffplan.studies.fabric.cabling import floor_places
 
     _whole(plane, zone, "racks hold the whole fabric")
+    if assumed := wired.design.assumed_heights:
+        typer.echo(f"ffplan fabric export: assumed of the floor plan: {', '.join(assumed)}", err=True)
     return elevations(_every_network(wired), floor_places(wired))
 
 

@@ -11,7 +11,7 @@ import typer
 from ffplan.base.errors import UsageError
 from ffplan.catalog.named import part_of
 from ffplan.cli.loading import _day_of, read_bytes
-from ffplan.cli.options import CatalogOption, OutputOption, _complete_part
+from ffplan.cli.options import CatalogOption, OutputOption, _part_option
 from ffplan.cli.output import write
 
 if TYPE_CHECKING:
@@ -58,13 +58,7 @@ def import_nccl(
     name: Annotated[str, typer.Option("--id", metavar="ID", help="Id of the server.")] = "imported-server",
     cpu: Annotated[str | None, typer.Option("--cpu", metavar="ID", help="Catalogue id of the CPUs.")] = None,
     like: Annotated[
-        str | None,
-        typer.Option(
-            "--like",
-            metavar="ID",
-            help="Server of the catalogue that fills figures missing in the file.",
-            autocompletion=_complete_part("server"),
-        ),
+        str | None, _part_option("server", "Server of the catalogue that fills figures missing in the file.", "--like")
     ] = None,
     gpus: Annotated[
         str | None, typer.Option("--gpu-bus", metavar="BUS,...", help="Bus ids of GPUs, where the file does not say.")

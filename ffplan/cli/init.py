@@ -15,7 +15,7 @@ from ffplan.base.files import is_file, is_folder
 from ffplan.base.formatting import ids_listed
 from ffplan.cli.formats import FormatOption, ReportFormat
 from ffplan.cli.loading import MOST, _parsed, choice
-from ffplan.cli.options import CatalogOption, PricesOption, _complete_design, _complete_part
+from ffplan.cli.options import CatalogOption, PricesOption, _complete_design, _part_option
 from ffplan.cli.output import emit, write
 from ffplan.cli.progress import Progress
 
@@ -35,13 +35,7 @@ class _PowerOf(StrEnum):
 
 
 SwitchOption = Annotated[
-    str | None,
-    typer.Option(
-        "--switch",
-        metavar="ID",
-        help="Switch of the fabric; the cheapest if omitted.",
-        autocompletion=_complete_part("switch"),
-    ),
+    str | None, _part_option("switch", "Switch of the fabric; the cheapest if omitted.", "--switch")
 ]
 FAMILIES = ("rail-optimised", "rail-only", "fat-tree", "top-of-rack")
 """Families that `init` builds."""
@@ -118,15 +112,15 @@ def _copied(name: str, prefix: str | None, folder: str, *, force: bool) -> None:
     lines = [f"name: {new}" if line.startswith("name:") else line for line in kept]
     target = Path(folder) / f"{new}.yaml"
     _make_room([target], force=force)
-    write("\n".join(lines) + "\n", str(target), option="--folder")
+    write("\n".join(lines) + "\n", str(target), option="--folder", replacing=force)
     typer.echo(visible(f"{target}: {file} to start from"))
 
 
 def _make_room(targets: list[Path], *, force: bool) -> None:
-    """Make the folder of files; refuse to replace them, or remove them if forced.
+    """Make the folder of files; refuse to replace them unless forced.
 
     Raises:
-        UsageError: for the first existing file, or a folder or file that cannot be made or replaced.
+        UsageError: for the first existing file, or a folder that cannot be made.
     """
     for target in targets:
         try:
@@ -138,11 +132,6 @@ def _make_room(targets: list[Path], *, force: bool) -> None:
         if is_file(target) and not force:
             remedy = "replace it with --force, or choose another --name or --folder"
             raise UsageError(f"ffplan init: {target} exists already; {remedy}")
-    for target in targets if force else ():
-        try:
-            target.unlink(missing_ok=True)
-        except OSError as error:
-            raise UsageError(f"ffplan init: --force: {target} cannot be replaced: {error.strerror}") from None
 
 
 def init(
@@ -150,12 +139,7 @@ def init(
     gpus: Annotated[
         int | None, typer.Option("--gpus", "-g", min=1, max=MOST, help="Accelerators; the rest decides if omitted.")
     ] = None,
-    accelerator: Annotated[
-        str | None,
-        typer.Option(
-            "--accelerator", "-a", metavar="ID", help="Accelerator.", autocompletion=_complete_part("accelerator")
-        ),
-    ] = None,
+    accelerator: Annotated[str | None, _part_option("accelerator", "Accelerator.", "--accelerator", "-a")] = None,
     budget: Annotated[
         str | None,
         typer.Option("--budget", "--capex", metavar="MONEY", help="Most to spend on the cluster, such as '$160M'."),
@@ -164,10 +148,7 @@ def init(
     power_of: PowerOfOption = _PowerOf.FACILITY_PEAK,
     switch: SwitchOption = None,
     fabric: FabricOption = None,
-    model: Annotated[
-        str | None,
-        typer.Option("--model", "-m", metavar="ID", help="Model to train.", autocompletion=_complete_part("model")),
-    ] = None,
+    model: Annotated[str | None, _part_option("model", "Model to train.", "--model", "-m")] = None,
     prices: PricesOption,
     pue: Annotated[float, typer.Option("--pue", min=1.0, max=5.0, help="Facility over IT power.")] = 1.25,
     start: Annotated[
@@ -300,7 +281,7 @@ def _wished(
     rows = []
     for number, (row, target) in enumerate(zip(built, targets, strict=True)):
         progress.step(number, len(built))
-        write(row.text, str(target), option="--folder")
+        write(row.text, str(target), option="--folder", replacing=force)
         rows.append(replace(_row(row, str(target), wishes, parts), fewer=fewer.get(row.assessment.design.name)))
     progress.end()
     emit(init_document(InitReport(SCHEMA_VERSION, tuple(rows), tuple(left), unmet)), form, None)

@@ -6,18 +6,16 @@ A model is an id of the catalogue, or a file of another program; a job comes fro
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Annotated, TypeVar
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ffplan.base.errors import UsageError
 from ffplan.cli.loading import MOST, _parsed
-from ffplan.cli.options import _complete_part
+from ffplan.cli.options import _part_option
 from ffplan.cli.progress import Progress
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from ffplan.catalog.models import Model
     from ffplan.catalog.prices import PriceBook
     from ffplan.catalog.store import Catalog
@@ -25,17 +23,8 @@ if TYPE_CHECKING:
     from ffplan.design.training import Workload
     from ffplan.studies.operate.goodput_job import GoodputJob
 
-T = TypeVar("T")
-
 JobModelOption = Annotated[
-    str | None,
-    typer.Option(
-        "--model",
-        "-m",
-        metavar="ID",
-        help="Train this model; the design's `workload` if omitted.",
-        autocompletion=_complete_part("model"),
-    ),
+    str | None, _part_option("model", "Train this model; the design's `workload` if omitted.", "--model", "-m")
 ]
 JobGpusOption = Annotated[
     int | None,
@@ -111,6 +100,7 @@ def _requested_job(
         UsageError: if the model is unknown, or the job too large.
     """
     from ffplan.studies.operate.goodput_job import goodput_job
+    from ffplan.studies.train.default_job import answered
 
     work = design.workload
     if model is None and work is None:
@@ -122,7 +112,9 @@ def _requested_job(
     progress = Progress(f"searching plans of {name}")
     progress.step(0, 1)
     try:
-        return _asked(command, lambda: goodput_job(design, parts, None if model is None else name, gpus))
+        return answered(
+            f"ffplan {command}", lambda: goodput_job(design, parts, None if model is None else name, gpus), "--"
+        )
     finally:
         progress.end()
 
@@ -176,24 +168,9 @@ def _own_workload(command: str, design: ResolvedDesign) -> Workload:
     Raises:
         UsageError: if it has none.
     """
-    from ffplan.studies.train.default_job import own_workload
+    from ffplan.studies.train.default_job import answered, own_workload
 
-    return _asked(command, lambda: own_workload([design]))[1]
-
-
-def _asked(command: str, answer: Callable[[], T]) -> T:
-    """Return an answer for a job, refused in the words of the command line.
-
-    Raises:
-        UsageError: if the job cannot be asked for.
-    """
-    from ffplan.studies.train.default_job import JobError
-
-    try:
-        return answer()
-    except JobError as error:
-        option = f"--{error.field} " if error.field else ""
-        raise UsageError(f"ffplan {command}: {option}{error}") from None
+    return answered(f"ffplan {command}", lambda: own_workload([design]), "--")[1]
 
 
 def _tokens_of(text: str, command: str) -> float:

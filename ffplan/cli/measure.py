@@ -10,7 +10,7 @@ import typer
 from ffplan.base.errors import EXIT_FINDINGS, UsageError
 from ffplan.catalog.named import part_of
 from ffplan.cli.formats import FormatOption, ReportFormat
-from ffplan.cli.options import CatalogOption, OutputOption, _complete_part
+from ffplan.cli.options import CatalogOption, OutputOption, _part_option
 from ffplan.cli.output import _overlay_target, _refuse_target, _write_overlay, emit, write
 from ffplan.cli.progress import Progress
 
@@ -178,22 +178,10 @@ def _line(done: int, total: int, text: str) -> None:
 
 RecordingArgument = Annotated[str, typer.Argument(metavar="RECORDING", help="Recording of `ffplan model measure run`.")]
 AcceleratorOption = Annotated[
-    str,
-    typer.Option(
-        "--accelerator",
-        metavar="ID",
-        help="Catalogue id of the accelerator that was measured.",
-        autocompletion=_complete_part("accelerator"),
-    ),
+    str, _part_option("accelerator", "Catalogue id of the accelerator that was measured.", "--accelerator")
 ]
 StackOption = Annotated[
-    str | None,
-    typer.Option(
-        "--stack",
-        metavar="ID",
-        help="Software stack that takes the rate of element-wise kernels.",
-        autocompletion=_complete_part("stack"),
-    ),
+    str | None, _part_option("stack", "Software stack that takes the rate of element-wise kernels.", "--stack")
 ]
 OnlyOption = Annotated[
     str | None,

@@ -94,6 +94,11 @@ def _complete_part(kind: str) -> Callable[[str], list[str]]:
     return complete
 
 
+def _part_option(kind: str, text: str, *names: str, metavar: str = "ID") -> Any:
+    """Return an option that names a part of one kind."""
+    return typer.Option(*names, metavar=metavar, help=text, autocompletion=_complete_part(kind))
+
+
 def _by_comma(values: list[str] | None) -> list[str] | None:
     """Return the values of an option that is repeated, or takes a list with commas."""
     return None if values is None else [text.strip() for value in values for text in value.split(",")]
@@ -124,11 +129,8 @@ PricesOption = Annotated[
 
 ProfileOption = Annotated[
     str | None,
-    typer.Option(
-        "--profile",
-        metavar="ID",
-        help="Reliability profile in place of the design's own: failures of another fleet.",
-        autocompletion=_complete_part("reliability"),
+    _part_option(
+        "reliability", "Reliability profile in place of the design's own: failures of another fleet.", "--profile"
     ),
 ]
 

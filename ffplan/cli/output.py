@@ -60,7 +60,8 @@ def _with_view(command: Callable[..., None]) -> Callable[..., None]:
 
     @functools.wraps(command)
     def run(*, full: bool, section: list[str] | None, **options: Any) -> None:
-        if options["form"].value == "html":  # before a search of minutes
+        # before a search of minutes; without its path, `explain` makes no report
+        if options["form"].value == "html" and options.get("path", ...) is not None:
             remedy = "add `-o page.html`" if "output" in options else "end the command with `> page.html`"
             _refuse_page("--format html", options.get("output"), remedy)
         token = _view.set((full, tuple(section or ())))
@@ -97,11 +98,13 @@ def _terminal_width(output: str | None) -> int | None:
     return max(LEAST, shutil.get_terminal_size().columns) if _to_terminal(output) else None
 
 
-def write(text: str | Iterable[str], output: str | None, *, option: str = "--output") -> None:
-    """Write a report, or its parts, to standard output, or atomically to a file; errors name the
-    option.
+def write(text: str | Iterable[str], output: str | None, *, option: str = "--output", replacing: bool = False) -> None:
+    """Write a report, or its parts, to standard output, or atomically to a file; errors name the option.
 
     On a terminal, hidden characters become visible escapes; colours stay.
+
+    Args:
+        replacing: replace a YAML file too, or a link to one, once the new file is written.
 
     Raises:
         UsageError: if the file cannot be written, or would replace a YAML file.
@@ -112,8 +115,9 @@ def write(text: str | Iterable[str], output: str | None, *, option: str = "--out
             parts = [text] if isinstance(text, str) else text
             _print(map(visible_but_styles, parts) if _to_terminal(None) else parts)
         else:
-            _refuse_target(output, option)
-            write_whole(Path(output), text)
+            if not replacing:
+                _refuse_target(output, option)
+            write_whole(Path(output), text, follow=not replacing)
     except (OSError, ValueError) as error:
         place = "standard output" if output in (None, "-") else f"{option} {output}"
         raise UsageError(f"ffplan: {place}: cannot be written: {getattr(error, 'strerror', None) or error}") from None

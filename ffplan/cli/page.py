@@ -148,14 +148,14 @@ def _racks(design: Any, plan: Any) -> tuple[RackKind, ...]:
         return ()
     kinds = []
     for group, power in zip(design.groups, plan_power(design, plan).nodes, strict=True):
-        if "rack_units" in design.document.data["nodes"][group.position]:
+        if design.states_height(group):
             nodes = nodes_per_rack(design, group, floor)
             kinds.append(
                 RackKind(
                     server=group.server.id,
                     racks=-(-group.group.count // nodes),
                     nodes=nodes,
-                    units=group.group.rack_units,
+                    units=group.height,
                     height=floor.rack_units,
                     watts=power.maximum_w * nodes,
                     limit=floor.power_per_rack or limit,

@@ -13,7 +13,7 @@ import typer
 from ffplan.base.errors import UsageError
 from ffplan.base.files import read_regular
 from ffplan.cli.job import _refuse_own_file
-from ffplan.cli.options import _by_comma, _complete_part
+from ffplan.cli.options import _by_comma, _complete_part, _part_option
 from ffplan.cli.output import write
 
 if TYPE_CHECKING:
@@ -62,12 +62,7 @@ SustainedOption = Annotated[
         help="Model operations to keep up, interruptions included, such as '400 PFLOP/s'; in place of --days.",
     ),
 ]
-ModelOption = Annotated[
-    str,
-    typer.Option(
-        "--model", "-m", metavar="ID", help="Model to train or to serve.", autocompletion=_complete_part("model")
-    ),
-]
+ModelOption = Annotated[str, _part_option("model", "Model to train or to serve.", "--model", "-m")]
 TokensOption = Annotated[str | None, typer.Option("--tokens", metavar="N", help="Tokens to train on, such as 2T.")]
 DaysOption = Annotated[
     float | None, typer.Option("--days", min=0.01, max=MOST_DAYS, help="Days that the run may take; see --effort.")

@@ -9,7 +9,7 @@ import typer
 from ffplan.base.errors import UsageError
 from ffplan.base.record import record
 from ffplan.cli.loading import _parsed
-from ffplan.cli.options import _complete_design, _complete_part
+from ffplan.cli.options import _complete_design, _part_option
 
 if TYPE_CHECKING:
     from ffplan.catalog.engines import Engine
@@ -29,22 +29,15 @@ OptionalDesign = Annotated[
 ]
 ModelOption = Annotated[
     str | None,
-    typer.Option(
+    _part_option(
+        "model",
+        "Model of the catalogue, or its file, such as config.json; the design's own if omitted.",
         "--model",
         "-m",
-        metavar="ID",
-        help="Model of the catalogue, or its file, such as config.json; the design's own if omitted.",
-        autocompletion=_complete_part("model"),
     ),
 ]
 AcceleratorOption = Annotated[
-    str | None,
-    typer.Option(
-        "--accelerator",
-        metavar="ID",
-        help="Accelerator, in place of a design.",
-        autocompletion=_complete_part("accelerator"),
-    ),
+    str | None, _part_option("accelerator", "Accelerator, in place of a design.", "--accelerator")
 ]
 GpusOption = Annotated[
     int | None,
@@ -85,12 +78,7 @@ CacheOption = Annotated[
 ]
 EngineOption = Annotated[
     str,
-    typer.Option(
-        "--engine",
-        metavar="NAME",
-        help="Serving engine, such as vllm, vllm@0.12, sglang or trtllm.",
-        autocompletion=_complete_part("engine"),
-    ),
+    _part_option("engine", "Serving engine, such as vllm, vllm@0.12, sglang or trtllm.", "--engine", metavar="NAME"),
 ]
 TensorOption = Annotated[
     int | None,

@@ -10,14 +10,11 @@ from ffplan.base.errors import EXIT_FINDINGS, UsageError
 from ffplan.catalog.named import part_of
 from ffplan.cli.formats import FormatOption, ReportFormat
 from ffplan.cli.loading import _parsed, choice, series
-from ffplan.cli.options import CatalogOption, OutputOption, _complete_part, _project_prices
+from ffplan.cli.options import CatalogOption, OutputOption, _complete_part, _part_option, _project_prices
 from ffplan.cli.output import emit
 
 EndpointsOption = Annotated[int, typer.Option("--endpoints", "-n", min=2, max=100_000_000, help="Endpoints (NICs).")]
-SwitchOption = Annotated[
-    str,
-    typer.Option("--switch", metavar="ID", help="Catalogue id of the switch.", autocompletion=_complete_part("switch")),
-]
+SwitchOption = Annotated[str, _part_option("switch", "Catalogue id of the switch.", "--switch")]
 TiersOption = Annotated[
     list[str] | None, typer.Option("--tiers", metavar="NUMBERS", help="Tiers to consider, such as 2,3; all if omitted.")
 ]
@@ -44,24 +41,8 @@ PricesOption = Annotated[
         show_default=False,
     ),
 ]
-EndpointLinkOption = Annotated[
-    str | None,
-    typer.Option(
-        "--endpoint-link",
-        metavar="ID",
-        help="Link from a NIC, priced if named.",
-        autocompletion=_complete_part("link"),
-    ),
-]
-LinkOption = Annotated[
-    str | None,
-    typer.Option(
-        "--link",
-        metavar="ID",
-        help="Link between switches, priced if named.",
-        autocompletion=_complete_part("link"),
-    ),
-]
+EndpointLinkOption = Annotated[str | None, _part_option("link", "Link from a NIC, priced if named.", "--endpoint-link")]
+LinkOption = Annotated[str | None, _part_option("link", "Link between switches, priced if named.", "--link")]
 
 
 def _counts(texts: list[str] | None, option: str) -> tuple[int, ...]:

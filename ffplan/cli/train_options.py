@@ -10,7 +10,7 @@ import typer
 
 from ffplan.base.errors import UsageError
 from ffplan.cli.loading import MOST
-from ffplan.cli.options import _complete_part
+from ffplan.cli.options import _part_option
 from ffplan.training.axes import AXES
 
 if TYPE_CHECKING:
@@ -29,13 +29,12 @@ TOP = 5
 
 ModelOption = Annotated[
     str | None,
-    typer.Option(
+    _part_option(
+        "model",
+        "A model's id, or its file: config.json of Hugging Face, arguments of Megatron-LM; without it, the job of "
+        "the design's `workload`, with its plan or the fastest.",
         "--model",
         "-m",
-        metavar="ID",
-        help="A model's id, or its file: config.json of Hugging Face, arguments of Megatron-LM; without it, the job of "
-        "the design's `workload`, with its plan or the fastest.",
-        autocompletion=_complete_part("model"),
     ),
 ]
 PlanOption = Annotated[
@@ -87,13 +86,7 @@ RecomputeOption = Annotated[
     typer.Option("--recompute", metavar="WHAT", help="none, selective, full, keep-qkv, keep-products or every-second."),
 ]
 StackOption = Annotated[
-    str | None,
-    typer.Option(
-        "--stack",
-        metavar="ID",
-        help="Software stack; what published stacks have in common if omitted.",
-        autocompletion=_complete_part("stack"),
-    ),
+    str | None, _part_option("stack", "Software stack; what published stacks have in common if omitted.", "--stack")
 ]
 AttentionOption = Annotated[
     str | None,

@@ -88,6 +88,12 @@ class ResolvedGroup:
         return self.server.id, self.fabric_nics, len(self.left_out), self.group.zones
 
     @property
+    def height(self) -> int:
+        """Height of a node of a design with a floor [rack units], stated or assumed."""
+        assert self.group.rack_units is not None
+        return self.group.rack_units
+
+    @property
     def accelerators_per_node(self) -> int:
         """Accelerators in one node."""
         return len(self.server.accelerators) if isinstance(self.server, Server) else 0
@@ -165,6 +171,16 @@ class ResolvedDesign:
         """The job of a design with a workload."""
         assert self.workload is not None
         return self.workload
+
+    def states_height(self, group: ResolvedGroup) -> bool:
+        """Return whether the design file gives the height of a group's nodes; a floor plan otherwise assumes one."""
+        return all("rack_units" in self.document.data["nodes"][place] for place in group.written or (group.position,))
+
+    @property
+    def assumed_heights(self) -> list[str]:
+        """Heights that a floor plan assumes, for people."""
+        groups = [group for group in self.groups if not self.states_height(group)] if self.spec.floor else []
+        return [f"{group.height} rack units for `{group.server.id}`" for group in groups]
 
     @property
     def radix(self) -> int:

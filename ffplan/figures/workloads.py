@@ -139,7 +139,7 @@ SERVING: Table = {
         "output_tokens_s": Figure(how="requests a second x tokens of an answer"),
         "power_w": Figure(place=f"{_S}.hardware:accelerator_power"),
         "output_tokens_s_mw": Figure(
-            label="output tokens a second and megawatt",
+            label="output tokens/s per MW",
             unit="1/s",
             better=1,
             place="ffplan.studies.serve.money:tokens_per_megawatt",

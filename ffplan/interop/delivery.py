@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import csv
 from html import escape
-from io import StringIO
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from ffplan.base.control_characters import plain_cell
 from ffplan.base.hostlist import fold
+from ffplan.base.plain import csv_parts
 from ffplan.base.record import record
 from ffplan.fabric.wiring.network import ROLES
 
@@ -26,16 +24,6 @@ if TYPE_CHECKING:
 
 _MOST_SWITCHES = 20_000
 """Most switches of a map: it holds every cable at once [1]."""
-
-
-def _lines(head: Sequence[str], rows: Iterable[Sequence[object]]) -> Iterator[str]:
-    """Yield lines of CSV."""
-    for row in (head, *rows):
-        text = StringIO()
-        csv.writer(text, lineterminator="\n").writerow(
-            [plain_cell(cell) if isinstance(cell, str) else cell for cell in row]
-        )
-        yield text.getvalue()
 
 
 def _ends(row: Row) -> tuple[End, End]:
@@ -73,7 +61,7 @@ def labels(rows: Iterable[Row]) -> Iterator[str]:
                     *("; ".join(words) for words in zip(*(far for _, far in ends), strict=True)),
                 )
 
-    return _lines(head, printed())
+    return csv_parts(head, printed())
 
 
 _PAGE = """<!DOCTYPE html>
@@ -170,8 +158,8 @@ def _placed(wired: Exported, place: Positions) -> list[_Placed]:
         add(number, name, ROLES[role], switch.name, floor.switch_units, switch.power_max or switch.power)
     for name, ports in wired.names.hosts().items():
         group = groups[int(network.endpoints.group[ports[0]])]
-        units, server = group.group.rack_units or 1, group.server
-        add(len(network.switches) + int(ports[0]), name, group.group.role, server.name, units, server.power.maximum)
+        number, server = len(network.switches) + int(ports[0]), group.server
+        add(number, name, group.group.role, server.name, group.height, server.power.maximum)
     return sorted(devices, key=lambda device: (device.rack, -device.unit))
 
 
@@ -183,16 +171,14 @@ def elevations(wired: Exported, place: Positions) -> Iterator[str]:
         place: where the floor plan puts the devices of the compute fabric.
     """
     head = ("row", "rack", "top_unit", "bottom_unit", "device", "role", "model", "rated_w")
-    return _lines(
-        head,
+    rows = (
         (
-            (
-                *(*device.rack, device.unit + device.units - 1, device.unit, device.name, device.role, device.model),
-                "" if device.rated_w is None else f"{device.rated_w:g}",
-            )
-            for device in _placed(wired, place)
-        ),
+            *(*device.rack, device.unit + device.units - 1, device.unit, device.name, device.role, device.model),
+            "" if device.rated_w is None else f"{device.rated_w:g}",
+        )
+        for device in _placed(wired, place)
     )
+    return csv_parts(head, rows)
 
 
 def installation(wired: Exported, place: Positions, rows: Iterable[CableRow]) -> Iterator[str]:
@@ -223,7 +209,7 @@ def installation(wired: Exported, place: Positions, rows: Iterable[CableRow]) ->
         steps.append((rank, words))
     steps.sort(key=lambda step: step[0])
     head = ("step", "task", "rack", "to_rack", "count", "length_m", "items")
-    return _lines(head, ((number, *words) for number, (_, words) in enumerate(steps, 1)))
+    return csv_parts(head, ((number, *words) for number, (_, words) in enumerate(steps, 1)))
 
 
 def _rack_of(place: str | None) -> tuple[int, ...]:

@@ -7,23 +7,20 @@ import may set.
 
 from __future__ import annotations
 
-import csv
 import math
 from heapq import merge
-from io import StringIO
-from itertools import chain
 from typing import TYPE_CHECKING
 from uuid import NAMESPACE_URL, UUID, uuid5
 
 import numpy as np
 
-from ffplan.base.control_characters import plain_cell
+from ffplan.base.plain import csv_parts
 from ffplan.base.record import record
 from ffplan.fabric.wiring.cabling import cable_legs, cables
 from ffplan.fabric.wiring.network import ROLES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterator
 
     from ffplan.catalog.parts import Link
     from ffplan.fabric.wiring.cabling import CableLeg
@@ -63,17 +60,6 @@ class _ListedDevice:
     role: str
     maker: str
     model: str
-
-
-def _csv_rows(head: tuple[str, ...], rows: Iterable[tuple[object, ...]]) -> Iterator[str]:
-    """Yield lines of CSV."""
-    text = StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    for row in chain((head,), rows):
-        writer.writerow([plain_cell(cell) if isinstance(cell, str) else cell for cell in row])
-        yield text.getvalue()
-        text.seek(0)
-        text.truncate()
 
 
 def _devices_of(wired: Exported) -> Iterator[_ListedDevice]:
@@ -145,13 +131,13 @@ def _cables_listed(wired: Exported) -> Iterator[CableLeg]:
 def _netbox_devices(wired: Exported) -> Iterator[str]:
     """Yield the devices: nodes, then switches."""
     head = ("name", "role", "manufacturer", "device_type", "status", "site")
-    return _csv_rows(head, ((d.name, d.role, d.maker, d.model, "planned", _SITE) for d in _devices_of(wired)))
+    return csv_parts(head, ((d.name, d.role, d.maker, d.model, "planned", _SITE) for d in _devices_of(wired)))
 
 
 def _netbox_interfaces(wired: Exported) -> Iterator[str]:
     """Yield the interfaces that have a cable, with type and rate [kb/s]; a split port has one for each part."""
     head = ("device", "name", "type", "speed")
-    return _csv_rows(head, ((*port, rate * 1_000_000) for *port, rate in _ports_of(wired)))  # Gb/s to kb/s
+    return csv_parts(head, ((*port, rate * 1_000_000) for *port, rate in _ports_of(wired)))  # Gb/s to kb/s
 
 
 def _netbox_cables(wired: Exported) -> Iterator[str]:
@@ -166,7 +152,7 @@ def _netbox_cables(wired: Exported) -> Iterator[str]:
             ends = (a, "dcim.interface", a_port, b, "dcim.interface", b_port)
             yield (*ends, _cable_kind(cable.type), "planned", cable.label, *length)
 
-    return _csv_rows(head, rows())
+    return csv_parts(head, rows())
 
 
 _STATUS = "Planned"
@@ -188,7 +174,7 @@ def _nautobot_devices(wired: Exported) -> Iterator[str]:
     """Yield the devices: nodes, then switches."""
     kind = ("device_type__manufacturer__name", "device_type__model")
     head = ("name", "role__name", *kind, "status__name", "location__name")
-    return _csv_rows(head, ((d.name, d.role, d.maker, d.model, _STATUS, _SITE) for d in _devices_of(wired)))
+    return csv_parts(head, ((d.name, d.role, d.maker, d.model, _STATUS, _SITE) for d in _devices_of(wired)))
 
 
 def _nautobot_interfaces(wired: Exported) -> Iterator[str]:
@@ -200,7 +186,7 @@ def _nautobot_interfaces(wired: Exported) -> Iterator[str]:
         for device, name, kind, rate in _ports_of(wired):
             yield _id(space, device, name), device, name, kind, _STATUS, rate * 1_000_000
 
-    return _csv_rows(head, rows())
+    return csv_parts(head, rows())
 
 
 def _length(length_m: float | None) -> tuple[object, str]:
@@ -223,7 +209,7 @@ def _nautobot_cables(wired: Exported) -> Iterator[str]:
             ends = ("dcim.interface", a, "dcim.interface", b)
             yield (*ends, _cable_kind(cable.type), _STATUS, cable.label, *_length(cable.length_m))
 
-    return _csv_rows(head, rows())
+    return csv_parts(head, rows())
 
 
 _TABLES: dict[tuple[str, str], Callable[[Exported], Iterator[str]]] = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ffplan.base.formatting import amount, kilowatts, listed, number, percent, plural
-from ffplan.report.document import Block, Document, Grid, Lines, Remarks, _Body, _Matrix, provenance
+from ffplan.report.document import Block, Document, Grid, Lines, Remarks, _Body, _listing, _Matrix, provenance
 from ffplan.report.first.choose import _recommend_screen, _sweep_screen
 from ffplan.report.phrases import _broken_limits, _limit_name, _short_name, left_out
 
@@ -289,11 +289,11 @@ def _recommend_blocks(r: RecommendReport) -> list[Block]:
         )
         blocks.append(Grid("Near", near, ("design", "breaks", *_HEADER[1:]), style="plain"))
     if r.left_out:
-        blocks.append(Lines("Left out", tuple(("", text) for text in left_out(r))))
+        blocks.append(_listing("Left out", left_out(r)))
     files = [design.file for design in r.designs if design.file]
     if files:
         blocks.append(Remarks((f"Written: {', '.join(files)}. Next: ffplan compare {' '.join(files[:3])}",)))
-    blocks.append(Lines("Assumptions", tuple(("", text) for text in r.assumptions)))
+    blocks.append(_listing("Assumptions", r.assumptions))
     return blocks
 
 

@@ -216,7 +216,8 @@ def _remarks(c: Comparison) -> list[str]:
         out.append("Under tokens/s/GPU, the ratio is of the purchase per token/s; below 1x is cheaper.")
     out.append("The purchase is the median of the whole bill; planned parts follow each design's cost scope.")
     out += _fleets(c)
-    out += [f"{c.workload[0].upper()}{c.workload[1:]}."] if c.workload else []
+    if c.workload:
+        out.append(f"No job: {c.workload}." if c.training is None else f"{c.workload[0].upper()}{c.workload[1:]}.")
     out += c.notes
     named = {d.cost.currency: d.cost.currency_note for d in c.designs if d.cost and d.cost.currency_note}
     out += [f"{currency}: {note}" for currency, note in sorted(named.items())]

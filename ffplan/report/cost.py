@@ -231,7 +231,7 @@ def _uncertainty(u: Uncertainty, currency: str) -> list[Block]:
             )
             for row in u.tornado[:SWINGS]
         )
-        what = "a million tokens" if u.of.startswith("run") else "an hour in use"
+        what = "a million tokens" if u.per_token else "an hour in use"
         title = f"What drives the cost of {what}, {currency}: each input from P10 to P90, all others likely"
         blocks.append(Grid(title, swings, ("input", "P10", "P90", "at P10", "at P90"), name="drivers"))
         blocks += _skewed(u, currency)

@@ -6,7 +6,7 @@ are made when a format asks for them, so that JSON pays for no table.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import KW_ONLY, fields, is_dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -29,6 +29,11 @@ class Lines:
     _: KW_ONLY
     name: str = ""
     """Name of the part that it begins; the first word of its title if empty."""
+
+
+def _listing(title: str, texts: Iterable[str]) -> Lines:
+    """Return a title with a list."""
+    return Lines(title, tuple(("", text) for text in texts))
 
 
 @record
@@ -232,11 +237,17 @@ class _FirstScreen:
     header: tuple[str, ...] = ()
     """Names of the columns."""
     advice: tuple[tuple[str, str], ...] = ()
-    """Bottleneck, points to check and next steps, by label."""
+    """Bottleneck, points to check and next steps, by label; those without text are left out."""
+    to_page: str = ""
+    """The next step to a page, which a page itself leaves out."""
     unverified: str = ""
     """Figures that nobody has verified."""
     tiles: tuple[tuple[str, str, str], ...] = ()
     """Figures that a page shows large: label, figure and remark; if empty, the first of a table without a header."""
+
+    def advised(self, *, page: bool = False) -> tuple[tuple[str, str], ...]:
+        """Return the advice that has a text, as a page gives it or everything else."""
+        return tuple(row for row in (*self.advice, ("Next", "" if page else self.to_page)) if row[1])
 
 
 @record

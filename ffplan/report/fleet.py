@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ffplan.base.formatting import kilowatts, number, percent
-from ffplan.report.document import Document, Grid, Lines, _Body
+from ffplan.report.document import Document, Grid, Lines, _Body, _listing
 from ffplan.report.first.fleet import _design_row, _fleet_screen, _load_text, _rent_text, header
 from ffplan.report.first.serve import _deployed_text
 from ffplan.report.phrases import left_out
@@ -79,9 +79,9 @@ def _body(report: FleetReport) -> _Body:
     if broken:
         blocks.append(Lines("Limits broken", tuple(broken)))
     if report.left_out:
-        blocks.append(Lines("Left out", tuple(("", text) for text in left_out(report))))
+        blocks.append(_listing("Left out", left_out(report)))
     said = (*report.assumptions, f"Chance wanted: {percent(report.chance)}.")
-    blocks.append(Lines("Assumptions", tuple(("", text) for text in said)))
+    blocks.append(_listing("Assumptions", said))
     return _Body(f"Fleet for {report.model}, {_load_text(report)}, prices {report.price_book}", blocks)
 
 

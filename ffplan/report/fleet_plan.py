@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ffplan.base.formatting import amount, kilowatts, number, percent
-from ffplan.report.document import Document, Grid, Lines, _Body, recalled
+from ffplan.report.document import Document, Grid, Lines, _Body, _listing, recalled
 from ffplan.report.first.fleet_plan import (
     _choice_text,
     _fleet_plan_screen,
@@ -135,12 +135,12 @@ def _body(plan: FleetPlan) -> _Body:
         _orders(plan),
         *([_site_grid(plan)] if plan.sites else []),
         _uses(plan),
-        *([Lines("Late", tuple(("", text) for text in late))] if late else []),
+        *([_listing("Late", late)] if late else []),
         *(_choices(cluster) for cluster in plan.clusters if cluster.choices),
         _demands(plan),
         _statement(plan),
-        *([Lines("Rent of what is missing", tuple(("", text) for text in hours))] if hours else []),
-        Lines("Assumptions", tuple(("", text) for text in plan.assumptions)),
+        *([_listing("Rent of what is missing", hours)] if hours else []),
+        _listing("Assumptions", plan.assumptions),
         *recalled(plan.unverified),
     ]
     return _Body(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ffplan.base.formatting import listed, number, percent, plural, span, stored
-from ffplan.report.document import Block, Document, Grid, Lines, Remarks, _Body, recalled
+from ffplan.report.document import Block, Document, Grid, Lines, Remarks, _Body, _listing, recalled
 from ffplan.report.first.operate import _goodput_screen
 
 if TYPE_CHECKING:
@@ -254,7 +254,7 @@ def _body(report: GoodputReport) -> _Body:
         )
     if report.simulation is not None:
         blocks += _simulation_blocks(report.simulation)
-    blocks.append(Lines("Assumptions", tuple(("", text) for text in report.assumptions)))
+    blocks.append(_listing("Assumptions", report.assumptions))
     blocks += recalled(report.unverified)
     return _Body(
         title=f"Goodput of {report.design.name}",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ffplan.base.formatting import data_size, number, percent, plural, span, stored
-from ffplan.report.document import Block, Document, Grid, Lines, Remarks, _Body, provenance, recalled
+from ffplan.report.document import Block, Document, Grid, Lines, Remarks, _Body, _listing, provenance, recalled
 from ffplan.report.first.operate import _acceptance_screen, _storage_screen, _utilization_screen
 
 if TYPE_CHECKING:
@@ -184,7 +184,7 @@ def _storage_body(r: StorageReport) -> _Body:
             name="incast",
         )
     )
-    blocks.append(Lines("Assumptions", tuple(("", text) for text in r.assumptions)))
+    blocks.append(_listing("Assumptions", r.assumptions))
     blocks += recalled(r.unverified)
     return _Body(
         title=f"Storage of {r.design.name}",
@@ -233,7 +233,7 @@ def _utilization_body(r: UtilizationReport) -> _Body:
     blocks: list[Block] = [Remarks(r.headline), Lines("Jobs", lines), Grid("Use", rows, header), Remarks((note,))]
     if waits:
         blocks.append(Grid(f"Waits by size, {first.policy}", waits, ("accelerators", "jobs", "mean", "median", "P90")))
-    blocks.append(Lines("Assumptions", tuple(("", text) for text in r.assumptions)))
+    blocks.append(_listing("Assumptions", r.assumptions))
     return _Body(
         title=f"Use of {r.design.name}",
         blocks=blocks,
@@ -310,7 +310,7 @@ def _acceptance_body(r: AcceptanceReport) -> _Body:
             blocks.append(Lines("Nothing measured", (("", "; ".join(r.missing)),), name="missing"))
     else:
         blocks.append(_sheet(r.sheet))
-    blocks.append(Lines("Assumptions", tuple(("", text) for text in r.assumptions)))
+    blocks.append(_listing("Assumptions", r.assumptions))
     return _Body(
         title=f"Acceptance of {r.design.name}",
         blocks=blocks,

@@ -8,10 +8,10 @@ from ffplan.base.formatting import amount, listed, number
 from ffplan.results.run import SHORT_NAMES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from ffplan.results.difference import FigureChange
-    from ffplan.results.fleet import FleetReport
+    from ffplan.results.fleet import FleetDesign, FleetReport
     from ffplan.results.recommendation import RecommendedDesign, RecommendReport
     from ffplan.results.run import PlanRow, SurePlan
 
@@ -36,6 +36,14 @@ def relative(row: FigureChange) -> str:
 def moves(row: FigureChange) -> bool:
     """Return whether a figure differs, or came or went."""
     return row.before != row.after and (row.relative is None or abs(row.relative) >= _LEAST)
+
+
+def _next_of_written(designs: Sequence[RecommendedDesign] | Sequence[FleetDesign]) -> str:
+    """Return the next step with recommended designs: compare those written, or write them; empty for a single file."""
+    files = [design.file for design in designs if design.file]
+    if len(files) > 1:
+        return f"ffplan compare {' '.join(files[:3])}"
+    return "--folder DIR writes the designs" if designs and not files else ""
 
 
 def step_time(seconds: float) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ffplan.base.formatting import amount, kilowatts, number, percent, plural, stored
-from ffplan.report.document import Document, Grid, Lines, Remarks, _Body, recalled
+from ffplan.report.document import Document, Grid, Lines, Remarks, _Body, _listing, recalled
 from ffplan.report.first.serve import (
     HEADER,
     _deployed_text,
@@ -22,7 +22,7 @@ from ffplan.report.first.serve import (
 if TYPE_CHECKING:
     from ffplan.report.document import Block
     from ffplan.results.serve_comparison import ServeComparison
-    from ffplan.results.serving import Latency, ServePools, ServeReport, ServeRow
+    from ffplan.results.serving import Latency, ServeChoice, ServePools, ServeReport, ServeRow
 
 _MILLI = 1e3
 
@@ -102,18 +102,21 @@ def _pools(report: ServeReport, pools: ServePools) -> Lines:
 
 
 def _choices(report: ServeReport) -> Grid:
-    rows = tuple(
-        (
-            _plan_text(choice.plan),
-            f"{choice.concurrency:,.0f}",
-            f"{choice.output_tokens_s_gpu:,.0f}",
-            f"{choice.output_tokens_s_user:,.0f}",
-            number(choice.ttft_s * _MILLI, 3),
-            number(choice.tpot_s * _MILLI, 3),
-        )
-        for choice in report.choices
+    return Grid("Plans", tuple(map(_choice, report.choices)), _CHOICE)
+
+
+_CHOICE = ("plan", "a copy", "tok/s/GPU", "tok/s/user", "TTFT ms", "TPOT ms")
+
+
+def _choice(choice: ServeChoice) -> tuple[str, ...]:
+    return (
+        _plan_text(choice.plan),
+        f"{choice.concurrency:,.0f}",
+        f"{choice.output_tokens_s_gpu:,.0f}",
+        f"{choice.output_tokens_s_user:,.0f}",
+        number(choice.ttft_s * _MILLI, 3),
+        number(choice.tpot_s * _MILLI, 3),
     )
-    return Grid("Plans", rows, ("plan", "a copy", "tok/s/GPU", "tok/s/user", "TTFT ms", "TPOT ms"))
 
 
 def _body(report: ServeReport) -> _Body:
@@ -127,7 +130,7 @@ def _body(report: ServeReport) -> _Body:
         blocks.append(_pools(report, report.pools))
     if report.choices:
         blocks.append(_choices(report))
-    blocks.append(Lines("Assumptions", tuple(("", text) for text in report.assumptions)))
+    blocks.append(_listing("Assumptions", report.assumptions))
     return _Body(title, (*blocks, *recalled(report.unverified)))
 
 
@@ -154,21 +157,8 @@ def _served_costs(comparison: ServeComparison) -> Grid:
 
 
 def _served_plans(comparison: ServeComparison) -> Grid:
-    rows = tuple(
-        (
-            side.label,
-            _plan_text(choice.plan),
-            f"{choice.concurrency:,.0f}",
-            f"{choice.output_tokens_s_gpu:,.0f}",
-            f"{choice.output_tokens_s_user:,.0f}",
-            number(choice.ttft_s * _MILLI, 3),
-            number(choice.tpot_s * _MILLI, 3),
-        )
-        for side in comparison.sides
-        for choice in side.choices
-    )
-    header = ("", "plan", "a copy", "tok/s/GPU", "tok/s/user", "TTFT ms", "TPOT ms")
-    return Grid("Average tokens/s per GPU over tokens/s per user", rows, header, name="plans")
+    rows = tuple((side.label, *_choice(choice)) for side in comparison.sides for choice in side.choices)
+    return Grid("Average tokens/s per GPU over tokens/s per user", rows, ("", *_CHOICE), name="plans")
 
 
 def _comparison_body(comparison: ServeComparison) -> _Body:
@@ -178,7 +168,7 @@ def _comparison_body(comparison: ServeComparison) -> _Body:
         blocks += [Grid("Designs", rows, HEADER), _served_costs(comparison), _served_plans(comparison)]
     if comparison.unserved:
         blocks.append(Lines("Cannot serve it", tuple((side.label, side.reason) for side in comparison.unserved)))
-    blocks.append(Lines("Assumptions", tuple(("", text) for text in comparison.assumptions)))
+    blocks.append(_listing("Assumptions", comparison.assumptions))
     return _Body(_load_of(comparison), (*blocks, *recalled(comparison.unverified)))
 
 

@@ -324,6 +324,11 @@ class Uncertainty:
     inputs: tuple[InputRow, ...]
     """Every input."""
 
+    @property
+    def per_token(self) -> bool:
+        """Return whether they are about a token's cost rather than an hour's."""
+        return self.of == "run.cost_per_million_tokens"
+
 
 @record
 class PhaseReport:
@@ -398,6 +403,11 @@ def bridged(wait: Waiting, month: float) -> float:
     return wait.value * min(month / wait.months, 1.0)
 
 
+def rented(row: RentRow, years: float) -> float:
+    """Return what an offer costs over some years [currency]."""
+    return 12 * years * row.month
+
+
 def benchmark(rows: Iterable[RentRow]) -> RentRow | None:
     """Return the rent that owning is judged by: the cheapest that somebody can sign for a term at this size.
 
@@ -426,12 +436,7 @@ def cheaper_index(rows: Iterable[RentRow]) -> RentRow | None:
 
 
 def recalled_drivers(tornado: Iterable[SwingRow], inputs: Iterable[InputRow]) -> list[str]:
-    """Return which of the inputs that move a figure most are recalled, the largest first.
-
-    Args:
-        tornado: effect of each input, the largest first.
-        inputs: the inputs with their evidence.
-    """
+    """Return which of the inputs that move a figure most are recalled, in the order of their effects."""
     status = {row.label: row.status for row in inputs}
     return [row.label for row in islice(tornado, _LOOKED_AT) if status.get(row.label) == RECALLED]
 

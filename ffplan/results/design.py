@@ -190,18 +190,18 @@ class SiteSummary:
         return self.purchase if self.purchase_p50 is None else self.purchase_p50
 
 
-def purchase_words(site: SiteSummary, unit: str = "", share: float = 1.0) -> str:
+def purchase_words(site: SiteSummary, unit: str = "", share: float = 1.0, *, ends: bool = True) -> str:
     """Return the median of the purchase with its range, such as `42.7 mn USD (36.8 to 49.8)`; a dash without one.
 
     Args:
         share: the divisor, such as accelerators.
+        ends: show the range too.
     """
     middle = site.headline
     if middle is None:
         return "-"
-    ends = (middle if end is None else end for end in (site.purchase_p10, site.purchase_p90))
-    low, high = (end / share for end in ends)
-    return ranged(middle / share, low, high, unit)
+    low, high = ((middle if end is None else end) / share for end in (site.purchase_p10, site.purchase_p90))
+    return ranged(middle / share, low, high, unit, ends=ends)
 
 
 @record

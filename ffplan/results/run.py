@@ -126,9 +126,9 @@ class Band:
     """Ninetieth percentile of the draws."""
 
 
-def band_words(band: Band, unit: str = "") -> str:
-    """Return a figure as every sentence and table shows it: the likely value with P10 to P90."""
-    return ranged(band.likely, band.p10, band.p90, unit)
+def band_words(band: Band, unit: str = "", *, ends: bool = True) -> str:
+    """Return a figure as every sentence and table shows it: the likely value with P10 to P90, the `ends`."""
+    return ranged(band.likely, band.p10, band.p90, unit, ends=ends)
 
 
 def median_words(band: Band, unit: str = "") -> str:

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from ffplan.base.control_characters import FORMULA, HIDDEN, plain_cell, visible
 from ffplan.base.errors import InputError
+from ffplan.base.plain import csv_parts
 from ffplan.catalog.library import Library
 from ffplan.catalog.store import Catalog
 from ffplan.collectives.bottleneck import sustained_rate
@@ -27,7 +28,6 @@ from ffplan.inputs.emit import comment, quoted, scalar
 from ffplan.inputs.model import IDENTIFIER
 from ffplan.node.resources import resources
 from ffplan.reliability.storage import Way, _checkpoint_terms
-from ffplan.report.formats.data import _csv_text
 from ffplan.studies.collective.row import _ledger_of
 from ffplan.studies.operate.goodput_basis import goodput_basis
 from ffplan.studies.operate.goodput_job import job_on, recovery
@@ -153,7 +153,7 @@ def test_comments_end_with_their_line(text: str) -> None:
 
 @given(st.lists(ANY, min_size=1, max_size=4))
 def test_no_cell_of_csv_is_a_formula(texts: list[str]) -> None:
-    (row,) = list(csv.reader(io.StringIO(_csv_text(["a"] * len(texts), [list(texts)]), newline="")))[1:]
+    (row,) = list(csv.reader(io.StringIO("".join(csv_parts(["a"] * len(texts), [texts])), newline="")))[1:]
     for cell, text in zip(row, texts, strict=True):
         assert cell.removeprefix("'") == plain_cell(text).removeprefix("'")
         assert not set(cell) & {"\n", "\r"}

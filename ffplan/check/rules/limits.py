@@ -345,10 +345,10 @@ LIMITS: tuple[DesignLimit, ...] = (
     ),
     DesignLimit(
         field="tokens_per_mw",
-        printed_unit="tokens/s a megawatt",
+        printed_unit="tokens/s per MW",
         what="the output of the load for each megawatt of the facility's peak",
         remedy="serve more requests on each copy, or lower the limit",
-        title="The load yields fewer tokens a second and megawatt than `limits.tokens_per_mw`",
+        title="The load yields fewer tokens/s per MW than `limits.tokens_per_mw`",
         why="If power is scarce, tokens a megawatt limit a site's sales.",
         example="serving: {model: llama3.1-70b, rate: 1/s}\nlimits: {tokens_per_mw: 1e9}",
         good="serving: {model: llama3.1-70b, concurrency: 64}\nlimits: {tokens_per_mw: 1}",

@@ -41,7 +41,7 @@ def nodes_per_rack(design: ResolvedDesign, group: ResolvedGroup, floor: Floor) -
     Raises:
         InputError: if no node fits, or fewer than the design names.
     """
-    units = group.group.rack_units or 1
+    units = group.height
     power = group.server.power
     watts = max((figure.value for figure in (power.maximum, power.training, power.other) if figure), default=0.0)
     by_units = floor.rack_units // units
@@ -68,7 +68,7 @@ def _node_racks(design: ResolvedDesign, fabric: WiredFabric, floor: Floor) -> tu
     rack, unit = np.zeros(len(e), np.int64), np.zeros(len(e), np.int64)
     first = 0
     for position, group in enumerate(design.groups):
-        per_rack, units = nodes_per_rack(design, group, floor), group.group.rack_units or 1
+        per_rack, units = nodes_per_rack(design, group, floor), group.height
         members = np.flatnonzero(e.group == position)
         if not len(members):  # on another network, yet in racks
             first += -(-group.group.count // per_rack)

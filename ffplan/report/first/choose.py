@@ -10,6 +10,7 @@ from ffplan.report.document import _FirstScreen
 from ffplan.report.phrases import (
     _broken_limits,
     _limit_name,
+    _next_of_written,
     _plan_words,
     _short_name,
     _value_words,
@@ -135,7 +136,7 @@ def _recommend_screen(report: RecommendReport) -> _FirstScreen:
             ("On paper", "; ".join(_paper(design, report) for design in report.unmeasured)),
             ("Limits", looser),
             ("Why not", "; ".join(left_out(report, first_few))),
-            ("Next", _written(report)),
+            ("Next", _next_of_written(report.designs)),
         ),
         unverified=_estimated(report.designs),
         tiles=_best_tiles(report),
@@ -153,14 +154,6 @@ def _best_tiles(report: RecommendReport) -> tuple[tuple[str, str, str], ...]:
         ("run", ranged(best.days, best.days_p10, best.days_p90, "days"), sure),
         ("a million tokens", f"{number(best.cost_per_million_tokens, 2)} {report.currency}", f"{report.effort} run"),
     )
-
-
-def _written(report: RecommendReport) -> str:
-    """Return the next command for the designs."""
-    files = [design.file for design in report.designs if design.file]
-    if len(files) > 1:
-        return f"ffplan compare {' '.join(files[:3])}"
-    return "--folder DIR writes the designs" if report.designs and not files else ""
 
 
 def _bought(report: RecommendReport) -> str:

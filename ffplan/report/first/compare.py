@@ -24,8 +24,6 @@ _FEW = 4
 """Designs whose table leaves room to say why one wins [1]."""
 _WIDTH = 80
 """Letters of a line that a table of designs by rows fits [1]."""
-_RANGED = "a million tokens"
-"""Beginning of the label whose column keeps its ranges: the figure that ranks the designs."""
 _MOST_ROWS = 10
 """Designs that are listed below each other [1]."""
 _PAIR = 2
@@ -49,13 +47,14 @@ def _compare_screen(c: Comparison) -> _FirstScreen:
         figures=figures,
         header=header,
         advice=_advice_on_many(c) if len(c.labels) > _FEW else _advice(c),
+        to_page="" if c.money is None or len(c.labels) > _FEW else "the same with --format html -o page.html",
         unverified=_unverified(c),
         tiles=_tiles(c, rows),
     )
 
 
-_LARGE = ("purchase", "GPU-hour in use", "facility peak", "days on")
-"""Beginnings of the labels that a page shows large."""
+_LARGE = ("purchase", "hour", "peak", "days")
+"""Names of the rows that a page shows large."""
 
 
 def _tiles(c: Comparison, rows: Sequence[_SideRow]) -> tuple[tuple[str, str, str], ...]:
@@ -66,9 +65,9 @@ def _tiles(c: Comparison, rows: Sequence[_SideRow]) -> tuple[tuple[str, str, str
     place, following = _cheapest_two(c, c.money)
     cheap, other = c.labels[place], c.labels[following]
     tiles = [
-        (row.label, row.texts[place], f"{cheap}, against {row.texts[following].partition(' (')[0]} of {other}")
+        (row.title, row.texts[place], f"{cheap}, against {row.short[following]} of {other}")
         for row in rows
-        if row.label.startswith(_LARGE)
+        if row.name in _LARGE
     ]
     side = cheaper_of(difference)
     if side is not None and side.share is not None and side.cheap == cheap:
@@ -84,7 +83,7 @@ def _cheapest_two(c: Comparison, money: MoneyComparison) -> tuple[int, int]:
 
 def _advice(c: Comparison) -> tuple[tuple[str, str], ...]:
     return (
-        ("Job", "" if c.training else c.workload.removeprefix("no job: ")),
+        ("Job", "" if c.training else c.workload),
         ("Why", _why(c)),
         ("Even at", _flips(c)),
         ("Memory", _memory(c)),
@@ -103,7 +102,7 @@ def _advice_on_many(c: Comparison) -> tuple[tuple[str, str], ...]:
         two = listed(c.labels[place] for place in _cheapest_two(c, c.money))
         following = f"compare {two} alone: why, and what flips it"
     return (
-        ("Job", "" if c.training else c.workload.removeprefix("no job: ")),
+        ("Job", "" if c.training else c.workload),
         ("Left out", _left_out(c)),
         ("Next", following),
         ("Rows", f"{plural(rest, 'further design')} in --full" if rest > 0 else ""),
@@ -122,7 +121,7 @@ def _head(c: Comparison) -> str:
 def _side_by_side(c: Comparison, rows: Sequence[_SideRow]) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
     """Return header and rows of a table with a column for each of two designs, and one for their ratio."""
     place = c.labels.index(c.baseline)
-    table = ((row.label, *row.texts, _ratio(row.values[1 - place], row.values[place])) for row in rows)
+    table = ((row.title, *row.texts, _ratio(row.values[1 - place], row.values[place])) for row in rows)
     return ("", *c.labels, ""), tuple(table)
 
 
@@ -134,15 +133,13 @@ def _by_rows(c: Comparison, rows: Sequence[_SideRow]) -> tuple[tuple[str, ...], 
     columns, width = [c.labels], 2 + max(map(len, c.labels))
     header = [""]
     for row in rows:
-        texts = row.texts
-        if c.money is not None and row.label == "GPUs":
+        if c.money is not None and row.name == "gpus":
             continue  # their number, which the purchase of each stands for
-        if not row.label.startswith(_RANGED):  # a range would take the place of a column
-            texts = tuple(text.partition(" (")[0] for text in texts)
-        need = 2 + max(len(split_marks(text)[0]) for text in (*_two_lines(row.label), *texts))
+        texts = row.texts if row.name == "token" else row.short  # only the figure that ranks them keeps its range
+        need = 2 + max(len(split_marks(text)[0]) for text in (*_two_lines(row.title), *texts))
         if width + need <= _WIDTH:
             columns.append(texts)
-            header.append(row.label)
+            header.append(row.title)
             width += need
     table = tuple(tuple(column[place] for column in columns) for place in order)
     return tuple(header), table[:_MOST_ROWS]
@@ -185,7 +182,7 @@ def _leads(labels: Sequence[str], rows: Sequence[_SideRow]) -> str:
             value * row.better: label for label, value in zip(labels, row.values, strict=True) if value is not None
         }
         if len(known) > 1:
-            ahead.setdefault(known[max(known)], []).append(row.label.partition(", ")[0])
+            ahead.setdefault(known[max(known)], []).append(row.label)
     if not ahead:
         return "No figure that can be compared differs."
     return "; ".join(f"{label} is ahead in {listed(names)}" for label, names in ahead.items()) + "."
@@ -278,13 +275,12 @@ def _left_out(c: Comparison) -> str:
 
 
 def _next(c: Comparison) -> str:
+    """Return the command that adds what is missing: a job, or its tokens; empty with a price."""
+    if c.money is not None:
+        return ""
     files = " ".join(as_argument(design.design.file) for design in c.designs)
-    if c.training is None:
-        return f"ffplan compare {files} --model ID --tokens T"
-    if c.money is None:
-        model = model_as_given(c.training.catalog, c.training.model)
-        return f"ffplan compare {files} --model {model} --tokens T"
-    return "the same with --format html -o page.html"
+    model = "ID" if c.training is None else model_as_given(c.training.catalog, c.training.model)
+    return f"ffplan compare {files} --model {model} --tokens T"
 
 
 def _unverified(c: Comparison) -> str:

@@ -7,15 +7,13 @@ from typing import TYPE_CHECKING
 from ffplan.base.formatting import amount, chance, input_value, kilowatts, listed, number, percent, plural
 from ffplan.inputs.design_files import as_argument
 from ffplan.report.document import _FirstScreen
-from ffplan.results.cost import benchmark, cheaper_index, owning_gap, recalled_drivers
+from ffplan.results.cost import benchmark, cheaper_index, owning_gap, recalled_drivers, rented
 from ffplan.results.run import band_words, median_words
 
 if TYPE_CHECKING:
     from ffplan.results.cost import CostStudy, RentRow, Tco
     from ffplan.results.run import RunReport
 
-_LARGE = ("to commit", "GPU-hour in use", "facility peak")
-"""Rows that a page shows large, in addition to the days of a run."""
 _DRIVERS = 3
 """Inputs named as what moves the cost [1]."""
 
@@ -23,13 +21,13 @@ _DRIVERS = 3
 def _cost_screen(study: CostStudy) -> _FirstScreen:
     """Return the answer on one cluster: own or rent, the cash to commit, an hour, and the run."""
     tco, run = study.tco, study.run
-    rows = [*(_owned(tco) if tco else ()), *(_run(run) if run else ())]
+    owned, trained = _owned(tco) if tco else [], _run(run) if run else []
     power = study.power
-    rows.append(("facility peak", kilowatts(power.facility_peak_kw), f"{kilowatts(power.facility_kw)} in training"))
+    peak = ("facility peak", kilowatts(power.facility_peak_kw), f"{kilowatts(power.facility_kw)} in training")
     return _FirstScreen(
         head=f"{study.design.name} · {plural(study.accelerators, 'accelerator')} · cost in {study.currency}",
         verdict=_verdict(study),
-        figures=tuple(rows),
+        figures=(*owned, *(_wait(tco) if tco else ()), *trained, peak),
         advice=(
             ("Left out", listed(tco.partial) if tco else ""),
             ("Memory", _memory(run)),
@@ -38,7 +36,7 @@ def _cost_screen(study: CostStudy) -> _FirstScreen:
             ("Next", _next(study)),
         ),
         unverified=_unverified(study),
-        tiles=tuple(row for row in rows if row[0] in _LARGE or (run and row[0].startswith(f"{run.model}, "))),
+        tiles=(*owned, *trained[:1], peak),
     )
 
 
@@ -115,22 +113,27 @@ def _money(value: float, currency: str) -> str:
 
 
 def _owned(tco: Tco) -> list[tuple[str, str, str]]:
-    """Return the cash, the hour and the wait."""
+    """Return the cash and the hour."""
     hour, rent = band_words(tco.per_accelerator_hour, tco.currency), benchmark(tco.rents)
     rows = []
     if tco.facility != "rented":
         cash = f"{amount(tco.total, 3)} in {number(tco.years)} years"
-        cash += f"; rent {amount(12 * tco.years * rent.month, 3)}" if rent is not None else ", likely"
+        cash += f"; rent {amount(rented(rent, tco.years), 3)}" if rent is not None else ", likely"
         rows.append(("to commit", median_words(tco.purchase, tco.currency), cash))
     against = f"{rent.term} rent {rent.hour:,.2f}" if rent else f"at {percent(tco.utilisation)} utilisation"
     if tco.owned is not None:
         against = f"owned {band_words(tco.owned.per_accelerator_hour, tco.currency)}"
     rows.append(("GPU-hour in use", hour, against))
-    wait = tco.waiting
-    if wait.months:
-        priced = f"the wait costs {_money(wait.value, tco.currency)}" if wait.value is not None else "no price for it"
-        rows.append(("first job", f"{plural(round(wait.months), 'month')} after the order", priced))
     return rows
+
+
+def _wait(tco: Tco) -> list[tuple[str, str, str]]:
+    """Return the months before the first job; empty without any."""
+    wait = tco.waiting
+    if not wait.months:
+        return []
+    priced = f"the wait costs {_money(wait.value, tco.currency)}" if wait.value is not None else "no price for it"
+    return [("first job", f"{plural(round(wait.months), 'month')} after the order", priced)]
 
 
 def _run(run: RunReport) -> list[tuple[str, str, str]]:
@@ -157,7 +160,7 @@ def _drivers(study: CostStudy) -> str:
     """Return the main drivers of the cost of a token or an hour, each with its swing."""
     if study.uncertainty is None or not study.uncertainty.tornado:
         return ""
-    of = "a million tokens" if study.uncertainty.of.startswith("run") else "an hour"
+    of = "a million tokens" if study.uncertainty.per_token else "an hour"
     rows = study.uncertainty.tornado[:_DRIVERS]
     named = (f"{row.label} ±{abs(row.at_high - row.at_low) / 2:,.2f}" for row in rows)
     return f"{listed(named)} {study.currency} {of}"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from ffplan.base.formatting import amount, chance, first_few, number, percent, plural, ranged
 from ffplan.report.document import _FirstScreen
 from ffplan.report.first.serve import _deployed_text, _limits_text, _unit_gpus
-from ffplan.report.phrases import left_out
+from ffplan.report.phrases import _next_of_written, left_out
 from ffplan.results.recommendation import MOST_RECALLED
 
 if TYPE_CHECKING:
@@ -93,13 +93,6 @@ def _paper(design: FleetDesign) -> str:
     return f"{design.accelerators:,} {design.accelerator} at {amount(design.capex, 3)} ({', '.join(reasons)})"
 
 
-def _next(report: FleetReport) -> str:
-    files = [design.file for design in report.designs if design.file]
-    if len(files) > 1:
-        return f"ffplan compare {' '.join(files[:3])}"
-    return "--folder DIR writes the designs" if report.designs and not files else ""
-
-
 def _failure_text(design: FleetDesign) -> str:
     """Return the largest of the failures after which a fleet serves less than its peak."""
     felt = [loss for loss in design.losses if loss.kept < 1]
@@ -155,7 +148,7 @@ def _fleet_screen(report: FleetReport) -> _FirstScreen:
     shown = report.designs or report.near
     best = shown[0] if shown else None
     power = (
-        f"{number(best.facility_peak_kw, 3)} kW at the peak, {best.output_tokens_s_mw / 1e3:,.0f}k tokens/s a MW"
+        f"{number(best.facility_peak_kw, 3)} kW at the peak, {best.output_tokens_s_mw / 1e3:,.0f}k tokens/s per MW"
         if best
         else ""
     )
@@ -172,6 +165,6 @@ def _fleet_screen(report: FleetReport) -> _FirstScreen:
             ("Rent", _rents_text(best) if best else ""),
             ("On paper", "; ".join(_paper(design) for design in report.unmeasured[:2])),
             ("Why not", "; ".join(left_out(report, first_few))),
-            ("Next", _next(report)),
+            ("Next", _next_of_written(report.designs)),
         ),
     )

@@ -41,8 +41,8 @@ def _first_body(screen: _FirstScreen, full: _Body) -> _Body:
     blocks: list[Block] = [Remarks((*screen.verdict, ""))]
     if screen.figures:
         blocks += [Grid("", screen.figures, screen.header), Remarks(("",))]
-    if screen.advice:
-        blocks.append(Lines("", tuple((label, text) for label, text in screen.advice if text)))
+    if advice := screen.advised():
+        blocks.append(Lines("", advice))
     last = (f"Not verified: {screen.unverified}", more) if screen.unverified else (more,)
     return _Body(screen.head, (*blocks, Remarks(last)), footer=full.footer)
 

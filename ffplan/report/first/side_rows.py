@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from ffplan.base.formatting import data_size, kilowatts, number, percent
 from ffplan.base.record import record
@@ -21,25 +21,62 @@ _THOUSAND = 1000
 _PAIR = 2
 
 
+_Name = Literal[
+    "gpus", "days", "token", "hour", "speed", "mfu", "purchase", "peak", "switches", "bisection", "allreduce"
+]
+
+
 @record
 class _SideRow:
     """A figure of every design."""
 
+    name: _Name
     label: str
+    """The figure, without its unit."""
+    unit: str
     texts: tuple[str, ...]
+    short: tuple[str, ...]
+    """The texts without ranges."""
     values: tuple[float | None, ...]
     """Figures for ratios; None if they cannot be compared."""
     better: int
     """1 if more of it is better, -1 if less is."""
 
+    @property
+    def title(self) -> str:
+        """Return the label with its unit."""
+        return f"{self.label}, {self.unit}" if self.unit else self.label
 
-def _row(label: str, figures: Sequence[tuple[str, float | None]], better: int = -1) -> _SideRow:
-    """Return a row: the text of each design, and its figure for ratios."""
-    return _SideRow(label, tuple(text for text, _ in figures), tuple(value for _, value in figures), better)
+
+def _row(
+    name: _Name,
+    label: str,
+    cells: Sequence[tuple[str, float | None]],
+    *,
+    unit: str = "",
+    short: Sequence[str] = (),
+    better: int = -1,
+) -> _SideRow:
+    """Return a row.
+
+    Args:
+        cells: text of each design, and its figure for ratios.
+        short: the texts without ranges, if any has one.
+    """
+    texts, values = zip(*cells, strict=True)
+    return _SideRow(
+        name=name, label=label, unit=unit, texts=texts, short=tuple(short) or texts, values=values, better=better
+    )
 
 
-def _banded(label: str, bands: Sequence[Band | None]) -> _SideRow:
-    return _row(label, [("-", None) if band is None else (band_words(band), band.likely) for band in bands])
+def _banded(name: _Name, label: str, bands: Sequence[Band | None], unit: str = "") -> _SideRow:
+    return _row(
+        name,
+        label,
+        [("-", None) if band is None else (band_words(band), band.likely) for band in bands],
+        unit=unit,
+        short=["-" if band is None else band_words(band, ends=False) for band in bands],
+    )
 
 
 def _money_rows(c: Comparison) -> list[_SideRow]:
@@ -49,9 +86,9 @@ def _money_rows(c: Comparison) -> list[_SideRow]:
     sides, unit = c.money.sides, c.money.currency
     runs = [side.run for side in sides]
     return [
-        _banded(f"days on {c.money.gpus:,} GPUs", [run.days if run else None for run in runs]),
-        _banded(f"a million tokens, {unit}", [run.cost_per_million_tokens if run else None for run in runs]),
-        _banded(f"GPU-hour in use, {unit}", [side.hour for side in sides]),
+        _banded("days", f"days on {c.money.gpus:,} GPUs", [run.days if run else None for run in runs]),
+        _banded("token", "a million tokens", [run.cost_per_million_tokens if run else None for run in runs], unit),
+        _banded("hour", "GPU-hour in use", [side.hour for side in sides], unit),
     ]
 
 
@@ -62,7 +99,8 @@ def _job_rows(c: Comparison) -> list[_SideRow]:
     sides = _job_size(c.training).sides
     speeds = [("cannot run" if s.tokens_s is None else number(s.tokens_s), s.tokens_s) for s in sides]
     shares = [("-" if s.mfu is None else percent(s.mfu), None) for s in sides]
-    return [_row(f"tokens/s on {c.training.gpus:,} GPUs", speeds, 1), _row("MFU", shares, 1)]
+    label = f"tokens/s on {c.training.gpus:,} GPUs"
+    return [_row("speed", label, speeds, better=1), _row("mfu", "MFU", shares, better=1)]
 
 
 def _job_size(job: TrainingComparison) -> JobSize:
@@ -76,31 +114,29 @@ def _cluster_rows(c: Comparison) -> list[_SideRow]:
     shares = counts if len(set(counts)) > 1 else [1] * len(counts)
     each = " a GPU" if len(set(counts)) > 1 else ""
     pairs = list(zip(c.designs, shares, strict=True))
+    bisections = [_number(a.fabric.bisection_gbyte_s / share) for a, share in pairs]
     rows = [
-        _row(*_sizes(c)),
+        _sizes(c, each),
         _purchase_row(c, pairs, each),
-        _row(f"facility peak{each}", [_peak(a, share) for a, share in pairs]),
-        _row(f"switches{' a 1,000 GPUs' if each else ''}", [_switches(a, share) for a, share in pairs]),
-        _row(f"bisection{each}, GB/s", [_number(a.fabric.bisection_gbyte_s / share) for a, share in pairs], 1),
+        _row("peak", f"facility peak{each}", [_peak(a, share) for a, share in pairs]),
+        _row("switches", f"switches{' a 1,000 GPUs' if each else ''}", [_switches(a, share) for a, share in pairs]),
+        _row("bisection", f"bisection{each}", bisections, unit="GB/s", better=1),
     ]
     timed = [a.communication[0] if a.communication else None for a in c.designs]
     sizes = {report.message_bytes for report in timed if report}
     if len(sizes) == 1:
         rates = [_number(report.algbw_gbyte_s) if report else ("-", None) for report in timed]
-        rows.append(_row(f"allreduce {data_size(sizes.pop())}, GB/s", rates, 1))
+        rows.append(_row("allreduce", f"allreduce {data_size(sizes.pop())}", rates, unit="GB/s", better=1))
     return rows
 
 
-def _sizes(c: Comparison) -> tuple[str, list[tuple[str, None]]]:
-    """Return the accelerators of each design, with the power of all where the sizes differ."""
-    if (
-        any(a.site is None for a in c.designs)
-        or len(c.designs) > _PAIR
-        or len({a.accelerators for a in c.designs}) == 1
-    ):
-        return "GPUs", [(f"{a.accelerators:,}", None) for a in c.designs]
+def _sizes(c: Comparison, each: str) -> _SideRow:
+    """Return the accelerators of each design, with the power of all where two designs differ in size."""
+    counts = [f"{a.accelerators:,}" for a in c.designs]
     peaks = [kilowatts(a.site.facility_peak_kw) for a in c.designs if a.site is not None]
-    return "GPUs, their peak", [(f"{a.accelerators:,}, {kw}", None) for a, kw in zip(c.designs, peaks, strict=True)]
+    if each and len(counts) == len(peaks) == _PAIR:
+        return _row("gpus", "GPUs, their peak", [(f"{n}, {kw}", None) for n, kw in zip(counts, peaks, strict=True)])
+    return _row("gpus", "GPUs", [(count, None) for count in counts])
 
 
 def _switches(a: Assessment, share: int) -> tuple[str, float]:
@@ -116,13 +152,17 @@ def _purchase_row(c: Comparison, pairs: Sequence[tuple[Assessment, int]], each: 
     currencies = {a.site.currency for a in c.designs if a.site is not None}
     shared = currencies.pop() if len(currencies) == 1 else ""
     cells: list[tuple[str, float | None]] = []
+    short = []
     for a, share in pairs:
         if a.site is None or a.site.headline is None:
             cells.append(("-", None))
+            short.append("-")
             continue
-        text = purchase_words(a.site, "" if shared else a.site.currency, share)
+        unit = "" if shared else a.site.currency
+        text = purchase_words(a.site, unit, share)
         cells.append((text, None if c.incomparable else a.site.headline / share))
-    return _row(f"purchase{each}{f', {shared}' if shared else ''}", cells)
+        short.append(purchase_words(a.site, unit, share, ends=False))
+    return _row("purchase", f"purchase{each}", cells, unit=shared, short=short)
 
 
 def _peak(a: Assessment, share: int) -> tuple[str, float | None]:

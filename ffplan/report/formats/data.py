@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from dataclasses import fields
-from itertools import islice
+from itertools import chain
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
-from ffplan.base.control_characters import plain_cell, visible_json
-from ffplan.base.plain import flat, leaves, plain
+from ffplan.base.control_characters import visible_json
+from ffplan.base.plain import csv_parts, flat, leaves, plain
 from ffplan.report.document import Remarks, Table, _laid_out, shown
 
 if TYPE_CHECKING:
@@ -30,39 +28,13 @@ def render_json(document: Document) -> str:
     return to_json(document.value)
 
 
-_PART = 4096
-"""Records written at a time."""
-
-
-def _cell(value: Any) -> str:
-    if value is None or value in ({}, []):
-        return ""
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, str):
-        return plain_cell(value)
-    return repr(value) if isinstance(value, float) else str(value)
-
-
-def _text(rows: Iterable[Iterable[Any]]) -> str:
-    """Return rows as CSV (RFC 4180, newline as line end)."""
-    stream = io.StringIO()
-    csv.writer(stream, lineterminator="\n").writerows([_cell(value) for value in row] for row in rows)
-    return stream.getvalue()
-
-
-def _csv_text(header: list[str], rows: Sequence[Sequence[Any]]) -> str:
-    """Return a header and rows as CSV."""
-    return _text([header, *rows])
-
-
 def _records_csv(rows: Sequence[Any]) -> str:
     """Return records of one kind as CSV, a column for each field; nested fields are joined by dots."""
     flats = [flat(plain(row)) for row in rows]
     if not flats:
         return ""
     header = list(flats[0])
-    return _csv_text(header, [[row.get(name) for name in header] for row in flats])
+    return "".join(csv_parts(header, ([row.get(name) for name in header] for row in flats)))
 
 
 def flat_lines(rows: Iterable[Any]) -> Iterator[str]:
@@ -72,17 +44,14 @@ def flat_lines(rows: Iterable[Any]) -> Iterator[str]:
     if first is None:
         return
     names = [field.name for field in fields(first)]
-    values = attrgetter(*names)
-    yield _csv_text(names, [values(first)])
-    while part := list(islice(rest, _PART)):
-        yield _text(map(values, part))
+    yield from csv_parts(names, map(attrgetter(*names), chain((first,), rest)))
 
 
 def render_csv(document: Document) -> str:
     """Return the main table of a result as CSV, or its leaves by the paths of the JSON document."""
     if document.rows is not None:
         return _records_csv(document.rows())
-    return _csv_text(["path", "value"], [list(leaf) for leaf in leaves(plain(document.value))])
+    return "".join(csv_parts(("path", "value"), leaves(plain(document.value))))
 
 
 def escape(text: str) -> str:
@@ -112,8 +81,7 @@ def _markdown_block(block: Block) -> str:
 
 def _comment(screen: _FirstScreen) -> str:
     """Return a first screen in a few lines: head, verdict, figures, and what moves them."""
-    advice = [(label, text) for label, text in screen.advice if text]
-    last = [f"{label.lower() if number else label} {text}" for number, (label, text) in enumerate(advice)]
+    last = [f"{label.lower() if number else label} {text}" for number, (label, text) in enumerate(screen.advised())]
     parts = [f"### {escape(screen.head)}", *map(escape, screen.verdict[:1])]
     parts += [table(screen.header, screen.figures)] if screen.figures else []
     parts += [escape(f"{'; '.join(last)}.")] if last else []

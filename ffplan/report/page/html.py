@@ -280,7 +280,7 @@ def render(document: Document) -> str:
     screen = document.first(document.value if extras.told is None else extras.told) if document.first else None
     verdict, sentences = (sentences, []) if screen is None else (list(screen.verdict), sentences)
     charts = [_figure(chart, index) for index, chart in enumerate(_charts_of(document.value, extras.measured))]
-    rows = tuple(row for row in screen.advice if row[1] and "--format html" not in row[1]) if screen else ()
+    rows = screen.advised(page=True) if screen else ()
     script = _asset("page.js")
     digest = b64encode(sha256(script.encode()).digest()).decode()
     page: dict[str, Any] = {

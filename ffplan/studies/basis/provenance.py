@@ -86,14 +86,8 @@ def _fabric(design: ResolvedDesign, plan: FabricPlan, sold: int) -> Iterator[str
         )
     if design.spec.floor is not None:
         yield "Cables follow the floor plan: the cheapest of `floor.links` that reaches, in place of `fabric.link`."
-        assumed = assumed_floor(design.spec.floor)
-        heights = [
-            f"{group.group.rack_units} rack units for `{group.server.id}`"
-            for group in design.groups
-            if "rack_units" not in design.document.data["nodes"][group.position]
-        ]
-        if assumed or heights:
-            yield f"Assumed of the floor plan: {', '.join([*assumed, *heights])}."
+        if assumed := [*assumed_floor(design.spec.floor), *design.assumed_heights]:
+            yield f"Assumed of the floor plan: {', '.join(assumed)}."
     group = design.compute
     planned = {network.network.name for network in design.networks}
     slots = [slot for slot_number, slot in enumerate(group.server.nics) if slot_number not in group.fabric_nics]

@@ -11,6 +11,7 @@ import numpy as np
 
 from ffplan.base.array_math import Floats
 from ffplan.base.control_characters import plain_cell
+from ffplan.base.plain import csv_parts
 from ffplan.base.record import record
 from ffplan.figures.address import place_of
 
@@ -329,11 +330,7 @@ def header(sweep: Sweep, names: Sequence[str], form: str) -> str:
     """Return the line above all points."""
     if form != "csv":
         return ""
-    text = StringIO()
-    csv.writer(text, lineterminator="\n").writerow(
-        [*(plain_cell(f"axis.{axis.path}") for axis in sweep.points.axes), *names, "reason"]
-    )
-    return text.getvalue()
+    return "".join(csv_parts([*(f"axis.{axis.path}" for axis in sweep.points.axes), *names, "reason"], ()))
 
 
 def kept(sweep: Sweep, chunk: Chunk, names: Sequence[str], form: str | None, directions: dict[str, str]) -> Kept:

@@ -15,8 +15,8 @@ from ffplan.studies.compare.compare import _comparable
 from ffplan.studies.compare.money import FRACTIONS, _compare_money
 from ffplan.studies.compare.training import _batches_of, _compare_training
 from ffplan.studies.train.default_job import (
-    JobError,
     JobReports,
+    _JobError,
     own_workload,
     same_job,
     with_default_batch,
@@ -61,7 +61,7 @@ def own_job(
 
     Raises:
         InputError: if a workload gives its batch twice.
-        JobError: with tokens, if no design states a job, or two state different jobs.
+        _JobError: with tokens, if no design states a job, or two state different jobs.
     """
     workload, said = _shared(designs, labels) if tokens is None else (own_workload(designs)[1], "")
     if workload is None:
@@ -85,12 +85,12 @@ def _shared(designs: Sequence[ResolvedDesign], labels: Sequence[str]) -> tuple[W
         return None, ""
     if len(jobs) < len(stated):
         without = listed(label for label, workload in zip(labels, stated, strict=True) if workload is None)
-        return None, f"no job: no `workload` in {without}; --tokens T trains the others' on all"
+        return None, f"no `workload` in {without}; --tokens T trains the others' on all"
     first = jobs[0]
     if any(not same_job(job, first) for job in jobs):
         models = dict.fromkeys(job.model for job in jobs)
         what = f" ({listed(models)})" if len(models) > 1 else ""
-        return None, f"no job: the `workload` of the designs differs{what}; --model ID names one"
+        return None, f"the `workload` of the designs differs{what}; --model ID names one"
     said = f"their `workload`: {first.model}"
     tokens = list(dict.fromkeys(job.tokens for job in jobs if job.tokens is not None))
     if tokens:
@@ -121,16 +121,16 @@ def compare_job(
 
     Raises:
         InputError: if the ownership of a design is wrong.
-        JobError: if the model is no transformer, or the job is too large.
+        _JobError: if the model is no transformer, or the job is too large.
         UsageError: if the designs report in several currencies.
     """
     labels, baseline = labelled
     most = [most_gpus(design) for design, _ in resolved]
     model = resolved[0][1].entry(job.model).part
     if not isinstance(model, Model) or model.transformer is None:
-        raise JobError(f"{job.model}: a search needs a transformer; `ffplan train` times it", "model")
+        raise _JobError(f"{job.model}: a search needs a transformer; `ffplan train` times it", "model")
     if job.gpus is not None and job.gpus > min(most):
-        raise JobError(f"{job.gpus:,}: one job can span {min(most):,} on every design", "gpus")
+        raise _JobError(f"{job.gpus:,}: one job can span {min(most):,} on every design", "gpus")
     gpus = min(most) if job.gpus is None else job.gpus
     plan = with_default_batch(plan_on(gpus), model, gpus)
     assert plan.batch is not None

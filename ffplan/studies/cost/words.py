@@ -75,7 +75,7 @@ def _driver_words(uncertainty: Uncertainty) -> str:
     """Name the drivers of a figure in a sentence; empty without uncertainty."""
     if not uncertainty.tornado:
         return ""
-    of = "a token's cost" if uncertainty.of.startswith("run") else "an hour's cost"
+    of = "a token's cost" if uncertainty.per_token else "an hour's cost"
     names = listed(row.label for row in uncertainty.tornado[:DRIVERS])
     return f"What decides {of} most: {names}."
 

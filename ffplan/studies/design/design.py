@@ -45,7 +45,7 @@ def _hardware(design: ResolvedDesign) -> out.Hardware:
     return out.Hardware(
         server=server.name,
         cpu=f"{len(group.cpus)} x {group.cpus[0].name}" if group.cpus else "unknown",
-        memory=_memory_words(server),
+        memory=_host_memory(server),
         accelerator=f"{group.accelerators_per_node} x {accelerator.name}" if accelerator else "none",
         nics=_nic_words(design),
         scale_up=_scale_up_words(design),
@@ -57,7 +57,7 @@ def _hardware(design: ResolvedDesign) -> out.Hardware:
     )
 
 
-def _memory_words(server: Server | StorageServer) -> str:
+def _host_memory(server: Server | StorageServer) -> str:
     """Return the host memory of a server for people."""
     if not server.sockets:
         return "memory unknown"

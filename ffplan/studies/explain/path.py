@@ -144,6 +144,13 @@ def _figures(assessment: Any) -> list[str]:
     return [*(path for path in numbers(plain(assessment)) if not path.startswith("findings")), *_of_jobs()]
 
 
+def _hint(path: str, assessment: Any) -> str:
+    """Return the figures of the same name that stand elsewhere; the nearest path without any."""
+    leaf, known = path.rpartition(".")[2], _figures(assessment)
+    elsewhere = [figure for figure in known if figure.rpartition(".")[2] == leaf]
+    return did_you_mean(leaf if elsewhere else path, elsewhere or known, what="figure")
+
+
 def _of_assessment(
     question: Question, meanings: Callable[[Any, str], str], step: Callable[[int, int], None]
 ) -> Explanation:
@@ -156,8 +163,9 @@ def _of_assessment(
     except UsageError:  # it is no path at all
         value = None
     if value is None:
-        hint = did_you_mean(question.path, _figures(assessment), what="figure")
-        raise UsageError(f"ffplan explain: `{question.path}` is no figure of this design; {hint}")
+        raise UsageError(
+            f"ffplan explain: `{question.path}` is no figure of this design; {_hint(question.path, assessment)}"
+        )
     meaning = meanings(assessment, path)
     root = derivation_of(assessment, path, value, meaning, _Places(design.document, catalog))
     every = "scales[" in path

@@ -21,7 +21,7 @@ from ffplan.studies.basis.job_layout import most_gpus, node_of
 from ffplan.studies.operate.goodput_basis import GoodputBasis, _spares_of, goodput_basis
 from ffplan.studies.operate.reliability import _reliability_inputs
 from ffplan.studies.operate.storage_rates import _storage_inputs
-from ffplan.studies.train.default_job import JobError, image_job, workload_gpus, workload_report
+from ffplan.studies.train.default_job import _JobError, image_job, workload_gpus, workload_report
 from ffplan.training.conv_layers import gradient_bytes
 from ffplan.training.conv_step import STATE_BYTES
 from ffplan.training.model_flops import parameters
@@ -290,7 +290,7 @@ def goodput_job(design: ResolvedDesign, catalog: Catalog, model: str | None, gpu
 
     Raises:
         InputError: if the workload's plan contradicts itself, or it is too large.
-        JobError: if the model is none, the design has no accelerators, or the job is too large.
+        _JobError: if the model is none, the design has no accelerators, or the job is too large.
         KeyError: if the model is unknown.
     """
     from ffplan.catalog.models import Model
@@ -305,12 +305,12 @@ def goodput_job(design: ResolvedDesign, catalog: Catalog, model: str | None, gpu
         return None
     part = catalog.entry(work.model).part
     if not isinstance(part, Model):
-        raise JobError(f"{work.model}: it is no model", "model")
+        raise _JobError(f"{work.model}: it is no model", "model")
     most = most_gpus(design)
     if not most:
-        raise JobError(f"`{design.spec.name}` has no accelerators")
+        raise _JobError(f"`{design.spec.name}` has no accelerators")
     if gpus is not None and not 0 < gpus <= most:
-        raise JobError(f"{gpus:,}: one job can span {most:,} of this design", "gpus")
+        raise _JobError(f"{gpus:,}: one job can span {most:,} of this design", "gpus")
     work = work.model_copy(update={"gpus": gpus or work.gpus})
     count = workload_gpus(design, work)
     try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from math import log2
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ffplan.base.errors import InputError, UsageError
 from ffplan.base.record import record
@@ -33,8 +33,10 @@ if TYPE_CHECKING:
     from ffplan.design.training import Workload
     from ffplan.training.group_collectives import Cluster
 
+T = TypeVar("T")
 
-class JobError(Exception):
+
+class _JobError(Exception):
     """A job that cannot be asked for."""
 
     def __init__(self, message: str, field: str = "") -> None:
@@ -46,6 +48,22 @@ class JobError(Exception):
         """
         super().__init__(message)
         self.field = field
+
+
+def answered(door: str, answer: Callable[[], T], dashes: str = "") -> T:
+    """Return an answer for a job, refused in the words of the door that asked.
+
+    Args:
+        door: what asks, for messages, such as `ffplan compare`.
+        dashes: what the door writes before the name of a field.
+
+    Raises:
+        UsageError: if the job cannot be asked for.
+    """
+    try:
+        return answer()
+    except _JobError as error:
+        raise UsageError(f"{door}: {f'{dashes}{error.field} ' if error.field else ''}{error}") from None
 
 
 def _default_batch(model: Model, sequence: int | None, gpus: int) -> int:
@@ -285,16 +303,16 @@ def own_workload(designs: Sequence[ResolvedDesign]) -> tuple[ResolvedDesign, Wor
     """Return the one workload among some designs, and the first design with it; tokens aside, all state the same.
 
     Raises:
-        JobError: if no design has a workload, or two have different jobs.
+        _JobError: if no design has a workload, or two have different jobs.
     """
     stated = [(design, design.workload) for design in designs if design.workload is not None]
     if not stated:
         where = "the design" if len(designs) == 1 else "a design"
-        raise JobError(f"no model, and no `workload` in {where}: name a model, or add a workload")
+        raise _JobError(f"no model, and no `workload` in {where}: name a model, or add a workload")
     for design, further in stated[1:]:
         if not same_job(further, stated[0][1]):
             names = f"{stated[0][0].document.file} and {design.document.file}"
-            raise JobError(f"{names} have different workloads; name a model and its options")
+            raise _JobError(f"{names} have different workloads; name a model and its options")
     return stated[0]
 
 

@@ -114,6 +114,26 @@ def test_a_shipped_design_is_copied_under_another_name(tmp_path: Path) -> None:
     assert (tmp_path / "ours.yaml").read_text() == text
 
 
+def test_a_forced_design_takes_its_place_once_it_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The old file stays if the disk is full; a link gives way, and what it names stays."""
+    command, target = f"init --from fire-flyer-2 --name ours --folder {tmp_path} --force", tmp_path / "ours.yaml"
+    elsewhere = tmp_path / "elsewhere.yaml"
+    elsewhere.write_text("name: other\n")
+    target.symlink_to(elsewhere)
+
+    def full(_: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as disk:
+        disk.setattr("ffplan.base.files.os.fsync", full)
+        refused = ffplan(command)
+    assert (refused.code, target.read_text()) == (2, "name: other\n")
+    assert f"--folder {target}: cannot be written: No space left on device" in refused.err
+    assert ffplan(command).code == 0
+    assert "name: ours" in target.read_text()
+    assert elsewhere.read_text() == "name: other\n"
+
+
 def test_the_advice_of_an_unmet_wish_can_be_followed_in_the_same_folder(tmp_path: Path) -> None:
     command = f"init --accelerator h100-sxm-80gb --budget $1.2M --fabric rail-only --name hall --folder {tmp_path}"
     assert ffplan(f"{command} --gpus 64").code == 1

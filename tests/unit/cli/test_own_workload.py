@@ -120,11 +120,11 @@ def test_compare_trains_the_job_that_designs_share(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("first", "second", "words"),
     [
-        ("tokens: 1T", "", "no job: no `workload` in superpod-b200-4su; --tokens T trains the others' on all"),
+        ("tokens: 1T", "", "no `workload` in superpod-b200-4su; --tokens T trains the others' on all"),
         (
             "tokens: 1T",
             "tokens: 1T, search: true",
-            "no job: the `workload` of the designs differs; --model ID names one",
+            "the `workload` of the designs differs; --model ID names one",
         ),
         ("", "", ""),
     ],

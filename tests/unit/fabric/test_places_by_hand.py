@@ -31,11 +31,12 @@ def floor(**changed: Any) -> Any:
     return SimpleNamespace(**{"rack_units": 42, "switch_units": 2, "power_per_rack": 10e3, **changed})
 
 
-def per_rack(units: int | None, watts: Any, wanted: int | None = None, **changed: Any) -> Any:
+def per_rack(units: int, watts: Any, wanted: int | None = None, **changed: Any) -> Any:
     figures = {"maximum": None, "training": None, "other": None, **watts}
     power = SimpleNamespace(**{name: value and SimpleNamespace(value=value) for name, value in figures.items()})
     group: Any = SimpleNamespace(
-        group=SimpleNamespace(rack_units=units, per_rack=wanted),
+        group=SimpleNamespace(per_rack=wanted),
+        height=units,
         server=SimpleNamespace(power=power, id="box"),
         position=0,
     )
@@ -54,7 +55,6 @@ def per_rack(units: int | None, watts: Any, wanted: int | None = None, **changed
         (4, {"maximum": 2000.0, "training": 2500.0, "other": 100.0}, None, {}, 4),  # the most of what is known
         (4, {}, None, {}, 10),
         (4, {"maximum": 2000.0}, None, {"power_per_rack": None}, 10),
-        (None, {"maximum": 2000.0}, None, {"power_per_rack": None}, 42),  # a node without a height takes a unit
         (8, {"maximum": 1000.0}, 3, {}, 3),
         (8, {"maximum": 1000.0}, 5, {}, 5),
         (8, {"maximum": 1000.0}, 6, {}, "6 of `box` need 48 rack units; there are 42 rack units"),
@@ -63,7 +63,7 @@ def per_rack(units: int | None, watts: Any, wanted: int | None = None, **changed
         (4, {"maximum": 11e3}, None, {}, "1 of `box` need 11,000 W; there are 10,000 W a rack"),
     ],
 )
-def test_nodes_of_a_rack(units: int | None, watts: Any, wanted: int | None, changed: Any, found: Any) -> None:
+def test_nodes_of_a_rack(units: int, watts: Any, wanted: int | None, changed: Any, found: Any) -> None:
     assert per_rack(units, watts, wanted, **changed) == found
 
 

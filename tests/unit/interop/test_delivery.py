@@ -106,6 +106,14 @@ def test_racks_hold_every_device_once() -> None:
     assert order == sorted(order)
 
 
+def test_racks_say_which_heights_are_assumed(tmp_path: Path) -> None:
+    unstated = vary_design(tmp_path, "superpod-h100-4su", (", rack_units: 8", ""))
+    stated, assumed = (ffplan("fabric export", name, "--to", "racks") for name in ("superpod-h100-4su", str(unstated)))
+    assert (stated.code, stated.err, assumed.code) == (0, "", 0)
+    assert assumed.out == stated.out  # what is assumed of a compute node is what the design states
+    assert "assumed of the floor plan: 8 rack units for `hgx-h100-8nic`" in assumed.err
+
+
 def test_racks_need_a_floor() -> None:
     run = ffplan("fabric export fire-flyer-2 --to racks")
     assert run.code == 2

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
+from ffplan.base.plain import csv_parts
 from ffplan.fabric.wiring.network import TIERS
 from ffplan.interop import graph, simulators
 from ffplan.interop.drawing import _MOST_PODS, _node_words, _Pod, _pod_width, _rails, _shown, _switches
 from ffplan.interop.exported import Exported, netlist, subnet
-from ffplan.interop.inventory import _csv_rows
 from ffplan.interop.schedulers import _Block, _sizes, _TreeSwitch, node_labels
 from ffplan.interop.simulators import containerlab
 from ffplan.interop.workloads import _ways
@@ -141,9 +141,9 @@ def test_labels_of_older_names_end_at_the_third_tier() -> None:
 
 
 def test_rows_of_csv_have_no_formulas() -> None:
-    assert list(_csv_rows(("a", "b"), [(1, "x,y"), (2.5, "")])) == ["a,b\n", '1,"x,y"\n', "2.5,\n"]
-    (_, row) = _csv_rows(("a",), [("=1+1",)])
-    assert not row.startswith("=")
+    assert list(csv_parts(("a", "b"), [(1, "x,y"), (2.5, "")])) == ['a,b\n1,"x,y"\n2.5,\n']
+    (row,) = csv_parts(("a",), [("=1+1",)])
+    assert row == "a\n'=1+1\n"
 
 
 def test_the_netlist_of_a_switch() -> None:

@@ -9,10 +9,11 @@ from html.parser import HTMLParser
 
 import pytest
 
+from ffplan.base.plain import csv_parts
 from ffplan.base.record import record
 from ffplan.report.document import Block, Document, Grid, Lines, Remarks, _Body, _Matrix
 from ffplan.report.formats import FORMATS, render
-from ffplan.report.formats.data import _csv_text, escape, table, to_json
+from ffplan.report.formats.data import escape, table, to_json
 from ffplan.report.page.html import render_fragment
 
 
@@ -81,7 +82,7 @@ def test_csv_has_a_column_for_every_field() -> None:
         ["é", "1e-07", "2.0", "false", ""],
     ]
     assert "\r" not in text
-    assert _csv_text(["a"], []) == "a\n"
+    assert "".join(csv_parts(["a"], [])) == "a\n"
 
 
 def test_csv_without_a_table_has_a_row_for_every_leaf() -> None:

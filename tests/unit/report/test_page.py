@@ -206,11 +206,13 @@ def test_a_report_without_a_first_screen_is_unfolded(tmp_path: Path) -> None:
 
 def test_a_page_does_not_advise_to_make_itself() -> None:
     body = _Body("t", (Remarks(("s",)),))
-    advice = (("Next", "as --format html"), ("Why", "reasons"))
-    screen = _FirstScreen(head="h", verdict=("v",), figures=(("a", "1", ""),), advice=advice)
+    advice = (("Next", "to read on"), ("Why", "reasons"), ("Empty", ""))
+    screen = _FirstScreen(head="h", verdict=("v",), figures=(("a", "1", ""),), advice=advice, to_page="make a page")
     text = render(Document(1, lambda _: body, first=lambda _: screen))
     assert "reasons" in text
-    assert "--format html" not in text
+    assert "to read on" in text
+    assert "make a page" not in text
+    assert screen.advised() == (*advice[:2], ("Next", "make a page"))
 
 
 def test_the_command_line_makes_pages(tmp_path: Path) -> None:

@@ -283,7 +283,9 @@ def test_a_figure_is_scaled_with_its_range_and_nothing_else() -> None:
         ("fire-flyer-2 run.cost --tokens 1T", "needs a job"),
         ("fire-flyer-2 run.cost --batch 8", "--model only"),
         ("fire-flyer-2 design.name", "is no figure of this design"),
+        ("fire-flyer-2 power.facility_peak_kw", "did you mean `site.facility_peak_kw`?"),
         ("mfx", "did you mean `MFU`?"),
+        ("mfu --format json", "--format has an effect with a design and a PATH; `mfu` alone is text"),
     ],
 )
 def test_questions_without_an_answer(arguments: str, words: str) -> None:
