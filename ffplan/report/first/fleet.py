@@ -167,4 +167,19 @@ def _fleet_screen(report: FleetReport) -> _FirstScreen:
             ("Why not", "; ".join(left_out(report, first_few))),
             ("Next", _next_of_written(report.designs)),
         ),
+        tiles=_fleet_tiles(report),
+    )
+
+
+def _fleet_tiles(report: FleetReport) -> tuple[tuple[str, str, str], ...]:
+    """Return what decides on the recommended fleet; none where nothing serves the load."""
+    if not report.designs:
+        return ()
+    best, currency = report.designs[0], report.currency
+    bought = ranged(best.capex, best.capex_p10, best.capex_p90, currency)
+    return (
+        ("to buy", bought, f"{best.accelerators:,} {best.accelerator}"),
+        ("a million output tokens", f"{number(best.per_million_output_all, 3)} {currency}", "prompts included"),
+        ("requests a day", f"{number(best.requests_day / 1e6, 3)} M", f"{best.concurrency:,.0f} at a time at the peak"),
+        ("within the limits", f"{chance(best.chance)} sure", _limits_text(report.targets)),
     )

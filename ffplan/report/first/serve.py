@@ -183,6 +183,8 @@ def _spread_choices(report: ServeReport) -> list[ServeChoice]:
 
 _ROWS = 8
 _SAME = 0.005
+_TILES = 3
+"""Designs whose cost a page shows large [1]."""
 _LEVEL = 0.05
 """Largest cost above the cheapest that is called level with it, as a share [1]."""
 HEADER = ("", "GPUs", "req/s", "tok/s/GPU", "TTFT s", "TPOT ms", "all/M out", "k tok/s/MW")
@@ -271,4 +273,18 @@ def _serve_comparison_screen(comparison: ServeComparison) -> _FirstScreen:
             ("Next", f"ffplan serve DESIGN … --disaggregate --precision {sides[0].plan.precision}" if sides else ""),
         ),
         unverified="".join(f"{doubt}. " for doubt in doubts) + _recalled_count(comparison.unverified),
+        tiles=_token_tiles(comparison),
     )
+
+
+def _token_tiles(comparison: ServeComparison) -> tuple[tuple[str, str, str], ...]:
+    """Return what a million output tokens cost on each design with a price, and how sure the verdict is."""
+    tiles = [
+        (side.label, f"{number(side.cost.per_million_output_all, 3)} {side.cost.currency}", "a million output tokens")
+        for side in comparison.sides[:_TILES]
+        if side.cost is not None
+    ]
+    verdict = comparison.verdict
+    if verdict is not None:
+        tiles.append((f"{verdict.cheapest} cheaper", f"{chance(verdict.chance)} sure", "at these prices"))
+    return tuple(tiles)
