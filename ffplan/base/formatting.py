@@ -35,12 +35,14 @@ def short(value: float) -> str:
 
 LARGE = 10_000_000
 """Smallest amount written in millions or billions."""
+_FEW, _MILLION = 3, 1_000_000
+"""Digits of a first screen, on which an amount of a million is in millions already."""
 
 
 @_traced
 def amount(value: float, digits: int = 4) -> str:
     """Return an amount of money; large ones in millions (mn) or billions (bn), such as `1.434 bn`."""
-    if abs(value) < LARGE:
+    if abs(value) < (_MILLION if digits <= _FEW else LARGE):
         return number(value, digits + 1)
     unit, size = ("bn", 1e9) if abs(value) >= 1e9 else ("mn", 1e6)
     return f"{number(value / size, digits)} {unit}"
@@ -59,7 +61,7 @@ def ranged(middle: float, low: float, high: float, unit: str = "", *, ends: bool
         ends: show the range too, not only the figure that it rounds.
     """
     if low == high:
-        return f"{amount(middle, 3) if abs(middle) >= LARGE else number(middle, 3)} {unit}".rstrip()
+        return f"{amount(middle, _FEW) if abs(middle) >= _MILLION else number(middle, 3)} {unit}".rstrip()
     scale, word = next(((size, name) for size, name in ((1e9, "bn"), (1e6, "mn")) if abs(middle) >= size), (1.0, ""))
     places = 1 - math.floor(math.log10((high - low) / scale))
 
