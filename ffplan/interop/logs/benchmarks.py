@@ -73,13 +73,13 @@ def _some_copies(measured: list[Measured], file: str) -> list[Measured]:
     return measured
 
 
-_RUNNING = re.compile(r"Running (\w+)\.")
+_RUNNING = re.compile(r"\bRunning (\w+_(?:ce|sm))\.")
 _MATRIX_ROW = re.compile(r"([0-9]{1,4})((?:[ \t]+(?:N/A|[0-9]{1,9}[.,][0-9]{1,6}))+)")
 
 
 def _is_nvbandwidth_text(text: str) -> bool:
     """Return whether a text is what nvbandwidth prints without `-j`."""
-    return "nvbandwidth Version" in text or any(f"Running {name}." in text for name in _COPIES)
+    return "nvbandwidth Version" in text or _RUNNING.search(text) is not None
 
 
 def _read_nvbandwidth_text(text: str, file: str) -> list[Measured]:
@@ -115,8 +115,10 @@ def _read_stream(text: str, file: str) -> list[Measured]:
     measured = []
     for match in _TRIAD.finditer(text):
         line = text.count("\n", 0, match.start(1)) + 1
-        rate = _number_of(match[1], file, line, "rate") / 1e3
-        measured.append(Measured(check="memory", value=rate, host=_stem(file), part="", file=file, line=line))
+        rate = _number_of(match[1].replace(",", "."), file, line, "rate") / 1e3
+        doubt = "wrong results" if "Failed Validation" in text else ""
+        row = Measured(check="memory", value=rate, host=_stem(file), part="", file=file, line=line, doubt=doubt)
+        measured.append(row)
     if not measured:
         _refuse(file, 1, "no row `Triad`", "give the whole output of STREAM")
     return measured

@@ -40,6 +40,9 @@ def _read_smi(text: str, file: str) -> list[Measured]:
     Raises:
         InputError: if the text is not such XML.
     """
+    start_at = min(place for mark in ("<!DOCTYPE", "<nvidia_smi_log") if (place := text.find(mark)) >= 0)
+    before, (body, tail, _) = text[:start_at], text[start_at:].rpartition("</nvidia_smi_log>")
+    text = "\n" * before.count("\n") + (body + tail or text[start_at:])
     parser = expat.ParserCreate()
     path: list[str] = []
     values: dict[str, str] = {}

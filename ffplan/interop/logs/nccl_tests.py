@@ -78,6 +78,8 @@ def _is_nccl_tests(text: str) -> bool:
 
 def _other(text: str) -> str:
     """Say why a run did not measure single calls; empty if it did."""
+    if "cputime" in text:
+        return "times of the CPU (-C), which does not wait for the collective"
     for name, doubt in (("agg iters", "calls were aggregated"), ("graph", "calls ran in a CUDA graph")):
         if any(int(count) > _SINGLE[name] for count in re.findall(rf"\b{name}:\s*(\d{{1,9}})", text)):
             return doubt
@@ -106,7 +108,8 @@ def _measured(row: Row, run: Run, ranks: _Ranks, operation: str, file: str) -> M
     modelled = operation in OPERATIONS.values()
     if modelled and not agrees(row, operation, count, file, CLOSE):
         message = f"busbw {busbw:g} is not algbw {algbw:g} x {factor:.4g}, as {operation} on {count} ranks has it"
-        _refuse(file, row.line, message, "the operation or the number of ranks differs")
+        remedy = "the operation or the number of ranks differs: keep all lines `#  Rank ...`, or give --ranks"
+        _refuse(file, row.line, message, remedy)
     width = WIDTHS.get(row.kind)
     if (
         width
@@ -145,10 +148,17 @@ def _of_runs(runs: list[Run], file: str, said: CollectiveHints) -> list[Measured
     measured, named = [], list[str]()
     for run in runs:
         ranks = _ranks_of(run.ranks)
+        if run.left_out:
+            ranks = _Ranks(count=0, accelerators=ranks.accelerators)
+        if ranks.count == 1 and not any(_rates_of(row, file)[2] for row in run.rows):
+            message = "a run of one rank alone: if mpirun started several, nccl-tests was built without MPI"
+            _refuse(file, run.rows[0].line, message, "build it with `make MPI=1`, and run it again")
         named = run.named or named  # a script may name the programs of all runs ahead of the first
         operation = _operation_of(run, named, ranks.count or said.ranks, file, said)
         named = [name for name in named if operation_named(name) != operation] or named
-        ranks = replace(ranks, count=_count_of(run, ranks.count, operation, file, said))
+        count = _count_of(run, ranks.count, operation, file, said)
+        if count != ranks.count:
+            ranks = _Ranks(count=count, accelerators=ranks.accelerators)
         measured += [_measured(row, run, ranks, operation, file) for row in run.rows]
     if measured and not any(row.check in OPERATIONS.values() for row in measured):
         known = ", ".join(f"{operation}_perf" for operation in OPERATIONS)

@@ -245,6 +245,78 @@ def test_several_tests_stand_in_one_file() -> None:
     assert read_log(both, "all.txt")[-1].doubt == "an operation that is not modelled"
 
 
+CELLS = [line.split() for line in ROWS.splitlines()]
+LISTED = RANKS.splitlines(keepends=True)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "".join(f"| {' | '.join(cells)} |\n" for cells in CELLS) + TAIL,
+        "size,count,type,redop,root,time,algbw,busbw,#wrong\n" + "".join(f"{','.join(cells[:9])}\n" for cells in CELLS),
+        "#;busbw\n" + "".join(f"{';'.join(cells)}\n".replace(".", ",") for cells in CELLS),
+        LOG.replace("".join(LISTED[3:]), "...\n"),
+        LOG.replace("".join(LISTED[8:]), "[truncated]\n"),
+        LOG.replace("".join(LISTED[1:]), ""),
+        LOG.replace("nThread 1 nGpus 1", "nThread: 1 nGpus: 1 nRanks: 1"),
+        f"# Collective test starting: all_reduce_perf\n{LOG}# Collective test concluded: all_reduce_perf\n",
+    ],
+    ids=["Markdown", "CSV", "CSV of a spreadsheet", "ranks left out", "node left out", "one rank", "rccl", "2.17"],
+)
+def test_the_figures_of_a_log_in_other_hands(text: str) -> None:
+    """Tables of people, and lists of ranks that they cut, where the rates count the ranks."""
+    assert told(read_log(text, "pasted.txt")) == WHOLE
+
+
+def test_a_list_of_ranks_that_is_cut_and_rates_that_count_none() -> None:
+    """Sendrecv has the same rates on any ranks: with a node left out nothing counts them, with the last rank it does."""
+    sends = one_test("sendrecv", 1.0, "sum")
+    with pytest.raises(InputError, match="the log leaves ranks out") as refused:
+        read_log(sends.replace("".join(LISTED[8:]), "...\n"), "a.txt")
+    assert "--ranks" in str(refused.value)
+    assert told(read_log(sends.replace("".join(LISTED[3:12]), "...\n"), "a.txt")) == [("sendrecv", 16, 2.0**30, 200.0)]
+
+
+def test_tests_of_version_2_17_say_where_they_end() -> None:
+    """Gather and scatter look alike; the line that ends the one does not name the other."""
+    both = "".join(
+        f"# Collective test starting: {name}_perf\n{one_test('', PIECES, 'none', 0)}# Collective test concluded: {name}_perf\n"
+        for name in ("gather", "scatter")
+    )
+    assert [row.check for row in read_log(both, "a.txt")] == ["gather", "scatter"]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (one_test("all_gather", PIECES, "sum"), "names all-gather, which does not print redop sum"),
+        (one_test("reduce", 1.0, "none", 0), "names reduce, which does not print redop none"),
+        (one_test("broadcast", 1.0), "names broadcast, which does not print redop none and root -1"),
+        (one_test("all_reduce", 0.0, "sum").replace("".join(LISTED[1:]), "") * 2, "built without MPI"),
+    ],
+)
+def test_a_log_that_contradicts_itself_is_refused(text: str, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        read_log(text, "a.txt")
+
+
+def test_what_puts_a_log_in_doubt() -> None:
+    for text, doubt in (
+        (LOG.replace("    time   algbw", " cputime   algbw"), "times of the CPU"),
+        (LOG.replace("nThread 1", "nThread: 1").replace("graph: 0", "graph: 1"), "CUDA graph"),
+    ):
+        assert {doubt in row.doubt for row in read_log(text, "a.txt")} == {True}
+
+
+def test_a_log_of_sendrecv_prints_a_reduction() -> None:
+    """Nobody checks sendrecv in place, which tells it from an allreduce of two ranks."""
+    assert read_log(one_test("", 1.0, "sum", -1, "N/A"), "a.txt")[0].check == "sendrecv"
+    two = HEAD + "".join(LISTED[:2]) + COLUMNS
+    row = "  1073741824     268435456     float     sum      -1     5369  200.00  200.00      0     5369  200.00  200.00 {:>6}\n"
+    assert read_log(two + row.format("N/A"), "a.txt")[0].check == "sendrecv"
+    assert read_log(two + row.format("0"), "a.txt")[0].check == "allreduce"
+
+
 def test_where_columns_fit_several_operations_the_user_says_which(tmp_path: Path) -> None:
     """Gather and scatter print the same; so does an all-gather that checked nothing."""
     file = tmp_path / "log.txt"
@@ -419,6 +491,8 @@ NOWHERE = {
     "the benchmark of oneCCL": "#bytes #repetitions t_min[usec] t_max[usec] t_avg[usec] stddev[%]\n4 16 10.0 11.0 10.5 1.0\n",
     "DCGM": "Successfully ran diagnostic for group.\n+---------------------------+------------------------------------------------+\n",
     "MLPerf Storage": '{"metric": {"train_au_mean_percentage": 96.5, "train_io_mean_MB_per_second": 11234.5}}\n',
+    "the Intel MPI Benchmarks": "# Benchmarking Allreduce\n# #processes = 2\n#bytes #repetitions  t_min[usec]  t_max[usec]\n",
+    "samples of CUDA": "[P2P (Peer-to-Peer) GPU Bandwidth Latency Test]\nDevice: 0, NVIDIA H100, pciBusID: 18\n",
     "`mst status`": "MST modules:\n------------\n    MST PCI module is not loaded\n",
     "NCCL itself (NCCL_DEBUG)": "node01:1:9 [0] NCCL INFO Channel 00/24 :    0   1   2   3\nnode01:1:9 [0] NCCL INFO Trees [0] 1/-1/-1->0->-1\n",
 }
