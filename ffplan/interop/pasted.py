@@ -26,13 +26,19 @@ _COLOUR = re.compile("\x1b(?:\\[[0-9;?]{0,20}[A-Za-z]|\\][^\x07\x1b]{0,200}(?:\x
 """Codes for colours, cursors and titles, which a recorded terminal holds."""
 _FENCE = re.compile(r"^[ \t]{0,8}(?:```|~~~)[^`\n]{0,80}$")
 """A line that opens or closes a block of code in Markdown; chats put the first line of the text behind it."""
+_PROMPT = re.compile(
+    r"^(?:\[sudo\] password for .{0,80}|(?:\([\w.-]{1,40}\) ?)?\[?[\w.-]{1,64}@[\w.-]{1,64}[: ][^\n#$%>]{0,200}[#$%>]"
+    r"(?: .{0,2000})?)$",
+    re.MULTILINE,
+)
+"""A line of a shell that shows user and host."""
 _SAMPLE = 2_000
 """Lines that are asked for their prefixes [1]."""
 _ROUNDS = 6
 """Most prefixes that stand one behind the other, such as a time behind the tag of a pod behind a quotation mark [1]."""
 _FEWEST = 2
 """Fewest lines that prove a prefix which ordinary lines may have [1]."""
-_ANYWHERE, _HALF, _MOST = 0.0, 0.5, 0.9
+_ANYWHERE, _HALF, _MOST, _EVERY = 0.0, 0.5, 0.9, 1.0
 _CLOCK = r"[0-9]{1,2}:[0-9]{2}:[0-9]{2}(?:[.,][0-9]{1,9})?"
 _MONTH = r"(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)"
 
@@ -81,6 +87,8 @@ _KINDS = (
     _Kind(r"(?:- )?\[?(?:INFO|DEBUG|WARNING|ERROR)\]?(?:[: ]-| ?:[\w.]{0,60}:| ?:)?(?= |$)", _MOST),
     # hosts: pdsh, clush; files: grep
     _Kind(r":(?= |$)", _MOST, r"[A-Za-z_][\w.-]{0,63}"),
+    # Markdown's blocks of code without a fence
+    _Kind(r"(?: {4}|\t)", _EVERY),
 )
 
 
@@ -159,6 +167,11 @@ def _unprefixed(text: str) -> str:
     return "\n".join(without(prefixes, text.split("\n"))) if prefixes else text
 
 
+def _unprompted(text: str) -> str:
+    """Blank the lines of a shell: prompts with their commands, and questions for a password."""
+    return _PROMPT.sub("", text)
+
+
 def _marks(lines: list[str]) -> list[int]:
     """Return the places of the lines that open or close a block of code."""
     return [number for number, line in enumerate(lines) if _FENCE.match(line)]
@@ -192,7 +205,7 @@ def _read_pasted(read: Callable[[str], T], text: str) -> tuple[T, int]:
     try:
         return read(plain), 0
     except InputError:
-        bare, around = _unfenced(_unprefixed(_cleaned(plain)))
+        bare, around = _unfenced(_unprompted(_unprefixed(_cleaned(plain))))
         with suppress(InputError):
             if bare != plain:
                 return read(bare), around
@@ -225,10 +238,30 @@ _ROCM = _Instead("give rccl-tests")
 _TRANSFER = _Instead("give nccl-tests or rccl-tests of the same nodes; for the rates of links, ibstat or ibdiagnet")
 _PORTS = _Instead("give ibstat or ibdiagnet for the rates of links")
 _STORAGE = _Instead("give fio or IOR: what storage serves at most, not what a model asks of it")
+_NEIGHBOURS = _Instead(
+    "give ibstat or ibdiagnet for the rates of links",
+    fabric="give the table of `show lldp neighbors` or its JSON, of hosts `lldpcli show neighbors -f json`",
+)
 _PROGRAMS = (
-    ("`nvidia-smi topo -m`", r"^[ \t]*GPU0[ \t]+(?:GPU1|NIC0|mlx5_0|CPU Affinity)", _SMI),
-    ("`rocm-smi`", r"^=+ (?:Weight|Hops|Link Type) between two GPUs|ROCm System Management", _ROCM),
+    ("CDP", r"^Device[- ]?ID +Local Intrfce", _NEIGHBOURS),
+    (
+        "LLDP in a form that is not read",
+        r"^lldp\.\S+\.(?:via|rid)=|^Interface \S+ detected [0-9]+ LLDP neighbor|^(?:Local Port id|Local Intf): ",
+        _NEIGHBOURS,
+    ),
+    (
+        "`rocm-smi`",
+        r"^=+ (?:Weight|Hops|Link Type|Numa Nodes)\b|ROCm System Management|\(Topology\) "
+        r"|^[ \t]*GPU[0-9]+[ \t].{0,200}\b(?:XGMI|PCIE)\b",
+        _ROCM,
+    ),
     ("`amd-smi topology`", r"^(?:ACCESS|WEIGHT|HOPS|LINK TYPE) TABLE:", _ROCM),
+    (
+        "`nvidia-smi topo -m`",
+        r"^[ \t|]*GPU0[ \t|]+(?:GPU1|NIC0|mlx5_0|CPU Affinity)"
+        r"|^[ \t|]*GPU[0-9]+[ \t|]+(?:X|NV[0-9]+|SYS|NODE|PHB|PXB|PIX)[ \t|]",
+        _SMI,
+    ),
     ("perftest (ib_write_bw)", r"#bytes[ \t]+#iterations|(?:RDMA_Write|RDMA_Read|Send) (?:\w+ )?BW Test", _TRANSFER),
     ("the OSU benchmarks", r"^# OSU |^# Size[ \t]+(?:Bandwidth|(?:Avg )?Latency) ?\(", _TRANSFER),
     ("the Intel MPI Benchmarks", r"Intel\(R\) MPI Benchmarks|^# #processes = ", _TRANSFER),
@@ -247,11 +280,25 @@ _PROGRAMS = (
         _STORAGE,
     ),
     ("fio in its terse form", r"^[0-9];fio-[0-9.]+;", _Instead("run fio with --output-format=json")),
-    ("`nvidia-smi`", r"NVSMI LOG|^\| NVIDIA-SMI [0-9]", _SMI),
+    ("`nvidia-smi`", r"NVSMI LOG|<nvidia_smi_log|^\| NVIDIA-SMI [0-9]", _SMI),
     ("`mst status`", r"^MST (?:modules|devices):|^DEVICE_TYPE[ \t]+MST\b", _PORTS),
     ("`ibv_devinfo`", r"^hca_id:", _PORTS),
     ("`ibstat`", r"^CA '[\w.-]+'|^Infiniband device '", _PORTS),
-    ("lstopo", r"<!DOCTYPE topology|^Machine \([0-9]", _SMI),
+    (
+        "`mlxlink`, `ibv_devices`, `ibdev2netdev` or `ethtool`",
+        r"^Operational Info\b|^ *device[ \t]+node GUID|^\w+ port [0-9]+ ==> \w|^Settings for \S+:",
+        _PORTS,
+    ),
+    (
+        "`lspci`",
+        r"\b[0-9a-f]{2}\.[0-7] (?:3D controller|VGA|Infiniband controller|Ethernet controller|PCI bridge)\b",
+        _SMI,
+    ),
+    (
+        "lstopo",
+        r"<!DOCTYPE topology|<topology\b|\bMachine \([0-9]|^[ \t]*(?:Package|NUMANode) L#[0-9]",
+        _SMI,
+    ),
     ("NCCL itself (NCCL_DEBUG)", r"\bNCCL (?:INFO|WARN) ", _Instead("give the rows of nccl-tests")),
 )
 """Programs by what tells their output; the first counts."""

@@ -64,6 +64,8 @@ class _Table:
     def __init__(self, file: str) -> None:
         self.file, self.device = file, _plain_name(_local_name(file))
         self.columns: list[tuple[str, int]] = []
+        self.squeezed = False
+        """Whether the table has lost its columns: one blank stands where there were several."""
         self.rows = 0
         self.head_line = 1
         self.wrapped = ""
@@ -107,6 +109,7 @@ class _Table:
                 self.block["forwards"] = "on"
         elif columns := _heading(line):
             self.columns, self.rows, self.head_line, self.wrapped = columns, 0, number, ""
+            self.squeezed = not re.search(r"\S(?:\s{2,}|\t)\S", line)
             self.devices.setdefault(self.device, _EthernetDevice(self.device, switch=True))
         elif match := _TOTAL.match(line):
             if self.columns and int(match[1]) != self.rows:
@@ -120,14 +123,16 @@ class _Table:
                 self.device = _plain_name(prompt[1])
         elif self.columns and _RULE.fullmatch(line):
             starts = [match.start() for match in re.finditer(r"-+", line)]
-            if len(starts) == len(self.columns):
+            if len(starts) == len(self.columns) and not self.squeezed:
                 self.columns = [(role, start) for (role, _), start in zip(self.columns, starts, strict=True)]
-        elif self.columns and line.strip() and not line.lstrip().startswith("--"):
+        elif self.columns and line.strip() and not line.lstrip().startswith(("--", "{master")):
             self.row(number, line)
 
     def cells(self, line: str) -> dict[str, str]:
         """Return the cells of a row by what they hold: by their places or, where blanks were lost, in their order."""
         starts = [start for _, start in self.columns]
+        if self.squeezed:
+            return {role: word for (role, _), word in zip(self.columns, line.split(), strict=True)}
         words = re.split(r"\s{2,}|\t", line.strip())
         through = any(
             0 < start < len(line) and line[start - 1 : start + 1].strip(" ") == line[start - 1 : start + 1]
@@ -149,6 +154,9 @@ class _Table:
         if self.columns[0][0] == "device" and len(line.split()) == 1 and not self.wrapped and line[0] != " ":
             self.wrapped = line.strip()  # a long name stands alone, and the rest below it
             return
+        if self.squeezed and len(line.split()) != len(self.columns):
+            message = f"{len(line.split())} words below {len(self.columns)} titles, and their columns are lost"
+            raise _fault(self.file, number, message, "give the table with all of its blanks, or as JSON")
         cells = self.cells(line)
         peer, self.wrapped = self.wrapped or cells["device"], ""
         port, peer_port, said = cells["local"], cells["port"], cells.get("remoteportdescr", "")

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -429,6 +430,25 @@ CA 'mlx5_2'
 \t\tRate: 25
 \t\tLink layer: Ethernet
 """
+SMI = """<?xml version="1.0" ?>
+<!DOCTYPE nvidia_smi_log SYSTEM "nvsmi_device_v12.dtd">
+<nvidia_smi_log>
+\t<gpu id="00000000:18:00.0">
+\t\t<pci><pci_gpu_link_info>
+\t\t\t<pcie_gen><max_link_gen>5</max_link_gen></pcie_gen>
+\t\t\t<link_widths><current_link_width>16x</current_link_width></link_widths>
+\t\t</pci_gpu_link_info></pci>
+\t</gpu>
+</nvidia_smi_log>
+"""
+STREAM = """Function    Best Rate MB/s  Avg time     Min time     Max time
+Copy:          402000.1     0.085440     0.085427     0.085456
+Triad:         412345.6     0.085440     0.085427     0.085456
+"""
+IOR = """nodes               : 1
+access    bw(MiB/s)  IOPS       Latency(s)  block(KiB) xfer(KiB)  open(s)    wr/rd(s)   close(s)   total(s)   iter
+read      5000.00    5000       0.003       16777216   1024.00    0.001      52.4       0.001      52.4       0
+"""
 IBSTATUS = """Infiniband device 'mlx5_0' port 1 status:
 \tdefault gid:\t fe80:0000:0000:0000:0c42:a103:0000:b95a
 \tbase lid:\t 0x1
@@ -450,6 +470,11 @@ OTHERS = {
     ),
     "fio": (FIO, [("storage-read", "", 5.243)]),
     "old fio": (OLD_FIO, [("storage-write", "", 1.048576)]),
+    "STREAM": (STREAM, [("memory", "", 412.3456)]),
+    "STREAM with commas": (STREAM.replace(".", ","), [("memory", "", 412.3456)]),
+    "IOR": (IOR, [("storage-read", "", 5.24288)]),
+    "IOR with commas": (IOR.replace("5000.00", "5000,00"), [("storage-read", "", 5.24288)]),
+    "nvidia-smi": (SMI, [("pcie-width", "GPU 18:00.0", 16.0), ("pcie-generation", "GPU 18:00.0", 5.0)]),
     "mlc": (MLC, [("memory", "", 412.3456)]),
     "ibstat": (IBSTAT, [("nic-link", "mlx5_0 port 1", 50.0)]),
     "ibstatus": (IBSTATUS, [("nic-link", "mlx5_0 port 1", 25.0)]),
@@ -465,6 +490,10 @@ def test_other_programs_as_they_are_pasted(program: str, form: str) -> None:
     rows = read_log(PREFIXES[form](text), "logs/node07.txt")
     assert [(row.check, row.part, round(row.value, 6)) for row in rows] == figures
     assert {row.host for row in rows} == {"node07"}
+
+
+def test_a_memory_benchmark_that_failed_is_doubted() -> None:
+    assert read_log(STREAM + "Failed Validation on array a[], AvgRelAbsErr > epsilon\n", "a.txt")[0].doubt
 
 
 def test_what_a_text_of_fio_leaves_open_is_doubted() -> None:
@@ -486,6 +515,18 @@ ROCM = "======================= ROCm System Management Interface ===============
 NOWHERE = {
     "`nvidia-smi topo -m`": TOPO_M,
     "`rocm-smi`": ROCM,
+    "`rocm-smi` in its middle": "       GPU0         GPU1\nGPU0   0            XGMI\nGPU1   XGMI         0\n",
+    "`nvidia-smi topo -m` without its head": TOPO_M.partition("\n")[2].partition("Legend")[0],
+    "`nvidia-smi topo -m` as a table": "|      | GPU0 | GPU1 | CPU Affinity |\n|------|\n| GPU0 | X    | NV18 | 0-47         |\n",
+    "lstopo": "Machine (2015GB total)\n  Package L#0\n    NUMANode L#0 (P#0 1007GB)\n",
+    "lstopo in its middle": "  Package L#0\n    NUMANode L#0 (P#0 1007GB)\n",
+    "lstopo as XML": '<?xml version="1.0"?>\n<!DOCTYPE topology SYSTEM "hwloc2.dtd">\n<topology version="2.0">\n  <object type="Machine"/>\n</topology>\n',
+    "`mlxlink`": "Operational Info\n----------------\nState                           : Active\n",
+    "`lspci`": "18:00.0 3D controller: NVIDIA Corporation GH100 [H100 SXM5 80GB] (rev a1)\n" * 2,
+    "the OSU benchmarks in their middle": "# Size      Bandwidth (MB/s)\n1                       2.00\n",
+    "DCGM in its middle": "|-----  Integration  -------+----------------|\n| PCIe                      | Pass - All     |\n",
+    "MLPerf Storage as a log": "[METRIC] Number of Simulated Accelerators: 8\n[METRIC] Training I/O Throughput (MB/second): 11234.5 (10.1)\n",
+    "`mst status` in its middle": "DEVICE_TYPE             MST                           PCI       RDMA\nConnectX7(rev:0)        /dev/mst/mt4129_pciconf0      18:00.0   mlx5_0\n",
     "perftest (ib_write_bw)": " #bytes     #iterations    BW peak[Gb/sec]    BW average[Gb/sec]   MsgRate[Mpps]\n 65536      5000             392.10             392.08             0.747\n",
     "the OSU benchmarks": "# OSU MPI-CUDA Allreduce Latency Test v7.3\n# Size       Avg Latency(us)\n4                      21.03\n",
     "the benchmark of oneCCL": "#bytes #repetitions t_min[usec] t_max[usec] t_avg[usec] stddev[%]\n4 16 10.0 11.0 10.5 1.0\n",
@@ -512,9 +553,8 @@ def test_what_goes_nowhere_is_named(program: str, tmp_path: Path) -> None:
         ):
             run = ffplan(command, str(file))
             assert run.code == 2, (command, run.out)
-            if "DCGM" in program or "MLPerf" in program or command.startswith("fabric audit"):
-                continue
-            assert f"this is output of {program}" in run.err, (command, form)
+            name = re.split(" in (?:its|their) middle| without its| as a| as XML", program)[0]
+            assert f"this is output of {name}" in run.err or "lstopo" in name in run.err, (command, form)
             assert any(words in run.err for words in remedy.split("|"))
 
 
