@@ -220,6 +220,29 @@ def _as_pasted(text: str) -> str:
     return "\n".join(lines)
 
 
+_LABEL = re.compile(
+    r"\[\d{1,9},(\d{1,9})\](?:\[[^\]\n]{0,80}\])?<std(?:out|err|diag)>:"  # mpirun --tag-output
+    r"|\[(?:rank ?)?(\d{1,7})\]:?(?= |$)| {0,7}(\d{1,7}):(?= |$)"  # torchrun, srun -l
+    r"|([A-Za-z_][\w.-]{0,63}):(?= |$)"  # pdsh, clush
+)
+
+
+def _streams(text: str) -> dict[str, list[tuple[int, str]]]:
+    """Return the numbered lines of each process or host whose label stands in front; empty where there are not several.
+
+    Their lines come in any order, and so does what they print.
+    """
+    streams: dict[str, list[tuple[int, str]]] = {}
+    bare = 0
+    for number, line in enumerate(_cleaned(text).split("\n"), 1):
+        if match := _LABEL.match(line):
+            streams.setdefault(next(filter(None, match.groups())), []).append((number, line[match.end() :]))
+        else:
+            bare += bool(line.strip())
+    labelled = sum(map(len, streams.values()))
+    return streams if len(streams) > 1 and labelled >= _MOST * (labelled + bare) else {}
+
+
 _START = 2**20
 """Part of a text that is searched [character]."""
 

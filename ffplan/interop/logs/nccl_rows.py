@@ -81,6 +81,8 @@ class Run:
         """Programs that command lines named since the run before."""
         self.head = ""
         self.ranks: dict[int, Rank] = {}
+        self.mixed = False
+        """Whether two ranks have one number: the lines of several runs are mixed."""
         self.left_out = False
         """Whether the list of ranks says that it was shortened."""
         self.rows: list[Row] = []
@@ -225,7 +227,8 @@ class _Reader:
             if self.run.rows:
                 self.next_run([])
             self.run.left_out = False  # the last ranks are there
-            self.run.ranks[int(rank[1])] = Rank(rank[2], int(rank[3]), (rank[4] or "").strip())
+            found = Rank(rank[2], int(rank[3]), (rank[4] or "").strip())
+            self.run.mixed |= self.run.ranks.setdefault(int(rank[1]), found) != found
         elif _COLUMNS.search(content):
             if self.run.rows or self.open is not None:
                 self.next_run([])

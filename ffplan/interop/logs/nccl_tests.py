@@ -153,6 +153,9 @@ def _of_runs(runs: list[Run], file: str, said: CollectiveHints) -> list[Measured
         if ranks.count == 1 and not any(_rates_of(row, file)[2] for row in run.rows):
             message = "a run of one rank alone: if mpirun started several, nccl-tests was built without MPI"
             _refuse(file, run.rows[0].line, message, "build it with `make MPI=1`, and run it again")
+        if run.mixed:
+            remedy = "give each run alone, or all with labels: srun -l, mpirun --tag-output, pdsh"
+            _refuse(file, run.rows[0].line, "the lines of several runs are mixed", remedy)
         named = run.named or named  # a script may name the programs of all runs ahead of the first
         operation = _operation_of(run, named, ranks.count or said.ranks, file, said)
         named = [name for name in named if operation_named(name) != operation] or named

@@ -7,6 +7,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import replace
+from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 import pytest
@@ -307,6 +308,29 @@ def test_what_puts_a_log_in_doubt() -> None:
         (LOG.replace("nThread 1", "nThread: 1").replace("graph: 0", "graph: 1"), "CUDA graph"),
     ):
         assert {doubt in row.doubt for row in read_log(text, "a.txt")} == {True}
+
+
+@pytest.mark.parametrize("label", ["{}: ", "[1,{}]<stdout>:", "[rank{}]: ", "node{}: "])
+def test_processes_whose_lines_are_mixed(label: str) -> None:
+    """Each prints a log of its own, one some lines behind the other; values stay with the process that measured them."""
+
+    def mixed(*texts: str) -> str:
+        rows = zip_longest(*(text.splitlines() for text in texts), fillvalue="")
+        return "".join(f"{label.format(number)}{line}\n" for row in rows for number, line in enumerate(row))
+
+    one = one_test("all_reduce", 1.75, "sum").replace("".join(LISTED[8:]), "").replace("16777216", "268435456")
+    two = one.replace("hosta", "hostb").replace("200.00  350.00", "100.00  175.00")
+    rows = read_log(mixed(one, two), "logs/sweep.txt")
+    assert [(row.host, row.gpus, row.value) for row in rows] == [("hosta", 8, 350.0), ("hostb", 8, 175.0)]
+    name = label.format(1)[:-2] if "node" in label else "sweep 1"
+    copies = read_log(mixed(NVBANDWIDTH, "\n" * 5 + NVBANDWIDTH.replace("55.63", "35.63")), "logs/sweep.txt")
+    assert next((row.check, row.value) for row in copies if row.host == name) == ("copy-to-device", 35.63)
+    assert len(copies) == 2 * len(OTHERS["nvbandwidth"][1])
+    assert {row.line for row in copies if row.value == 35.63} == {
+        2 * (NVBANDWIDTH.splitlines().index(" 0     55.63     55.64") + 6)
+    }
+    with pytest.raises(InputError, match="the lines of several runs are mixed"):
+        read_log(mixed(one, two).replace(label.format(0), "").replace(label.format(1), ""), "a.txt")
 
 
 def test_a_log_of_sendrecv_prints_a_reduction() -> None:
