@@ -184,7 +184,7 @@ def _operation_of(run: Run, named: list[str], ranks: int, file: str, said: Colle
         return known[0]
     if named and not known:
         return f"{named[-1]}_perf"
-    could = _fitting(run, ranks, file)
+    could = _fitting(run, ranks, file) or _fitting(run, 0, file)  # a list of ranks may be cut
     could = [operation for operation in could if operation in known] or could
     if said.operation in could:
         return said.operation
@@ -210,16 +210,16 @@ def _count_of(run: Run, listed_ranks: int, operation: str, file: str, said: Coll
         InputError: if it is unknown.
     """
     count = listed_ranks or said.ranks
-    if count > 1 and all(agrees(row, operation, count, file, CLOSE) for row in run.rows):
+    if count > 1 and all(agrees(row, operation, count, file) for row in run.rows):
         return count
     by_rates = _ranks_by_rates(run.rows, operation, file)
     if listed_ranks and said.ranks in by_rates:
         return said.ranks
     if len(by_rates) == 1 and by_rates[0] > listed_ranks:
         return by_rates[0]
-    if count > 1:
+    if count > 1 and not (by_rates and by_rates[0] > count):
         return count
     told = f"; its rates fit {by_rates[0]:,} to {by_rates[-1]:,}" if by_rates else ""
     remedy = "keep its lines `#  Rank ...`, which count the ranks, or say how many with --ranks"
-    listing = "leaves ranks out" if run.left_out else "lists fewer than two ranks"
+    listing = "leaves ranks out" if run.left_out or count > 1 else "lists fewer than two ranks"
     raise _fault(file, run.rows[0].line, f"the log {listing}{told}", remedy)

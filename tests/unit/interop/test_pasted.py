@@ -260,10 +260,21 @@ LISTED = RANKS.splitlines(keepends=True)
         LOG.replace("".join(LISTED[3:]), "...\n"),
         LOG.replace("".join(LISTED[8:]), "[truncated]\n"),
         LOG.replace("".join(LISTED[1:]), ""),
+        LOG.replace("".join(LISTED[13:]), ""),
         LOG.replace("nThread 1 nGpus 1", "nThread: 1 nGpus: 1 nRanks: 1"),
         f"# Collective test starting: all_reduce_perf\n{LOG}# Collective test concluded: all_reduce_perf\n",
     ],
-    ids=["Markdown", "CSV", "CSV of a spreadsheet", "ranks left out", "node left out", "one rank", "rccl", "2.17"],
+    ids=[
+        "Markdown",
+        "CSV",
+        "CSV of a spreadsheet",
+        "ranks left out",
+        "node left out",
+        "one rank",
+        "cut ranks",
+        "rccl",
+        "2.17",
+    ],
 )
 def test_the_figures_of_a_log_in_other_hands(text: str) -> None:
     """Tables of people, and lists of ranks that they cut, where the rates count the ranks."""
@@ -276,6 +287,8 @@ def test_a_list_of_ranks_that_is_cut_and_rates_that_count_none() -> None:
     with pytest.raises(InputError, match="the log leaves ranks out") as refused:
         read_log(sends.replace("".join(LISTED[8:]), "...\n"), "a.txt")
     assert "--ranks" in str(refused.value)
+    with pytest.raises(InputError, match="the log leaves ranks out"):
+        read_log(sends.replace("".join(LISTED[14:]), ""), "a.txt")  # 8 ranks on a node, 6 on the other
     assert told(read_log(sends.replace("".join(LISTED[3:12]), "...\n"), "a.txt")) == [("sendrecv", 16, 2.0**30, 200.0)]
 
 
@@ -518,6 +531,12 @@ def test_other_programs_as_they_are_pasted(program: str, form: str) -> None:
 
 def test_a_memory_benchmark_that_failed_is_doubted() -> None:
     assert read_log(STREAM + "Failed Validation on array a[], AvgRelAbsErr > epsilon\n", "a.txt")[0].doubt
+
+
+def test_a_matrix_whose_test_was_cut_off_is_of_no_test() -> None:
+    start, end = (NVBANDWIDTH.index(text) for text in ("memcpy CE CPU", "memcpy CE GPU"))
+    with pytest.raises(InputError, match="no copy test"):
+        read_log(NVBANDWIDTH[:start] + NVBANDWIDTH[end:], "a.txt")
 
 
 def test_what_a_text_of_fio_leaves_open_is_doubted() -> None:
