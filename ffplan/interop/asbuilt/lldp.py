@@ -84,7 +84,12 @@ def _arista(data: dict[str, Any]) -> Iterator[tuple[str, str, str, bool | None]]
             for neighbour in _listed(inside.get("lldpNeighborInfo") if isinstance(inside, dict) else None):
                 port = neighbour.get("neighborInterfaceInfo", {})
                 port_id = port.get("interfaceId_v2") or port.get("interfaceId") or ""
-                yield name, str(neighbour.get("systemName", "")), str(port_id).strip('"'), None
+                yield (
+                    name,
+                    str(neighbour.get("systemName") or neighbour.get("chassisId", "")),
+                    str(port_id).strip('"'),
+                    None,
+                )
         return
     for neighbour in _listed(neighbours):
         yield (
@@ -166,6 +171,9 @@ def _read_lldp(data: Any, file: str) -> tuple[list[_EthernetLink], _EthernetDevi
         message = "an entry is not an LLDP neighbour"
         raise _fault(file, 1, message, "give `lldpcli show neighbors -f json0` as it is") from None
     for port, peer, peer_port, forwards in rows:
+        if not port or not peer or ("lldp" not in inside and not peer_port):
+            message = f"a neighbour without {'a name' if port and not peer else 'a port'}"
+            raise _fault(file, 1, message, "give the output as the switch wrote it")
         name = _plain_name(peer)
         links.append(_EthernetLink(device=device, port=port, peer=name, peer_port=peer_port, line=1))
         if forwards:

@@ -129,19 +129,22 @@ class _Table:
             self.row(number, line)
 
     def cells(self, line: str) -> dict[str, str]:
-        """Return the cells of a row by what they hold: by their places or, where blanks were lost, in their order."""
+        """Return the cells of a row by what they hold: by their places or, where blanks were lost, in their order.
+
+        Nothing if both leave it open.
+        """
         starts = [start for _, start in self.columns]
-        if self.squeezed:
-            return {role: word for (role, _), word in zip(self.columns, line.split(), strict=True)}
-        words = re.split(r"\s{2,}|\t", line.strip())
+        words = line.split() if self.squeezed else re.split(r"\s{2,}|\t", line.strip())
         through = any(
             0 < start < len(line) and line[start - 1 : start + 1].strip(" ") == line[start - 1 : start + 1]
             for start in starts
         )
-        if through or "\t" in line:
-            words = words if len(words) == len(starts) else line.split()
-            if len(words) == len(starts):
-                return {role: word for (role, _), word in zip(self.columns, words, strict=True)}
+        if through or self.squeezed or "\t" in line:
+            fitting = words if len(words) == len(starts) else line.split()
+            if len(fitting) == len(starts):
+                return {role: word for (role, _), word in zip(self.columns, fitting, strict=True)}
+            if self.squeezed or (through and len(words) > len(starts)):
+                return {}
         slices = [slice(start, end) for start, end in zip(starts, [*starts[1:], None], strict=True)]
         return {role: line[column].strip() for (role, _), column in zip(self.columns, slices, strict=True)}
 
@@ -149,18 +152,18 @@ class _Table:
         """Take a row.
 
         Raises:
-            InputError: if it lacks a port or a neighbour.
+            InputError: if it lacks a port or a neighbour, or its columns are lost.
         """
         if self.columns[0][0] == "device" and len(line.split()) == 1 and not self.wrapped and line[0] != " ":
             self.wrapped = line.strip()  # a long name stands alone, and the rest below it
             return
-        if self.squeezed and len(line.split()) != len(self.columns):
+        cells = self.cells(line)
+        if not cells:
             message = f"{len(line.split())} words below {len(self.columns)} titles, and their columns are lost"
             raise _fault(self.file, number, message, "give the table with all of its blanks, or as JSON")
-        cells = self.cells(line)
         peer, self.wrapped = self.wrapped or cells["device"], ""
         port, peer_port, said = cells["local"], cells["port"], cells.get("remoteportdescr", "")
-        if not port or not peer:
+        if not port or not peer or not peer_port:
             remedy = "give the table of `show lldp neighbors` as the switch printed it"
             raise _fault(self.file, number, "a row without a port and a neighbour", remedy)
         self.rows += 1

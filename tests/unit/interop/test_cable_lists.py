@@ -220,6 +220,17 @@ def test_tables_whose_blanks_are_lost() -> None:
         wired(re.sub(" +", " ", TABLES["NX-OS"]))
 
 
+def test_tables_cut_inside_a_line_are_refused() -> None:
+    """In the heading, which then stands above other columns; in the last row, which lacks its far port."""
+    head = TABLES["Junos"].index("Interface    Chassis Id".replace("Interface", "Parent Interface"))
+    with pytest.raises(InputError, match="5 words below 4 titles"):
+        wired(TABLES["Junos"][head + len("Parent ") :], "leaf-01.txt")
+    with pytest.raises(InputError, match="a row without a port and a neighbour"):
+        wired(EOS[: EOS.index("eth0                120\nEt33")])
+    with pytest.raises(InputError, match="a neighbour without a name"):
+        wired(json.dumps({"lldpNeighbors": [{"port": "Ethernet1/1", "neighborPort": "Ethernet1/1"}]}))
+
+
 def test_neighbours_of_junos_and_ios() -> None:
     """The JSON of Junos, what a chassis prints below its table, and ports of a stack: member, module and port."""
 
