@@ -74,6 +74,7 @@ def _some_copies(measured: list[Measured], file: str) -> list[Measured]:
 
 
 _RUNNING = re.compile(r"\bRunning (\w+_(?:ce|sm))\.")
+_SUM = re.compile(r"\s*SUM \w")
 _SIDE = re.compile(r"\b([CG]PU)\(row\)")
 _MATRIX_ROW = re.compile(r"([0-9]{1,4})((?:[ \t]+(?:N/A|[0-9]{1,9}[.,][0-9]{1,6}))+)")
 
@@ -94,8 +95,8 @@ def _read_nvbandwidth_text(text: str, file: str) -> list[Measured]:
     for line, content in enumerate(text.splitlines(), 1):
         if running := _RUNNING.search(content):
             name = running[1]
-        elif (side := _SIDE.search(content)) and (side[1] == "CPU") != ("host" in name):
-            name = ""  # lines in between were cut: the matrix is of another test
+        elif _SUM.match(content) or ((side := _SIDE.search(content)) and (side[1] == "CPU") != ("host" in name)):
+            name = ""  # a matrix below is of another test, whose name was cut
         elif name in _COPIES and (row := _MATRIX_ROW.fullmatch(content.strip())):
             measured += _copies(name, int(row[1]), row[2].replace(",", ".").split(), file, line)
     return _some_copies(measured, file)
@@ -127,7 +128,7 @@ def _read_stream(text: str, file: str) -> list[Measured]:
     return measured
 
 
-_MLC = re.compile(r"^[ \t]*Stream-triad like[ \t]*:[ \t]*([0-9]{1,9}(?:[.,][0-9]{1,6})?)[ \t]*$", re.MULTILINE)
+_MLC = re.compile(r"^[ \t]*Stream-triad like[ \t]*:[ \t]*([0-9]{1,9}[.,][0-9]{1,6})[ \t]*$", re.MULTILINE)
 
 
 def _is_mlc(text: str) -> bool:

@@ -148,9 +148,11 @@ def _of_processes(text: str, file: str, said: CollectiveHints) -> list[Measured]
     """Read what each of several processes or hosts printed, whose lines are mixed; empty if at most one measured."""
     read: dict[str, list[Measured]] = {}
     for label, lines in _streams(text).items():
-        numbers = [number for number, _ in lines]
+        numbers, own = [number for number, _ in lines], _as_pasted("\n".join(line for _, line in lines))
+        if "{" not in own and not any(tells(own) for tells, _ in _TEXTS.values()):
+            continue  # such as a rank that prints notes of NCCL alone
         with suppress(InputError):
-            rows = _read_one(_as_pasted("\n".join(line for _, line in lines)), file, said)
+            rows = _read_one(own, file, said)
             read[label] = [replace(row, line=numbers[row.line - 1]) for row in rows]
     if len(read) < 2:
         return []

@@ -537,6 +537,22 @@ def test_a_matrix_whose_test_was_cut_off_is_of_no_test() -> None:
     start, end = (NVBANDWIDTH.index(text) for text in ("memcpy CE CPU", "memcpy CE GPU"))
     with pytest.raises(InputError, match="no copy test"):
         read_log(NVBANDWIDTH[:start] + NVBANDWIDTH[end:], "a.txt")
+    cut = NVBANDWIDTH[: NVBANDWIDTH.index("Running device")] + NVBANDWIDTH[NVBANDWIDTH.index(" 0       N/A") :]
+    assert {row.check for row in read_log(cut, "a.txt")} == {"copy-to-device"}
+
+
+def test_ethernet_of_a_node_whose_infiniband_is_down_is_doubted() -> None:
+    assert {row.doubt for row in read_log(IBSTAT, "a.txt")} == {""}
+    two = IBSTAT.replace("State: Down", "State: Active").replace("Rate: 10\n", "")
+    assert [row.part for row in read_log(two, "a.txt")] == ["mlx5_0 port 1"]  # a port without a rate has no other's
+    (row,) = read_log(IBSTAT.replace("State: Active", "State: Down", 1), "a.txt")
+    assert (row.part, row.value) == ("mlx5_2 port 1", 3.125)
+    assert "InfiniBand are down" in row.doubt
+
+
+def test_a_number_that_is_cut_is_none() -> None:
+    with pytest.raises(InputError, match="Stream-triad"):
+        read_log(MLC[: MLC.index("12345.6")], "a.txt")
 
 
 def test_what_a_text_of_fio_leaves_open_is_doubted() -> None:
