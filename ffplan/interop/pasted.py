@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from contextlib import suppress
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from typing import TYPE_CHECKING, TypeVar
 
 from ffplan.base.errors import InputError
@@ -39,6 +39,8 @@ _ROUNDS = 6
 _FEWEST = 2
 """Fewest lines that prove a prefix which ordinary lines may have [1]."""
 _ANYWHERE, _HALF, _MOST, _EVERY = 0.0, 0.5, 0.9, 1.0
+_TYPESET = {0x2212: "-", 0xA0: " ", 0x2502: " ", 0x200B: None, 0xFEFF: None}
+"""Signs of editors, chats and split terminals: a minus, a blank that does not break, a line, and what has no width."""
 _CLOCK = r"[0-9]{1,2}:[0-9]{2}:[0-9]{2}(?:[.,][0-9]{1,9})?"
 _MONTH = r"(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)"
 
@@ -148,8 +150,28 @@ def without(prefixes: Sequence[_Prefix], lines: Iterable[str]) -> Iterator[str]:
         yield rest
 
 
+def _bared(text: str) -> str:
+    """Remove what all lines begin with, whatever wrote it, up to its last blank; signs alone go whole, such as a `+`.
+
+    For a text that a reader refuses: lines of real files may begin alike.
+    """
+    text = _unfenced(_unprefixed(_cleaned(text)))[0]
+    for _ in range(_ROUNDS):
+        lines = [line for line in text.split("\n") if line.strip()]
+        least, most = (min(lines), max(lines)) if len(lines) >= _FEWEST else ("", "")
+        common = "".join(
+            sign for sign, _ in takewhile(lambda signs: signs[0] == signs[1], zip(least, most, strict=False))
+        )
+        if any(sign.isalnum() for sign in common):
+            common = common[: max(common.rfind(" "), common.rfind("\t")) + 1]
+        if not common:
+            break
+        text = _unprefixed("\n".join(line.removeprefix(common) for line in text.split("\n")))
+    return text
+
+
 def _cleaned(text: str) -> str:
-    """Remove the byte-order mark, terminal codes, NUL and carriage returns.
+    """Remove the byte-order mark, terminal codes, NUL, carriage returns, and what editors and chats typeset.
 
     Args:
         text: content of a file, or a part of it.
@@ -158,6 +180,8 @@ def _cleaned(text: str) -> str:
     if "\x1b" in text:
         text = _COLOUR.sub("", text)
     text = text.replace("\0", "")
+    if not text.isascii():
+        text = text.translate(_TYPESET)
     return unix_lines(text)
 
 

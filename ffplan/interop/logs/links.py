@@ -241,6 +241,8 @@ def _read_ibdiagnet_csv(text: str, file: str) -> list[Measured]:
     """
     devices, links, states = _db_csv_tables(text, partial(_fault, file), "NODES", "LINKS", "PORTS")
     nodes = {row["NodeGUID"]: row for _, row in devices if "NodeGUID" in row}
+    if not nodes:
+        _refuse(file, 1, "the table NODES is missing, which tells switches from hosts", "give the whole file")
     switches = {guid for guid, row in nodes.items() if row.get("NodeType") == "2"}
     peers: dict[tuple[str, str], tuple[str, str]] = {}
     for _, row in links:

@@ -13,7 +13,7 @@ from ffplan.base.errors import InputError
 from ffplan.inputs.emit import scalar
 from ffplan.interop.logs import benchmarks, links, nccl_tests, storage
 from ffplan.interop.logs.measured import NO_HINTS, _number_of, _refuse, _stem
-from ffplan.interop.pasted import _as_pasted, _recognised, _streams
+from ffplan.interop.pasted import _as_pasted, _bared, _recognised, _streams
 from ffplan.results.acceptance import Measured
 
 if TYPE_CHECKING:
@@ -138,7 +138,12 @@ def read_log(text: str, file: str, said: CollectiveHints = NO_HINTS) -> list[Mea
         InputError: where no known program wrote it, or a line cannot be.
     """
     try:
-        return _of_processes(text, file, said) or _read_one(_as_pasted(text), file, said)
+        try:
+            return _of_processes(text, file, said) or _read_one(_as_pasted(text), file, said)
+        except InputError:
+            with suppress(InputError):
+                return _read_one(_bared(text), file, said)
+            raise
     except (TypeError, AttributeError, ValueError, KeyError, IndexError, OverflowError, csv.Error) as error:
         message = f"the log does not follow its program's format: {str(error)[:100]}"
         _refuse(file, 1, message, "give the log as the program wrote it")

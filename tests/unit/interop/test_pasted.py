@@ -529,6 +529,27 @@ def test_other_programs_as_they_are_pasted(program: str, form: str) -> None:
     assert {row.host for row in rows} == {"node07"}
 
 
+FRONTS: dict[str, Callable[[str], str]] = {
+    "gh run view": each("bench / h100\tRun nvbandwidth\t2025-06-11T10:00:01.1234567Z "),
+    "a pod in brackets": each("[bench-worker-0] "),
+    "loguru": each("2025-06-11 10:00:01.123 | DEBUG    | bench:run:12 - "),
+    "glog": each("I0611 10:00:01.123456  4711 bench.cc:12] "),
+    "diff": each("+"),
+    "a list of Markdown": lambda text: f"1. run\n   ```\n{each('   ')(text)}   ```\n2. fine?\n",
+    "blanks of a chat": lambda text: text.replace("  ", "\xa0 "),
+    "no width": lambda text: text.replace("\n", "\u200b\n"),
+    "split terminal": lambda text: "".join(line.expandtabs().ljust(150) + "\u2502\n" for line in text.splitlines()),
+}
+
+
+@pytest.mark.parametrize("program", OTHERS)
+@pytest.mark.parametrize("front", FRONTS)
+def test_what_all_lines_begin_with_is_no_part_of_them(program: str, front: str) -> None:
+    text, figures = OTHERS[program]
+    rows = read_log(FRONTS[front](text), "logs/node07.txt")
+    assert [(row.check, row.part, round(row.value, 6)) for row in rows] == figures
+
+
 def test_a_memory_benchmark_that_failed_is_doubted() -> None:
     assert read_log(STREAM + "Failed Validation on array a[], AvgRelAbsErr > epsilon\n", "a.txt")[0].doubt
 
