@@ -241,14 +241,14 @@ def _read_ibdiagnet_csv(text: str, file: str) -> list[Measured]:
     """
     devices, links, states = _db_csv_tables(text, partial(_fault, file), "NODES", "LINKS", "PORTS")
     nodes = {row["NodeGUID"]: row for _, row in devices if "NodeGUID" in row}
-    if not nodes:
-        _refuse(file, 1, "the table NODES is missing, which tells switches from hosts", "give the whole file")
     switches = {guid for guid, row in nodes.items() if row.get("NodeType") == "2"}
     peers: dict[tuple[str, str], tuple[str, str]] = {}
     for _, row in links:
         near, far = ((row.get(f"NodeGuid{side}", ""), row.get(f"PortNum{side}", "")) for side in (1, 2))
         peers |= {near: far, far: near}
     ports = _active_ports(states, file)
+    if not nodes:
+        _refuse(file, 1, "the table NODES is missing, which tells switches from hosts", "give the whole file")
     measured = []
     for port, (line, lanes, lane) in ports.items():
         peer = peers.get(port)

@@ -571,6 +571,13 @@ def test_ethernet_of_a_node_whose_infiniband_is_down_is_doubted() -> None:
     assert "InfiniBand are down" in row.doubt
 
 
+def test_a_db_csv_without_its_nodes_is_refused() -> None:
+    """Nothing says which end of a link is the switch."""
+    text = "START_PORTS\nNodeGuid,PortNum,LinkWidthActv,LinkSpeedActv\n0xb,1,2,2048\nEND_PORTS\n"
+    with pytest.raises(InputError, match="NODES is missing"):
+        read_log(text, "a.db_csv")
+
+
 def test_a_number_that_is_cut_is_none() -> None:
     with pytest.raises(InputError, match="Stream-triad"):
         read_log(MLC[: MLC.index("12345.6")], "a.txt")
