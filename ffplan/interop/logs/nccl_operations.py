@@ -217,7 +217,8 @@ def _count_of(run: Run, listed_ranks: int, operation: str, file: str, said: Coll
         return said.ranks
     if len(by_rates) == 1 and by_rates[0] > listed_ranks:
         return by_rates[0]
-    if count > 1 and not (by_rates and by_rates[0] > count):
+    near = all(agrees(row, operation, max(count, 2), file, CLOSE) for row in run.rows)
+    if count > 1 and (near or not by_rates or by_rates[0] <= count):
         return count
     told = f"; its rates fit {by_rates[0]:,} to {by_rates[-1]:,}" if by_rates else ""
     remedy = "keep its lines `#  Rank ...`, which count the ranks, or say how many with --ranks"
