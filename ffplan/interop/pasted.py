@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from contextlib import suppress
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from typing import TYPE_CHECKING, TypeVar
 
 from ffplan.base.errors import InputError
@@ -26,13 +26,21 @@ _COLOUR = re.compile("\x1b(?:\\[[0-9;?]{0,20}[A-Za-z]|\\][^\x07\x1b]{0,200}(?:\x
 """Codes for colours, cursors and titles, which a recorded terminal holds."""
 _FENCE = re.compile(r"^[ \t]{0,8}(?:```|~~~)[^`\n]{0,80}$")
 """A line that opens or closes a block of code in Markdown; chats put the first line of the text behind it."""
+_PROMPT = re.compile(
+    r"^(?:\[sudo\] password for .{0,80}|(?:\([\w.-]{1,40}\) ?)?\[?[\w.-]{1,64}@[\w.-]{1,64}[: ][^\n#$%>]{0,200}[#$%>]"
+    r"(?: .{0,2000})?)$",
+    re.MULTILINE,
+)
+"""A line of a shell that shows user and host."""
 _SAMPLE = 2_000
 """Lines that are asked for their prefixes [1]."""
 _ROUNDS = 6
 """Most prefixes that stand one behind the other, such as a time behind the tag of a pod behind a quotation mark [1]."""
 _FEWEST = 2
 """Fewest lines that prove a prefix which ordinary lines may have [1]."""
-_ANYWHERE, _HALF, _MOST = 0.0, 0.5, 0.9
+_ANYWHERE, _HALF, _MOST, _EVERY = 0.0, 0.5, 0.9, 1.0
+_TYPESET = {0x2212: "-", 0xA0: " ", 0x2502: " ", 0x200B: None, 0xFEFF: None}
+"""Signs of editors, chats and split terminals: a minus, a blank that does not break, a line, and what has no width."""
 _CLOCK = r"[0-9]{1,2}:[0-9]{2}:[0-9]{2}(?:[.,][0-9]{1,9})?"
 _MONTH = r"(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)"
 
@@ -81,6 +89,8 @@ _KINDS = (
     _Kind(r"(?:- )?\[?(?:INFO|DEBUG|WARNING|ERROR)\]?(?:[: ]-| ?:[\w.]{0,60}:| ?:)?(?= |$)", _MOST),
     # hosts: pdsh, clush; files: grep
     _Kind(r":(?= |$)", _MOST, r"[A-Za-z_][\w.-]{0,63}"),
+    # Markdown's blocks of code without a fence
+    _Kind(r"(?: {4}|\t)", _EVERY),
 )
 
 
@@ -140,8 +150,28 @@ def without(prefixes: Sequence[_Prefix], lines: Iterable[str]) -> Iterator[str]:
         yield rest
 
 
+def _bared(text: str) -> str:
+    """Remove what all lines begin with, whatever wrote it, up to its last blank; signs alone go whole, such as a `+`.
+
+    For a text that a reader refuses: lines of real files may begin alike.
+    """
+    text = _unfenced(_unprefixed(_cleaned(text)))[0]
+    for _ in range(_ROUNDS):
+        lines = [line for line in text.split("\n") if line.strip()]
+        least, most = (min(lines), max(lines)) if len(lines) >= _FEWEST else ("", "")
+        common = "".join(
+            sign for sign, _ in takewhile(lambda signs: signs[0] == signs[1], zip(least, most, strict=False))
+        )
+        if any(sign.isalnum() for sign in common):
+            common = common[: max(common.rfind(" "), common.rfind("\t")) + 1]
+        if not common:
+            break
+        text = _unprefixed("\n".join(line.removeprefix(common) for line in text.split("\n")))
+    return text
+
+
 def _cleaned(text: str) -> str:
-    """Remove the byte-order mark, terminal codes, NUL and carriage returns.
+    """Remove the byte-order mark, terminal codes, NUL, carriage returns, and what editors and chats typeset.
 
     Args:
         text: content of a file, or a part of it.
@@ -150,6 +180,8 @@ def _cleaned(text: str) -> str:
     if "\x1b" in text:
         text = _COLOUR.sub("", text)
     text = text.replace("\0", "")
+    if not text.isascii():
+        text = text.translate(_TYPESET)
     return unix_lines(text)
 
 
@@ -157,6 +189,11 @@ def _unprefixed(text: str) -> str:
     """Remove the prefixes from the lines of a clean text."""
     prefixes = _prefixes_of(text)
     return "\n".join(without(prefixes, text.split("\n"))) if prefixes else text
+
+
+def _unprompted(text: str) -> str:
+    """Blank the lines of a shell: prompts with their commands, and questions for a password."""
+    return _PROMPT.sub("", text)
 
 
 def _marks(lines: list[str]) -> list[int]:
@@ -192,7 +229,7 @@ def _read_pasted(read: Callable[[str], T], text: str) -> tuple[T, int]:
     try:
         return read(plain), 0
     except InputError:
-        bare, around = _unfenced(_unprefixed(_cleaned(plain)))
+        bare, around = _unfenced(_unprompted(_unprefixed(_cleaned(plain))))
         with suppress(InputError):
             if bare != plain:
                 return read(bare), around
@@ -205,6 +242,29 @@ def _as_pasted(text: str) -> str:
     for number in _marks(lines):
         lines[number] = ""
     return "\n".join(lines)
+
+
+_LABEL = re.compile(
+    r"\[\d{1,9},(\d{1,9})\](?:\[[^\]\n]{0,80}\])?<std(?:out|err|diag)>:"  # mpirun --tag-output
+    r"|\[(?:rank ?)?(\d{1,7})\]:?(?= |$)| {0,7}(\d{1,7}):(?= |$)"  # torchrun, srun -l
+    r"|([A-Za-z_][\w.-]{0,63}):(?= |$)"  # pdsh, clush
+)
+
+
+def _streams(text: str) -> dict[str, list[tuple[int, str]]]:
+    """Return the numbered lines of each process or host whose label stands in front; empty where there are not several.
+
+    Their lines come in any order, and so does what they print.
+    """
+    streams: dict[str, list[tuple[int, str]]] = {}
+    bare = 0
+    for number, line in enumerate(_cleaned(text).split("\n"), 1):
+        if match := _LABEL.match(line):
+            streams.setdefault(next(filter(None, match.groups())), []).append((number, line[match.end() :]))
+        else:
+            bare += bool(line.strip())
+    labelled = sum(map(len, streams.values()))
+    return streams if len(streams) > 1 and labelled >= _MOST * (labelled + bare) else {}
 
 
 _START = 2**20
@@ -225,22 +285,67 @@ _ROCM = _Instead("give rccl-tests")
 _TRANSFER = _Instead("give nccl-tests or rccl-tests of the same nodes; for the rates of links, ibstat or ibdiagnet")
 _PORTS = _Instead("give ibstat or ibdiagnet for the rates of links")
 _STORAGE = _Instead("give fio or IOR: what storage serves at most, not what a model asks of it")
+_NEIGHBOURS = _Instead(
+    "give ibstat or ibdiagnet for the rates of links",
+    fabric="give the table of `show lldp neighbors` or its JSON, of hosts `lldpcli show neighbors -f json`",
+)
 _PROGRAMS = (
-    ("`nvidia-smi topo -m`", r"^[ \t]*GPU0[ \t]+(?:GPU1|NIC0|mlx5_0|CPU Affinity)", _SMI),
-    ("`rocm-smi`", r"^=+ (?:Weight|Hops|Link Type) between two GPUs|ROCm System Management", _ROCM),
+    ("CDP", r"^Device[- ]?ID +Local Intrfce", _NEIGHBOURS),
+    (
+        "LLDP in a form that is not read",
+        r"^lldp\.\S+\.(?:via|rid)=|^Interface \S+ detected [0-9]+ LLDP neighbor|^(?:Local Port id|Local Intf): ",
+        _NEIGHBOURS,
+    ),
+    (
+        "`rocm-smi`",
+        r"^=+ (?:Weight|Hops|Link Type|Numa Nodes)\b|ROCm System Management|\(Topology\) "
+        r"|^[ \t]*GPU[0-9]+[ \t].{0,200}\b(?:XGMI|PCIE)\b",
+        _ROCM,
+    ),
     ("`amd-smi topology`", r"^(?:ACCESS|WEIGHT|HOPS|LINK TYPE) TABLE:", _ROCM),
+    (
+        "`nvidia-smi topo -m`",
+        r"^[ \t|]*GPU0[ \t|]+(?:GPU1|NIC0|mlx5_0|CPU Affinity)"
+        r"|^[ \t|]*GPU[0-9]+[ \t|]+(?:X|NV[0-9]+|SYS|NODE|PHB|PXB|PIX)[ \t|]",
+        _SMI,
+    ),
     ("perftest (ib_write_bw)", r"#bytes[ \t]+#iterations|(?:RDMA_Write|RDMA_Read|Send) (?:\w+ )?BW Test", _TRANSFER),
-    ("the OSU benchmarks", r"^# OSU ", _TRANSFER),
+    ("the OSU benchmarks", r"^# OSU |^# Size[ \t]+(?:Bandwidth|(?:Avg )?Latency) ?\(", _TRANSFER),
+    ("the Intel MPI Benchmarks", r"Intel\(R\) MPI Benchmarks|^# #processes = ", _TRANSFER),
     ("the benchmark of oneCCL", r"#repetitions[ \t]+t_min\[usec\]", _TRANSFER),
     ("iperf3", r"^\[ ID\] Interval", _TRANSFER),
-    ("DCGM", r"DCGM (?:GPU )?Diagnostic|Successfully ran diagnostic|\bdcgmi diag\b|^\|[ -]*Diagnostic +\|", _SMI),
-    ("MLPerf Storage", r"train_au_(?:mean_)?percentage|train_io_mean_MB_per_second|MLPerf[ _-]?Storage", _STORAGE),
+    ("samples of CUDA", r"^\[P2P \(Peer-to-Peer\) GPU Bandwidth|^\[CUDA Bandwidth Test\]", _SMI),
+    (
+        "DCGM",
+        r"DCGM (?:GPU )?Diagnostic|Successfully ran diagnostic|\bdcgmi diag\b|^\|[ -]*Diagnostic +\||dcgmproftester"
+        r"|^\|-----  (?:Metadata|Deployment|Integration|Hardware|Stress) |EngineActive: generated",
+        _SMI,
+    ),
+    (
+        "MLPerf Storage",
+        r"train_au_(?:mean_)?percentage|train_io_mean_MB_per_second|MLPerf[ _-]?Storage|^\[METRIC\] |Running DLIO",
+        _STORAGE,
+    ),
     ("fio in its terse form", r"^[0-9];fio-[0-9.]+;", _Instead("run fio with --output-format=json")),
-    ("`nvidia-smi`", r"NVSMI LOG|^\| NVIDIA-SMI [0-9]", _SMI),
-    ("`mst status`", r"^MST (?:modules|devices):", _PORTS),
+    ("`nvidia-smi`", r"NVSMI LOG|<nvidia_smi_log|^\| NVIDIA-SMI [0-9]", _SMI),
+    ("`mst status`", r"^MST (?:modules|devices):|^DEVICE_TYPE[ \t]+MST\b", _PORTS),
     ("`ibv_devinfo`", r"^hca_id:", _PORTS),
     ("`ibstat`", r"^CA '[\w.-]+'|^Infiniband device '", _PORTS),
-    ("lstopo", r"<!DOCTYPE topology|^Machine \([0-9]", _SMI),
+    (
+        "`mlxlink`, `ibv_devices`, `ibdev2netdev` or `ethtool`",
+        r"^Operational Info\b|^ *device[ \t]+node GUID|^\w+ port [0-9]+ ==> \w|^Settings for \S+:",
+        _PORTS,
+    ),
+    (
+        "`lspci`",
+        r"\b[0-9a-f]{2}\.[0-7] (?:3D controller|VGA|Infiniband controller|Ethernet controller|PCI bridge)\b",
+        _SMI,
+    ),
+    (
+        "lstopo",
+        r"<!DOCTYPE topology|<topology\b|\bMachine \([0-9]|^[ \t]*(?:Package|NUMANode) L#[0-9]",
+        _SMI,
+    ),
     ("NCCL itself (NCCL_DEBUG)", r"\bNCCL (?:INFO|WARN) ", _Instead("give the rows of nccl-tests")),
 )
 """Programs by what tells their output; the first counts."""

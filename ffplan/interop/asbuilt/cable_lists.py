@@ -6,7 +6,8 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from ffplan.interop.asbuilt.ethernet import _EthernetLink, _plain_name
-from ffplan.interop.asbuilt.model import _fault, _rows_of
+from ffplan.interop.asbuilt.model import _fault, _rows_of, _separator
+from ffplan.interop.pasted import _unprompted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,12 +32,14 @@ _LAB_PORT = re.compile(r"eth([0-9]{1,4})")
 
 def _columns(line: str) -> list[str]:
     """Return the names of the columns of a heading, written alike."""
-    return [re.sub(r"[^a-z0-9]+", "_", cell.strip().strip('"').lower()).strip("_") for cell in line.split(",")]
+    return [
+        re.sub(r"[^a-z0-9]+", "_", cell.strip().strip('"').lower()).strip("_") for cell in line.split(_separator(line))
+    ]
 
 
 def _is_cable_table_line(line: str) -> bool:
     """Return whether a line is the header of a cable list or of Nautobot's interfaces."""
-    columns = [cell.strip() for cell in line.split(",")] if "device__name" in line else _columns(line)
+    columns = [cell.strip() for cell in line.split(_separator(line))] if "device__name" in line else _columns(line)
     return len(columns) > 2 and any(set(head) <= set(columns) for head in (*_HEADS, _BY_ID, _INTERFACES))
 
 
@@ -83,7 +86,7 @@ def _read_cable_table(text: str, file: str, interfaces: dict[str, tuple[str, str
     Raises:
         InputError: located, where a row lacks an end, or an id is unknown.
     """
-    lines = text.split("\n")
+    lines = _unprompted(text).split("\n")
     first = next(number for number, line in enumerate(lines) if _is_cable_table_line(line))
     rows = _rows_of("\n".join(lines[first:]), file, first + 1)
     _, head = next(rows)

@@ -143,9 +143,12 @@ def _read_minigraph(root: _Element, file: str) -> tuple[list[_EthernetLink], lis
         )
         links.append(link)
     if not links:
-        nccl = "; `ffplan fabric import nccl` reads topologies of servers" if root.tag == "system" else ""
+        others = {
+            "system": "; `ffplan fabric import nccl` reads topologies of servers",
+            "lldp": "; of lldpctl, its JSON: `lldpcli show neighbors -f json`",
+        }
         message = f"no link between interfaces is listed; the first element is `{_local(root.tag)[:40]}`"
-        raise _fault(file, 1, message, f"give SONiC's minigraph, with DeviceInterfaceLinks{nccl}")
+        raise _fault(file, 1, message, f"give SONiC's minigraph, with DeviceInterfaceLinks{others.get(root.tag, '')}")
     local = {_plain_name(child.text) for child in root.children if _local(child.tag) == "Hostname"}
     devices = []
     for element in _found(root, "Device"):

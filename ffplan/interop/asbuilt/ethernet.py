@@ -111,6 +111,8 @@ def _place(name: str, *, laned: bool = False) -> tuple[int, int | None] | None:
     if match := _SWP.match(name):
         return int(match[1]), int(match[2]) if match[2] else None
     if match := _SLOTTED.match(name):
+        if match[1] == "0" and match[2]:  # member, module and port of IOS: Te1/0/1
+            return int(match[2]), None
         return int(match[1]), int(match[2]) - 1 if match[2] else None
     if match := _ALIAS.match(name):
         return int(match[1]), ord(match[2].lower()) - 97 if match[2] else None

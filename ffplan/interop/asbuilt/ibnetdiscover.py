@@ -160,8 +160,9 @@ def _read_listing(text: str | Iterable[str], file: str) -> AsBuilt:
 
 def _described(comment: str) -> str:
     """Return a device's name from the rest of its line; old versions write no quotes."""
-    match = _NAME.match(comment)
-    return (match[1] if match else _LIDS.sub("", comment)).strip()
+    if match := _NAME.match(comment):
+        return match[1].strip()
+    return "" if comment.lstrip().startswith('"') else _LIDS.sub("", comment).strip()  # a name may be cut off
 
 
 def _names(text: str) -> tuple[str, str]:

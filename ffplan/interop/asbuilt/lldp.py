@@ -1,4 +1,4 @@
-"""Neighbours by LLDP: JSON of lldpcli, Arista EOS and NX-OS."""
+"""Neighbours by LLDP: JSON of lldpcli, Arista EOS, NX-OS and Junos."""
 
 from __future__ import annotations
 
@@ -84,7 +84,12 @@ def _arista(data: dict[str, Any]) -> Iterator[tuple[str, str, str, bool | None]]
             for neighbour in _listed(inside.get("lldpNeighborInfo") if isinstance(inside, dict) else None):
                 port = neighbour.get("neighborInterfaceInfo", {})
                 port_id = port.get("interfaceId_v2") or port.get("interfaceId") or ""
-                yield name, str(neighbour.get("systemName", "")), str(port_id).strip('"'), None
+                yield (
+                    name,
+                    str(neighbour.get("systemName") or neighbour.get("chassisId", "")),
+                    str(port_id).strip('"'),
+                    None,
+                )
         return
     for neighbour in _listed(neighbours):
         yield (
@@ -108,7 +113,21 @@ def _nxos(data: dict[str, Any]) -> Iterator[tuple[str, str, str, bool | None]]:
             )
 
 
-_FORMS = {"lldp": _lldpcli, "lldpNeighbors": _arista, "TABLE_nbor": _nxos}
+def _junos(data: dict[str, Any]) -> Iterator[tuple[str, str, str, bool | None]]:
+    def said(neighbour: dict[str, Any], *names: str) -> str:
+        return next((str(row["data"]) for name in names for row in _listed(neighbour.get(name)) if "data" in row), "")
+
+    for table in _listed(data["lldp-neighbors-information"]):
+        for neighbour in _listed(table.get("lldp-neighbor-information")):
+            yield (
+                said(neighbour, "lldp-local-port-id", "lldp-local-interface"),
+                said(neighbour, "lldp-remote-system-name", "lldp-remote-chassis-id"),
+                said(neighbour, "lldp-remote-port-id", "lldp-remote-port-description"),
+                None,
+            )
+
+
+_FORMS = {"lldp": _lldpcli, "lldpNeighbors": _arista, "TABLE_nbor": _nxos, "lldp-neighbors-information": _junos}
 
 
 def _inner(data: Any) -> Any:
@@ -152,6 +171,9 @@ def _read_lldp(data: Any, file: str) -> tuple[list[_EthernetLink], _EthernetDevi
         message = "an entry is not an LLDP neighbour"
         raise _fault(file, 1, message, "give `lldpcli show neighbors -f json0` as it is") from None
     for port, peer, peer_port, forwards in rows:
+        if not port or not peer or ("lldp" not in inside and not peer_port):
+            message = f"a neighbour without {'a name' if port and not peer else 'a port'}"
+            raise _fault(file, 1, message, "give the output as the switch wrote it")
         name = _plain_name(peer)
         links.append(_EthernetLink(device=device, port=port, peer=name, peer_port=peer_port, line=1))
         if forwards:
@@ -172,9 +194,10 @@ def _parsed(text: str, file: str) -> Any:
     Raises:
         InputError: located, if the text is not JSON.
     """
-    start = min((start for start in (text.find("{"), text.find("[")) if start >= 0), default=-1)
-    if start < 0:
+    opened = re.search(r"[{\[](?=\s*(?:[\"{\[\]}]|-?[0-9]|$))", text)  # `[root@host` is a prompt
+    if opened is None:
         return None
+    start = opened.start()
     try:
         document, end = json.JSONDecoder(object_pairs_hook=_neighbours).raw_decode(text, start)
         if behind := re.search(r"[{}\[\]\"]", text[end:]):

@@ -64,6 +64,8 @@ class _Table:
     def __init__(self, file: str) -> None:
         self.file, self.device = file, _plain_name(_local_name(file))
         self.columns: list[tuple[str, int]] = []
+        self.squeezed = False
+        """Whether the table has lost its columns: one blank stands where there were several."""
         self.rows = 0
         self.head_line = 1
         self.wrapped = ""
@@ -107,6 +109,7 @@ class _Table:
                 self.block["forwards"] = "on"
         elif columns := _heading(line):
             self.columns, self.rows, self.head_line, self.wrapped = columns, 0, number, ""
+            self.squeezed = not re.search(r"\S(?:\s{2,}|\t)\S", line)
             self.devices.setdefault(self.device, _EthernetDevice(self.device, switch=True))
         elif match := _TOTAL.match(line):
             if self.columns and int(match[1]) != self.rows:
@@ -120,23 +123,28 @@ class _Table:
                 self.device = _plain_name(prompt[1])
         elif self.columns and _RULE.fullmatch(line):
             starts = [match.start() for match in re.finditer(r"-+", line)]
-            if len(starts) == len(self.columns):
+            if len(starts) == len(self.columns) and not self.squeezed:
                 self.columns = [(role, start) for (role, _), start in zip(self.columns, starts, strict=True)]
-        elif self.columns and line.strip() and not line.lstrip().startswith("--"):
+        elif self.columns and line.strip() and not line.lstrip().startswith(("--", "{master")):
             self.row(number, line)
 
     def cells(self, line: str) -> dict[str, str]:
-        """Return the cells of a row by what they hold: by their places or, where blanks were lost, in their order."""
+        """Return the cells of a row by what they hold: by their places or, where blanks were lost, in their order.
+
+        Nothing if both leave it open.
+        """
         starts = [start for _, start in self.columns]
-        words = re.split(r"\s{2,}|\t", line.strip())
+        words = line.split() if self.squeezed else re.split(r"\s{2,}|\t", line.strip())
         through = any(
             0 < start < len(line) and line[start - 1 : start + 1].strip(" ") == line[start - 1 : start + 1]
             for start in starts
         )
-        if through or "\t" in line:
-            words = words if len(words) == len(starts) else line.split()
-            if len(words) == len(starts):
-                return {role: word for (role, _), word in zip(self.columns, words, strict=True)}
+        if through or self.squeezed or "\t" in line:
+            fitting = words if len(words) == len(starts) else line.split()
+            if len(fitting) == len(starts):
+                return {role: word for (role, _), word in zip(self.columns, fitting, strict=True)}
+            if self.squeezed or (through and len(words) > len(starts)):
+                return {}
         slices = [slice(start, end) for start, end in zip(starts, [*starts[1:], None], strict=True)]
         return {role: line[column].strip() for (role, _), column in zip(self.columns, slices, strict=True)}
 
@@ -144,15 +152,18 @@ class _Table:
         """Take a row.
 
         Raises:
-            InputError: if it lacks a port or a neighbour.
+            InputError: if it lacks a port or a neighbour, or its columns are lost.
         """
         if self.columns[0][0] == "device" and len(line.split()) == 1 and not self.wrapped and line[0] != " ":
             self.wrapped = line.strip()  # a long name stands alone, and the rest below it
             return
         cells = self.cells(line)
+        if not cells:
+            message = f"{len(line.split())} words below {len(self.columns)} titles, and their columns are lost"
+            raise _fault(self.file, number, message, "give the table with all of its blanks, or as JSON")
         peer, self.wrapped = self.wrapped or cells["device"], ""
         port, peer_port, said = cells["local"], cells["port"], cells.get("remoteportdescr", "")
-        if not port or not peer:
+        if not port or not peer or not peer_port:
             remedy = "give the table of `show lldp neighbors` as the switch printed it"
             raise _fault(self.file, number, "a row without a port and a neighbour", remedy)
         self.rows += 1

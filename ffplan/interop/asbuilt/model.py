@@ -84,13 +84,18 @@ def _numbered(text: str | Iterable[str]) -> Iterator[tuple[int, str]]:
     return enumerate(StringIO(text) if isinstance(text, str) else text, start=1)
 
 
+def _separator(heading: str) -> str:
+    """Return what separates the columns of a table: a comma, or what spreadsheets of other countries write."""
+    return "," if "," in heading else max(",;\t", key=heading.count)
+
+
 def _rows_of(text: str, file: str, first: int = 1) -> Iterator[tuple[int, list[str]]]:
     """Yield the rows of a CSV with the line on which each ends.
 
     Raises:
         InputError: located, where a row is no CSV.
     """
-    rows = csv.reader(StringIO(text, newline=""))
+    rows = csv.reader(StringIO(text, newline=""), delimiter=_separator(text.partition("\n")[0]))
     while True:
         try:
             row = next(rows)

@@ -40,7 +40,7 @@ from ffplan.interop.asbuilt.lldp import _is_lldp, _parsed, _read_lldp
 from ffplan.interop.asbuilt.lldp_tables import _read_lldp_table
 from ffplan.interop.asbuilt.model import MOST_BYTES, _fault
 from ffplan.interop.asbuilt.tables import _read_db_csv, _read_lst, _read_ndt, _read_topo
-from ffplan.interop.pasted import _cleaned, _recognised, _unfenced, _unprefixed
+from ffplan.interop.pasted import _cleaned, _recognised, _unfenced, _unprefixed, _unprompted
 from ffplan.interop.xml_tree import _parse
 
 if TYPE_CHECKING:
@@ -131,14 +131,14 @@ def _read_bare(files: Sequence[tuple[str, str]], *, partial: bool) -> AsBuilt:
     first, text = files[0]
     if len(files) == 1:
         form = _form_of(text, first)
-        if form is None and (known := _recognised(text, "fabric")) is not None:
+        if form in (None, XML, JSON) and (known := _recognised(text, "fabric")) is not None:
             raise _fault(first, 1, *known)
         form = form or LISTING  # whose reader says what is wrong with a text of no form
         if form.name not in _DEVICES:
             _refuse_long_lines(text, first)
             if form is NODE_LIST and not partial:
                 form = LISTING  # which refuses a list without links where it stands
-            return _WHOLE[form.name](text, first)
+            return _WHOLE[form.name](_unprompted(text) if form in (LST, TOPO) else text, first)
         files = [(first, text)]
     links: list[_EthernetLink] = []
     devices: list[_EthernetDevice] = []
@@ -216,5 +216,8 @@ def _device_file(
     if _is_config_db(data):
         links, device = _read_config_db(data, name)
         return links, [device], set()
-    message = "this is neither output of ibnetdiscover nor of LLDP, SONiC or PTM"
-    raise _fault(name, 1, message, "docs/interop.md lists what is read")
+    neither = (
+        "this is neither output of ibnetdiscover nor of LLDP, SONiC or PTM",
+        "docs/interop.md lists what is read",
+    )
+    raise _fault(name, 1, *(_recognised(text, "fabric") or neither))

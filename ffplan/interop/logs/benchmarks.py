@@ -73,13 +73,15 @@ def _some_copies(measured: list[Measured], file: str) -> list[Measured]:
     return measured
 
 
-_RUNNING = re.compile(r"Running (\w+)\.")
+_RUNNING = re.compile(r"\bRunning (\w+_(?:ce|sm))\.")
+_SUM = re.compile(r"\s*SUM \w")
+_SIDE = re.compile(r"\b([CG]PU)\(row\)")
 _MATRIX_ROW = re.compile(r"([0-9]{1,4})((?:[ \t]+(?:N/A|[0-9]{1,9}[.,][0-9]{1,6}))+)")
 
 
 def _is_nvbandwidth_text(text: str) -> bool:
     """Return whether a text is what nvbandwidth prints without `-j`."""
-    return "nvbandwidth Version" in text or any(f"Running {name}." in text for name in _COPIES)
+    return "nvbandwidth Version" in text or _RUNNING.search(text) is not None
 
 
 def _read_nvbandwidth_text(text: str, file: str) -> list[Measured]:
@@ -93,6 +95,8 @@ def _read_nvbandwidth_text(text: str, file: str) -> list[Measured]:
     for line, content in enumerate(text.splitlines(), 1):
         if running := _RUNNING.search(content):
             name = running[1]
+        elif _SUM.match(content) or ((side := _SIDE.search(content)) and (side[1] == "CPU") != ("host" in name)):
+            name = ""  # a matrix below is of another test, whose name was cut
         elif name in _COPIES and (row := _MATRIX_ROW.fullmatch(content.strip())):
             measured += _copies(name, int(row[1]), row[2].replace(",", ".").split(), file, line)
     return _some_copies(measured, file)
@@ -115,14 +119,16 @@ def _read_stream(text: str, file: str) -> list[Measured]:
     measured = []
     for match in _TRIAD.finditer(text):
         line = text.count("\n", 0, match.start(1)) + 1
-        rate = _number_of(match[1], file, line, "rate") / 1e3
-        measured.append(Measured(check="memory", value=rate, host=_stem(file), part="", file=file, line=line))
+        rate = _number_of(match[1].replace(",", "."), file, line, "rate") / 1e3
+        doubt = "wrong results" if "Failed Validation" in text else ""
+        row = Measured(check="memory", value=rate, host=_stem(file), part="", file=file, line=line, doubt=doubt)
+        measured.append(row)
     if not measured:
         _refuse(file, 1, "no row `Triad`", "give the whole output of STREAM")
     return measured
 
 
-_MLC = re.compile(r"^[ \t]*Stream-triad like[ \t]*:[ \t]*([0-9]{1,9}(?:[.,][0-9]{1,6})?)[ \t]*$", re.MULTILINE)
+_MLC = re.compile(r"^[ \t]*Stream-triad like[ \t]*:[ \t]*([0-9]{1,9}[.,][0-9]{1,6})[ \t]*$", re.MULTILINE)
 
 
 def _is_mlc(text: str) -> bool:

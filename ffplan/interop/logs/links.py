@@ -40,6 +40,9 @@ def _read_smi(text: str, file: str) -> list[Measured]:
     Raises:
         InputError: if the text is not such XML.
     """
+    start_at = min(place for mark in ("<!DOCTYPE", "<nvidia_smi_log") if (place := text.find(mark)) >= 0)
+    before, (body, tail, _) = text[:start_at], text[start_at:].rpartition("</nvidia_smi_log>")
+    text = "\n" * before.count("\n") + (body + tail or text[start_at:])
     parser = expat.ParserCreate()
     path: list[str] = []
     values: dict[str, str] = {}
@@ -109,20 +112,24 @@ def _read_ibstat(text: str, file: str) -> list[Measured]:
         InputError: if no port is active, or a rate is none.
     """
     rows: list[tuple[str, Measured]] = []
+    layers: set[str] = set()
     device, port, active, line = "", "", False, 0
     value = 0.0
     for number, content in enumerate(text.splitlines(), 1):
         if match := _DEVICE.match(content):
-            device, port, active = match[1] or match[2], match[3] or "", False
+            device, port, active, line = match[1] or match[2], match[3] or "", False, 0
         elif device and (field := _FIELD.match(content)):
             name, said = field[1].lower().replace("_", " "), field[2]
             if name.startswith("port "):
-                port, active = name.removeprefix("port "), False
+                port, active, line = name.removeprefix("port "), False, 0
             elif name == "state":
                 active = "active" in said.lower()
             elif name == "rate" and active:
                 value, line = _number_of(said.partition(" ")[0], file, number, "rate") / _GBYTE, number
-            elif name == "link layer" and active and line:
+            elif name == "link layer":
+                layers.add(said.lower())
+                if not active or not line:
+                    continue
                 part = f"{device} port {port}"
                 row = Measured(check="nic-link", value=value, host=_stem(file), part=part, file=file, line=line)
                 rows.append((said.lower(), row))
@@ -131,7 +138,8 @@ def _read_ibstat(text: str, file: str) -> list[Measured]:
     rows = [row for row in rows if row[0] == "infiniband" or "infiniband" not in kinds]
     if not rows:
         _refuse(file, 1, "no port is active", "run ibstat on a node whose links are up")
-    return [row for _, row in rows]
+    doubt = "Ethernet, while the node's ports of InfiniBand are down" if "infiniband" in layers - kinds else ""
+    return [replace(row, doubt=doubt) for _, row in rows]
 
 
 def _is_ibdiagnet_lst(text: str) -> bool:
@@ -239,6 +247,8 @@ def _read_ibdiagnet_csv(text: str, file: str) -> list[Measured]:
         near, far = ((row.get(f"NodeGuid{side}", ""), row.get(f"PortNum{side}", "")) for side in (1, 2))
         peers |= {near: far, far: near}
     ports = _active_ports(states, file)
+    if not nodes:
+        _refuse(file, 1, "the table NODES is missing, which tells switches from hosts", "give the whole file")
     measured = []
     for port, (line, lanes, lane) in ports.items():
         peer = peers.get(port)

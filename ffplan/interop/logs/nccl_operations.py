@@ -29,6 +29,8 @@ _IN_PIECES = ("all-gather", "reduce-scatter", "all-to-all", "gather", "scatter")
 """Operations whose message is a buffer of one piece for each rank."""
 _ROOTED = ("broadcast", "reduce", "gather", "scatter")
 _REDUCING = ("allreduce", "reduce-scatter", "reduce")
+_UNCHECKED = ("all-to-all", "sendrecv")
+"""Operations that do not check their results in place."""
 CLOSE = 0.05
 """Largest difference between the printed bus bandwidth and the one computed from the time, as a part of it [1]."""
 _PRINTED = 0.011
@@ -129,30 +131,41 @@ def _ranks_by_rates(rows: list[Row], operation: str, file: str) -> list[int]:
 
 def _fitting(run: Run, ranks: int, file: str) -> list[str]:
     """Return the operations that the columns of a run can be of."""
-    reduces = any(row.redop not in ("", "none") for row in run.rows)
-    rooted = any(row.root is not None and row.root >= 0 for row in run.rows)
 
     def fits(operation: str) -> bool:
         if ranks > 1 or not _depends_on_ranks(operation):
             return all(agrees(row, operation, max(ranks, 2), file) for row in run.rows)
         return bool(_ranks_by_rates(run.rows, operation, file))
 
-    return [
-        operation
-        for operation in OPERATIONS.values()
-        if (operation in _REDUCING) == reduces and (operation in _ROOTED) == rooted and fits(operation)
-    ]
+    return [operation for operation in OPERATIONS.values() if _columns_fit(run, operation) and fits(operation)]
 
 
 def _by_checks(run: Run, fits: list[str]) -> list[str]:
-    """Tell all-gather from all-to-all, whose rates are alike: all-to-all does not check its results in place."""
+    """Tell operations apart whose rates are alike: all-to-all and sendrecv do not check their results in place."""
     halves = [row.halves for row in run.rows if len(row.halves) > 1]
-    if not halves or not {"all-gather", "all-to-all"} <= set(fits):
-        return fits
     checked = any(inside[3] != "N/A" for _, inside, *_ in halves)
-    if not checked and any(out[3] == "N/A" for out, *_ in halves):
-        return fits  # the run checked nothing at all
-    return [operation for operation in fits if operation != ("all-to-all" if checked else "all-gather")]
+    if not halves or (not checked and any(out[3] == "N/A" for out, *_ in halves)):
+        return fits  # one half alone, or a run that checked nothing at all
+    return [operation for operation in fits if (operation in _UNCHECKED) != checked] or fits
+
+
+def _columns_fit(run: Run, operation: str) -> bool:
+    """Return whether reduction and root are as an operation prints them; sendrecv prints reductions that it ignores."""
+    reduces = any(row.redop not in ("", "none") for row in run.rows)
+    rooted = any(row.root is not None and row.root >= 0 for row in run.rows)
+    return rooted == (operation in _ROOTED) and (reduces == (operation in _REDUCING) or operation == "sendrecv")
+
+
+def _refuse_other_columns(run: Run, operation: str, file: str) -> None:
+    """Refuse rows of another operation than the command line names; old versions print no reduction and no root.
+
+    Raises:
+        InputError: located, at the first row.
+    """
+    row = run.rows[0]
+    if row.redop and row.root is not None and not _columns_fit(run, operation):
+        message = f"the command line names {operation}, which does not print redop {row.redop} and root {row.root}"
+        raise _fault(file, row.line, message, "give each log with its own command line")
 
 
 def _operation_of(run: Run, named: list[str], ranks: int, file: str, said: CollectiveHints) -> str:
@@ -167,10 +180,11 @@ def _operation_of(run: Run, named: list[str], ranks: int, file: str, said: Colle
     """
     known = list(dict.fromkeys(operation for name in named if (operation := operation_named(name)) is not None))
     if len(known) == 1:
+        _refuse_other_columns(run, known[0], file)
         return known[0]
     if named and not known:
         return f"{named[-1]}_perf"
-    could = _fitting(run, ranks, file)
+    could = _fitting(run, ranks, file) or _fitting(run, 0, file)  # a list of ranks may be cut
     could = [operation for operation in could if operation in known] or could
     if said.operation in could:
         return said.operation
@@ -195,11 +209,18 @@ def _count_of(run: Run, listed_ranks: int, operation: str, file: str, said: Coll
     Raises:
         InputError: if it is unknown.
     """
-    if (count := listed_ranks or said.ranks) > 1:
+    count = listed_ranks or said.ranks
+    if count > 1 and all(agrees(row, operation, count, file) for row in run.rows):
         return count
-    by_rates = [] if listed_ranks else _ranks_by_rates(run.rows, operation, file)
-    if len(by_rates) == 1:
+    by_rates = _ranks_by_rates(run.rows, operation, file)
+    if listed_ranks and said.ranks in by_rates:
+        return said.ranks
+    if len(by_rates) == 1 and by_rates[0] > listed_ranks:
         return by_rates[0]
+    near = all(agrees(row, operation, max(count, 2), file, CLOSE) for row in run.rows)
+    if count > 1 and (near or not by_rates or by_rates[0] <= count):
+        return count
     told = f"; its rates fit {by_rates[0]:,} to {by_rates[-1]:,}" if by_rates else ""
     remedy = "keep its lines `#  Rank ...`, which count the ranks, or say how many with --ranks"
-    raise _fault(file, run.rows[0].line, f"the log lists fewer than two ranks{told}", remedy)
+    listing = "leaves ranks out" if run.left_out or count > 1 else "lists fewer than two ranks"
+    raise _fault(file, run.rows[0].line, f"the log {listing}{told}", remedy)

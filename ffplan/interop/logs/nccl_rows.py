@@ -24,8 +24,13 @@ _RANK = re.compile(
 )
 COMMAND = re.compile(r"(?<![\w$}])(\w+?)_perf(?:_mpi)?(?!\w)")
 """A program of nccl-tests, wherever a command line names it."""
-_HEAD = re.compile(r"#\s*nThread\s+[0-9]")
+_HEAD = re.compile(r"#\s*nThread:?\s+[0-9]")
 _COLUMNS = re.compile(r"#\s*(?:size\s+count\s+type|bytes\s+N\s+type)\b")
+_CONCLUDED = "Collective test concluded"
+_LEFT_OUT = re.compile(r"#?\s*[\[(<]?(?:\.\.|…|snip|cut|truncated|omitted)", re.IGNORECASE)
+"""What people write in place of ranks that they leave out."""
+_TABLE = re.compile(r"\|\s*[0-9]|[0-9]+([,;])\s*[0-9]+\1\s*[a-z]")
+"""Start of a row in a table of Markdown or in CSV."""
 _AVERAGE = re.compile(r"#\s*Avg bus bandwidth\s*:")
 _OUT_OF_BOUNDS = re.compile(r"#\s*Out of bounds values\s*:\s*([0-9]{1,12})")
 _ROW = re.compile(
@@ -76,6 +81,10 @@ class Run:
         """Programs that command lines named since the run before."""
         self.head = ""
         self.ranks: dict[int, Rank] = {}
+        self.mixed = False
+        """Whether two ranks have one number: the lines of several runs are mixed."""
+        self.left_out = False
+        """Whether the list of ranks says that it was shortened."""
         self.rows: list[Row] = []
         self.averaged = False
         self.out_of_bounds = 0
@@ -188,6 +197,8 @@ class _Reader:
 
     def line(self, number: int, content: str) -> None:
         """Take a line."""
+        if table := _TABLE.match(content):
+            content = content.replace(table[1] or "|", " ")
         match = None if content.startswith("#") else _ROW.search(content)
         row = _started(match, number) if match is not None else None
         if row is None and "#" in content:
@@ -199,7 +210,9 @@ class _Reader:
             self.open = row
         elif self.open is not None and (cells := content.split()) and len(_numbers(content)) == len(cells):
             self.open.halves[0].extend(_numbers(content))
-        elif (commands := COMMAND.findall(content)) and "NCCL " not in content:
+        elif self.run.ranks and not self.run.rows and _LEFT_OUT.match(content):
+            self.run.left_out = True
+        elif (commands := COMMAND.findall(content)) and "NCCL " not in content and _CONCLUDED not in content:
             if self.run.rows or self.open is not None:
                 self.next_run([])
             self.run.named += commands
@@ -213,10 +226,13 @@ class _Reader:
         elif rank := _RANK.search(content):
             if self.run.rows:
                 self.next_run([])
-            self.run.ranks[int(rank[1])] = Rank(rank[2], int(rank[3]), (rank[4] or "").strip())
+            self.run.left_out = False  # the last ranks are there
+            found = Rank(rank[2], int(rank[3]), (rank[4] or "").strip())
+            self.run.mixed |= self.run.ranks.setdefault(int(rank[1]), found) != found
         elif _COLUMNS.search(content):
-            if self.run.rows and self.run.averaged:
+            if self.run.rows or self.open is not None:
                 self.next_run([])
+            self.run.head += content
         elif _AVERAGE.search(content):
             self.close()
             self.run.averaged = True

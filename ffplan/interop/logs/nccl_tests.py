@@ -19,6 +19,7 @@ from ffplan.interop.logs.nccl_operations import (
     OPERATIONS,
     _bus_factor,
     _count_of,
+    _depends_on_ranks,
     _operation_of,
     _rates_of,
     agrees,
@@ -78,6 +79,8 @@ def _is_nccl_tests(text: str) -> bool:
 
 def _other(text: str) -> str:
     """Say why a run did not measure single calls; empty if it did."""
+    if "cputime" in text:
+        return "times of the CPU (-C), which does not wait for the collective"
     for name, doubt in (("agg iters", "calls were aggregated"), ("graph", "calls ran in a CUDA graph")):
         if any(int(count) > _SINGLE[name] for count in re.findall(rf"\b{name}:\s*(\d{{1,9}})", text)):
             return doubt
@@ -106,7 +109,8 @@ def _measured(row: Row, run: Run, ranks: _Ranks, operation: str, file: str) -> M
     modelled = operation in OPERATIONS.values()
     if modelled and not agrees(row, operation, count, file, CLOSE):
         message = f"busbw {busbw:g} is not algbw {algbw:g} x {factor:.4g}, as {operation} on {count} ranks has it"
-        _refuse(file, row.line, message, "the operation or the number of ranks differs")
+        remedy = "the operation or the number of ranks differs: keep all lines `#  Rank ...`, or give --ranks"
+        _refuse(file, row.line, message, remedy)
     width = WIDTHS.get(row.kind)
     if (
         width
@@ -136,6 +140,21 @@ def _measured(row: Row, run: Run, ranks: _Ranks, operation: str, file: str) -> M
     )
 
 
+def _refuse_no_run(run: Run, file: str) -> None:
+    """Refuse what single processes printed that knew nothing of each other, and lines of several runs.
+
+    Raises:
+        InputError: located, at the first row.
+    """
+    line = run.rows[0].line
+    if len(run.ranks) == 1 and 0 in run.ranks and not any(_rates_of(row, file)[2] for row in run.rows):
+        message = "a run of one rank alone: if mpirun started several, nccl-tests was built without MPI"
+        _refuse(file, line, message, "build it with `make MPI=1`, and run it again")
+    if run.mixed:
+        remedy = "give each run alone, or all with labels: srun -l, mpirun --tag-output, pdsh"
+        _refuse(file, line, "the lines of several runs are mixed", remedy)
+
+
 def _of_runs(runs: list[Run], file: str, said: CollectiveHints) -> list[Measured]:
     """Return the measured values of runs; for a repeated size, the mean.
 
@@ -144,11 +163,17 @@ def _of_runs(runs: list[Run], file: str, said: CollectiveHints) -> list[Measured
     """
     measured, named = [], list[str]()
     for run in runs:
-        ranks = _ranks_of(run.ranks)
+        _refuse_no_run(run, file)
+        ranks = _Ranks(count=0, accelerators=()) if run.left_out else _ranks_of(run.ranks)
         named = run.named or named  # a script may name the programs of all runs ahead of the first
         operation = _operation_of(run, named, ranks.count or said.ranks, file, said)
         named = [name for name in named if operation_named(name) != operation] or named
-        ranks = replace(ranks, count=_count_of(run, ranks.count, operation, file, said))
+        if ranks.fewest < ranks.most and not _depends_on_ranks(operation):
+            run.left_out = True  # a node with fewer ranks than the others: the list seems cut, and no rate says so
+            ranks = _Ranks(count=0, accelerators=())
+        count = _count_of(run, ranks.count, operation, file, said)
+        if count != ranks.count:
+            ranks = _Ranks(count=count, accelerators=_ranks_of(run.ranks).accelerators)
         measured += [_measured(row, run, ranks, operation, file) for row in run.rows]
     if measured and not any(row.check in OPERATIONS.values() for row in measured):
         known = ", ".join(f"{operation}_perf" for operation in OPERATIONS)

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import csv
 import json
+from contextlib import suppress
+from dataclasses import replace
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
+from ffplan.base.errors import InputError
 from ffplan.inputs.emit import scalar
 from ffplan.interop.logs import benchmarks, links, nccl_tests, storage
-from ffplan.interop.logs.measured import NO_HINTS, _number_of, _refuse
-from ffplan.interop.pasted import _as_pasted, _recognised
+from ffplan.interop.logs.measured import NO_HINTS, _number_of, _refuse, _stem
+from ffplan.interop.pasted import _as_pasted, _bared, _recognised, _streams
 from ffplan.results.acceptance import Measured
 
 if TYPE_CHECKING:
@@ -135,10 +138,35 @@ def read_log(text: str, file: str, said: CollectiveHints = NO_HINTS) -> list[Mea
         InputError: where no known program wrote it, or a line cannot be.
     """
     try:
-        return _read_one(_as_pasted(text), file, said)
+        try:
+            return _of_processes(text, file, said) or _read_one(_as_pasted(text), file, said)
+        except InputError:
+            with suppress(InputError):
+                return _read_one(_bared(text), file, said)
+            raise
     except (TypeError, AttributeError, ValueError, KeyError, IndexError, OverflowError, csv.Error) as error:
         message = f"the log does not follow its program's format: {str(error)[:100]}"
         _refuse(file, 1, message, "give the log as the program wrote it")
+
+
+def _of_processes(text: str, file: str, said: CollectiveHints) -> list[Measured]:
+    """Read what each of several processes or hosts printed, whose lines are mixed; empty if at most one measured."""
+    read: dict[str, list[Measured]] = {}
+    for label, lines in _streams(text).items():
+        numbers, own = [number for number, _ in lines], _as_pasted("\n".join(line for _, line in lines))
+        if "{" not in own and not any(tells(own) for tells, _ in _TEXTS.values()):
+            continue  # such as a rank that prints notes of NCCL alone
+        with suppress(InputError):
+            rows = _read_one(own, file, said)
+            read[label] = [replace(row, line=numbers[row.line - 1]) for row in rows]
+    if len(read) < 2:
+        return []
+    stem = _stem(file)
+    return [
+        replace(row, host=f"{stem} {label}" if label.isdigit() else label) if row.host == stem else row
+        for label, rows in read.items()
+        for row in rows
+    ]
 
 
 def _is_sheet(text: str) -> bool:

@@ -135,7 +135,7 @@ def _read_ior(text: str, file: str) -> list[Measured]:
         cells = row.split()
         if len(cells) < 8 or cells[0] not in ("read", "write") or cells[1] == "-":
             continue
-        rate = _number_of(cells[1], file, line, "rate") * _MIB / 1e9
+        rate = _number_of(cells[1].replace(",", "."), file, line, "rate") * _MIB / 1e9
         doubt = "" if nodes else "the log does not say how many nodes took part"
         check = f"storage-{cells[0]}"
         host = f"{nodes} nodes" if nodes > 1 else _stem(file)

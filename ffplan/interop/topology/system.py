@@ -104,7 +104,7 @@ def _system_of(data: bytes, file: str) -> tuple[_Element, tuple[str, ...]]:
         root = _parse(cut, file)
     inside = [element for element in root.below() if element.tag == "system"]
     if not inside or root.tag in _NOT_THIS:
-        what = _NOT_THIS.get(root.tag, f"the first element is `{root.tag[:40]}`, not `system`")
+        what = (_NOT_THIS | _TYPES).get(root.tag, f"the first element is `{root.tag[:40]}`, not `system`")
         raise _fault(file, root, what, _GIVE)
     return inside[0], remarks
 

@@ -212,6 +212,64 @@ def test_prompts_name_the_switches_of_a_file() -> None:
     assert wired(tabs, "leaf-01.txt") == WIRED  # a spreadsheet's blanks
 
 
+def test_tables_whose_blanks_are_lost() -> None:
+    """A chat leaves one blank of many: the words count where every column has one, and no figure is guessed."""
+    for system in ("EOS", "Cumulus", "Junos"):
+        assert wired(re.sub(" +", " ", TABLES[system])) == WIRED
+    with pytest.raises(InputError, match="4 words below 5 titles"):
+        wired(re.sub(" +", " ", TABLES["NX-OS"]))
+
+
+def test_tables_cut_inside_a_line_are_refused() -> None:
+    """In the heading, which then stands above other columns; in the last row, which lacks its far port."""
+    head = TABLES["Junos"].index("Interface    Chassis Id".replace("Interface", "Parent Interface"))
+    with pytest.raises(InputError, match="5 words below 4 titles"):
+        wired(TABLES["Junos"][head + len("Parent ") :], "leaf-01.txt")
+    with pytest.raises(InputError, match="a row without a port and a neighbour"):
+        wired(EOS[: EOS.index("eth0                120\nEt33")])
+    with pytest.raises(InputError, match="a neighbour without a name"):
+        wired(json.dumps({"lldpNeighbors": [{"port": "Ethernet1/1", "neighborPort": "Ethernet1/1"}]}))
+
+
+def test_neighbours_of_junos_and_ios() -> None:
+    """The JSON of Junos, what a chassis prints below its table, and ports of a stack: member, module and port."""
+
+    def neighbour(port: str, peer: str, far: str) -> dict[str, object]:
+        names = ("lldp-local-port-id", "lldp-remote-system-name", "lldp-remote-port-id")
+        return {name: [{"data": text}] for name, text in zip(names, (port, peer, far), strict=True)}
+
+    rows = [neighbour("et-0/0/0", "node01", "eth0"), neighbour("et-0/0/32", "spine-01.dc1", "et-0/0/6")]
+    data = {"lldp-neighbors-information": [{"lldp-neighbor-information": rows}]}
+    assert wired(json.dumps(data), "leaf-01.json") == [WIRED[0], WIRED[2]]
+    assert wired("[sudo] password for root:\n" + json.dumps(data), "leaf-01.json") == [WIRED[0], WIRED[2]]
+    assert wired(JUNOS + "\n{master:0}\nuser@leaf-01>\n") == WIRED
+    stack = NXOS.replace("Eth1/", "Te1/0/").replace("Ethernet1/7", "Te1/0/7")
+    assert wired(stack) == WIRED
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "lldp.swp1.via=LLDP\nlldp.swp1.rid=1\nlldp.swp1.chassis.name=spine-01\n",
+        'Interface Ethernet1/1 detected 1 LLDP neighbors:\n\n  Neighbor 44:38:39:00:00:01/"Ethernet1/1"\n',
+        "Chassis id: 4438.3900.0001\nPort id: Ethernet1/1\nLocal Port id: Eth1/49\nSystem Name: spine-01\n",
+        "Device-ID   Local Intrfce  Hldtme Capability  Platform   Port ID\nspine-01    Eth1/49  120  R S  N9K  Eth1/1",
+        '<?xml version="1.0"?>\n<lldp label="LLDP neighbors"><interface name="swp1"/></lldp>\n',
+    ],
+    ids=["keyvalue", "EOS in detail", "NX-OS in detail", "CDP", "XML of lldpctl"],
+)
+def test_neighbours_in_another_form_name_the_right_one(text: str) -> None:
+    with pytest.raises(InputError, match=r"lldpcli show neighbors` ?-f json|lldpcli show neighbors -f json"):
+        wired(text)
+
+
+@pytest.mark.parametrize("separator", [",", ";", "\t"])
+def test_lists_of_spreadsheets(separator: str) -> None:
+    """Semicolons and tabs between columns, and the prompt of a shell below the last row."""
+    text = "side_a_device,side_a_name,side_b_device,side_b_name\nleaf-01,swp1,node01,eth0\n".replace(",", separator)
+    assert wired(text + "root@host:~# \n") == WIRED[:1]
+
+
 @examples(60)
 @given(st.data())
 def test_cut_and_joined_tables_give_their_links_or_an_error(data: st.DataObject) -> None:

@@ -87,8 +87,12 @@ def test_a_row_names_its_host_or_the_first_of_several() -> None:
     assert wrong.doubt == "wrong results"
     (small,) = nccl(row(512, 128, 0.0, 0.0, time=100.0))
     assert small.value == pytest.approx(512 / 100e-6 / 1e9)  # what is printed as 0.00 comes from size and time
+    (cut,) = nccl(row(1024, 256, 10.0, 10.0), hosts=("a",))
+    assert (cut.gpus, cut.nodes) == (2, 0)  # a list that is cut: the rates count the ranks
     with pytest.raises(InputError, match="lists fewer than two ranks"):
-        nccl(row(1024, 256, 10.0, 10.0), hosts=("a",))
+        nccl(row(1024, 256, 20.0, 10.0), hosts=("a",))
+    with pytest.raises(InputError, match="built without MPI"):
+        nccl(row(1024, 256, 0.0, 10.0), hosts=("a",))
 
 
 @pytest.mark.parametrize(
@@ -126,7 +130,8 @@ def test_a_bus_bandwidth_is_that_of_its_operation() -> None:
 def test_lines_that_are_no_rows_are_passed_over() -> None:
     """A number alone, a date, and a row of text; then the next test of the same log with its own ranks."""
     text = "17\n2026-11-22 10:00:00 begin\n" + row(1024, 256, 10.0, 10.0)
-    text += "# Collective test starting: all_gather_perf\n" + ranks("c", "d", "e", "f") + row(4096, 256, 7.5, 10.0)
+    text += "# Collective test starting: all_gather_perf\n" + ranks("c", "d", "e", "f")
+    text += row(4096, 256, 7.5, 10.0).replace("sum", "none")
     first, second = nccl(text)
     assert (first.check, first.gpus, first.line) == ("allreduce", 2, 6)
     assert (second.check, second.gpus, second.nodes, second.line) == ("all-gather", 4, 4, 12)

@@ -5,7 +5,9 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
+from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 import pytest
@@ -245,6 +247,114 @@ def test_several_tests_stand_in_one_file() -> None:
     assert read_log(both, "all.txt")[-1].doubt == "an operation that is not modelled"
 
 
+CELLS = [line.split() for line in ROWS.splitlines()]
+LISTED = RANKS.splitlines(keepends=True)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "".join(f"| {' | '.join(cells)} |\n" for cells in CELLS) + TAIL,
+        "size,count,type,redop,root,time,algbw,busbw,#wrong\n" + "".join(f"{','.join(cells[:9])}\n" for cells in CELLS),
+        "#;busbw\n" + "".join(f"{';'.join(cells)}\n".replace(".", ",") for cells in CELLS),
+        LOG.replace("".join(LISTED[3:]), "...\n"),
+        LOG.replace("".join(LISTED[8:]), "[truncated]\n"),
+        LOG.replace("".join(LISTED[1:]), ""),
+        LOG.replace("".join(LISTED[13:]), ""),
+        LOG.replace("nThread 1 nGpus 1", "nThread: 1 nGpus: 1 nRanks: 1"),
+        f"# Collective test starting: all_reduce_perf\n{LOG}# Collective test concluded: all_reduce_perf\n",
+    ],
+    ids=[
+        "Markdown",
+        "CSV",
+        "CSV of a spreadsheet",
+        "ranks left out",
+        "node left out",
+        "one rank",
+        "cut ranks",
+        "rccl",
+        "2.17",
+    ],
+)
+def test_the_figures_of_a_log_in_other_hands(text: str) -> None:
+    """Tables of people, and lists of ranks that they cut, where the rates count the ranks."""
+    assert told(read_log(text, "pasted.txt")) == WHOLE
+
+
+def test_a_list_of_ranks_that_is_cut_and_rates_that_count_none() -> None:
+    """Sendrecv has the same rates on any ranks: with a node left out nothing counts them, with the last rank it does."""
+    sends = one_test("sendrecv", 1.0, "sum")
+    with pytest.raises(InputError, match="the log leaves ranks out") as refused:
+        read_log(sends.replace("".join(LISTED[8:]), "...\n"), "a.txt")
+    assert "--ranks" in str(refused.value)
+    with pytest.raises(InputError, match="the log leaves ranks out"):
+        read_log(sends.replace("".join(LISTED[14:]), ""), "a.txt")  # 8 ranks on a node, 6 on the other
+    assert told(read_log(sends.replace("".join(LISTED[3:12]), "...\n"), "a.txt")) == [("sendrecv", 16, 2.0**30, 200.0)]
+
+
+def test_tests_of_version_2_17_say_where_they_end() -> None:
+    """Gather and scatter look alike; the line that ends the one does not name the other."""
+    both = "".join(
+        f"# Collective test starting: {name}_perf\n{one_test('', PIECES, 'none', 0)}# Collective test concluded: {name}_perf\n"
+        for name in ("gather", "scatter")
+    )
+    assert [row.check for row in read_log(both, "a.txt")] == ["gather", "scatter"]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (one_test("all_gather", PIECES, "sum"), "names all-gather, which does not print redop sum"),
+        (one_test("reduce", 1.0, "none", 0), "names reduce, which does not print redop none"),
+        (one_test("broadcast", 1.0), "names broadcast, which does not print redop none and root -1"),
+        (one_test("all_reduce", 0.0, "sum").replace("".join(LISTED[1:]), "") * 2, "built without MPI"),
+    ],
+)
+def test_a_log_that_contradicts_itself_is_refused(text: str, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        read_log(text, "a.txt")
+
+
+def test_what_puts_a_log_in_doubt() -> None:
+    for text, doubt in (
+        (LOG.replace("    time   algbw", " cputime   algbw"), "times of the CPU"),
+        (LOG.replace("nThread 1", "nThread: 1").replace("graph: 0", "graph: 1"), "CUDA graph"),
+    ):
+        assert {doubt in row.doubt for row in read_log(text, "a.txt")} == {True}
+
+
+@pytest.mark.parametrize("label", ["{}: ", "[1,{}]<stdout>:", "[rank{}]: ", "node{}: "])
+def test_processes_whose_lines_are_mixed(label: str) -> None:
+    """Each prints a log of its own, one some lines behind the other; values stay with the process that measured them."""
+
+    def mixed(*texts: str) -> str:
+        rows = zip_longest(*(text.splitlines() for text in texts), fillvalue="")
+        return "".join(f"{label.format(number)}{line}\n" for row in rows for number, line in enumerate(row))
+
+    one = one_test("all_reduce", 1.75, "sum").replace("".join(LISTED[8:]), "").replace("16777216", "268435456")
+    two = one.replace("hosta", "hostb").replace("200.00  350.00", "100.00  175.00")
+    rows = read_log(mixed(one, two), "logs/sweep.txt")
+    assert [(row.host, row.gpus, row.value) for row in rows] == [("hosta", 8, 350.0), ("hostb", 8, 175.0)]
+    name = label.format(1)[:-2] if "node" in label else "sweep 1"
+    copies = read_log(mixed(NVBANDWIDTH, "\n" * 5 + NVBANDWIDTH.replace("55.63", "35.63")), "logs/sweep.txt")
+    assert next((row.check, row.value) for row in copies if row.host == name) == ("copy-to-device", 35.63)
+    assert len(copies) == 2 * len(OTHERS["nvbandwidth"][1])
+    assert {row.line for row in copies if row.value == 35.63} == {
+        2 * (NVBANDWIDTH.splitlines().index(" 0     55.63     55.64") + 6)
+    }
+    with pytest.raises(InputError, match="the lines of several runs are mixed"):
+        read_log(mixed(one, two).replace(label.format(0), "").replace(label.format(1), ""), "a.txt")
+
+
+def test_a_log_of_sendrecv_prints_a_reduction() -> None:
+    """Nobody checks sendrecv in place, which tells it from an allreduce of two ranks."""
+    assert read_log(one_test("", 1.0, "sum", -1, "N/A"), "a.txt")[0].check == "sendrecv"
+    two = HEAD + "".join(LISTED[:2]) + COLUMNS
+    row = "  1073741824     268435456     float     sum      -1     5369  200.00  200.00      0     5369  200.00  200.00 {:>6}\n"
+    assert read_log(two + row.format("N/A"), "a.txt")[0].check == "sendrecv"
+    assert read_log(two + row.format("0"), "a.txt")[0].check == "allreduce"
+
+
 def test_where_columns_fit_several_operations_the_user_says_which(tmp_path: Path) -> None:
     """Gather and scatter print the same; so does an all-gather that checked nothing."""
     file = tmp_path / "log.txt"
@@ -357,6 +467,25 @@ CA 'mlx5_2'
 \t\tRate: 25
 \t\tLink layer: Ethernet
 """
+SMI = """<?xml version="1.0" ?>
+<!DOCTYPE nvidia_smi_log SYSTEM "nvsmi_device_v12.dtd">
+<nvidia_smi_log>
+\t<gpu id="00000000:18:00.0">
+\t\t<pci><pci_gpu_link_info>
+\t\t\t<pcie_gen><max_link_gen>5</max_link_gen></pcie_gen>
+\t\t\t<link_widths><current_link_width>16x</current_link_width></link_widths>
+\t\t</pci_gpu_link_info></pci>
+\t</gpu>
+</nvidia_smi_log>
+"""
+STREAM = """Function    Best Rate MB/s  Avg time     Min time     Max time
+Copy:          402000.1     0.085440     0.085427     0.085456
+Triad:         412345.6     0.085440     0.085427     0.085456
+"""
+IOR = """nodes               : 1
+access    bw(MiB/s)  IOPS       Latency(s)  block(KiB) xfer(KiB)  open(s)    wr/rd(s)   close(s)   total(s)   iter
+read      5000.00    5000       0.003       16777216   1024.00    0.001      52.4       0.001      52.4       0
+"""
 IBSTATUS = """Infiniband device 'mlx5_0' port 1 status:
 \tdefault gid:\t fe80:0000:0000:0000:0c42:a103:0000:b95a
 \tbase lid:\t 0x1
@@ -378,6 +507,11 @@ OTHERS = {
     ),
     "fio": (FIO, [("storage-read", "", 5.243)]),
     "old fio": (OLD_FIO, [("storage-write", "", 1.048576)]),
+    "STREAM": (STREAM, [("memory", "", 412.3456)]),
+    "STREAM with commas": (STREAM.replace(".", ","), [("memory", "", 412.3456)]),
+    "IOR": (IOR, [("storage-read", "", 5.24288)]),
+    "IOR with commas": (IOR.replace("5000.00", "5000,00"), [("storage-read", "", 5.24288)]),
+    "nvidia-smi": (SMI, [("pcie-width", "GPU 18:00.0", 16.0), ("pcie-generation", "GPU 18:00.0", 5.0)]),
     "mlc": (MLC, [("memory", "", 412.3456)]),
     "ibstat": (IBSTAT, [("nic-link", "mlx5_0 port 1", 50.0)]),
     "ibstatus": (IBSTATUS, [("nic-link", "mlx5_0 port 1", 25.0)]),
@@ -393,6 +527,60 @@ def test_other_programs_as_they_are_pasted(program: str, form: str) -> None:
     rows = read_log(PREFIXES[form](text), "logs/node07.txt")
     assert [(row.check, row.part, round(row.value, 6)) for row in rows] == figures
     assert {row.host for row in rows} == {"node07"}
+
+
+FRONTS: dict[str, Callable[[str], str]] = {
+    "gh run view": each("bench / h100\tRun nvbandwidth\t2025-06-11T10:00:01.1234567Z "),
+    "a pod in brackets": each("[bench-worker-0] "),
+    "loguru": each("2025-06-11 10:00:01.123 | DEBUG    | bench:run:12 - "),
+    "glog": each("I0611 10:00:01.123456  4711 bench.cc:12] "),
+    "diff": each("+"),
+    "a list of Markdown": lambda text: f"1. run\n   ```\n{each('   ')(text)}   ```\n2. fine?\n",
+    "blanks of a chat": lambda text: text.replace("  ", "\xa0 "),
+    "no width": lambda text: text.replace("\n", "\u200b\n"),
+    "split terminal": lambda text: "".join(line.expandtabs().ljust(150) + "\u2502\n" for line in text.splitlines()),
+}
+
+
+@pytest.mark.parametrize("program", OTHERS)
+@pytest.mark.parametrize("front", FRONTS)
+def test_what_all_lines_begin_with_is_no_part_of_them(program: str, front: str) -> None:
+    text, figures = OTHERS[program]
+    rows = read_log(FRONTS[front](text), "logs/node07.txt")
+    assert [(row.check, row.part, round(row.value, 6)) for row in rows] == figures
+
+
+def test_a_memory_benchmark_that_failed_is_doubted() -> None:
+    assert read_log(STREAM + "Failed Validation on array a[], AvgRelAbsErr > epsilon\n", "a.txt")[0].doubt
+
+
+def test_a_matrix_whose_test_was_cut_off_is_of_no_test() -> None:
+    start, end = (NVBANDWIDTH.index(text) for text in ("memcpy CE CPU", "memcpy CE GPU"))
+    with pytest.raises(InputError, match="no copy test"):
+        read_log(NVBANDWIDTH[:start] + NVBANDWIDTH[end:], "a.txt")
+    cut = NVBANDWIDTH[: NVBANDWIDTH.index("Running device")] + NVBANDWIDTH[NVBANDWIDTH.index(" 0       N/A") :]
+    assert {row.check for row in read_log(cut, "a.txt")} == {"copy-to-device"}
+
+
+def test_ethernet_of_a_node_whose_infiniband_is_down_is_doubted() -> None:
+    assert {row.doubt for row in read_log(IBSTAT, "a.txt")} == {""}
+    two = IBSTAT.replace("State: Down", "State: Active").replace("Rate: 10\n", "")
+    assert [row.part for row in read_log(two, "a.txt")] == ["mlx5_0 port 1"]  # a port without a rate has no other's
+    (row,) = read_log(IBSTAT.replace("State: Active", "State: Down", 1), "a.txt")
+    assert (row.part, row.value) == ("mlx5_2 port 1", 3.125)
+    assert "InfiniBand are down" in row.doubt
+
+
+def test_a_db_csv_without_its_nodes_is_refused() -> None:
+    """Nothing says which end of a link is the switch."""
+    text = "START_PORTS\nNodeGuid,PortNum,LinkWidthActv,LinkSpeedActv\n0xb,1,2,2048\nEND_PORTS\n"
+    with pytest.raises(InputError, match="NODES is missing"):
+        read_log(text, "a.db_csv")
+
+
+def test_a_number_that_is_cut_is_none() -> None:
+    with pytest.raises(InputError, match="Stream-triad"):
+        read_log(MLC[: MLC.index("12345.6")], "a.txt")
 
 
 def test_what_a_text_of_fio_leaves_open_is_doubted() -> None:
@@ -414,11 +602,25 @@ ROCM = "======================= ROCm System Management Interface ===============
 NOWHERE = {
     "`nvidia-smi topo -m`": TOPO_M,
     "`rocm-smi`": ROCM,
+    "`rocm-smi` in its middle": "       GPU0         GPU1\nGPU0   0            XGMI\nGPU1   XGMI         0\n",
+    "`nvidia-smi topo -m` without its head": TOPO_M.partition("\n")[2].partition("Legend")[0],
+    "`nvidia-smi topo -m` as a table": "|      | GPU0 | GPU1 | CPU Affinity |\n|------|\n| GPU0 | X    | NV18 | 0-47         |\n",
+    "lstopo": "Machine (2015GB total)\n  Package L#0\n    NUMANode L#0 (P#0 1007GB)\n",
+    "lstopo in its middle": "  Package L#0\n    NUMANode L#0 (P#0 1007GB)\n",
+    "lstopo as XML": '<?xml version="1.0"?>\n<!DOCTYPE topology SYSTEM "hwloc2.dtd">\n<topology version="2.0">\n  <object type="Machine"/>\n</topology>\n',
+    "`mlxlink`": "Operational Info\n----------------\nState                           : Active\n",
+    "`lspci`": "18:00.0 3D controller: NVIDIA Corporation GH100 [H100 SXM5 80GB] (rev a1)\n" * 2,
+    "the OSU benchmarks in their middle": "# Size      Bandwidth (MB/s)\n1                       2.00\n",
+    "DCGM in its middle": "|-----  Integration  -------+----------------|\n| PCIe                      | Pass - All     |\n",
+    "MLPerf Storage as a log": "[METRIC] Number of Simulated Accelerators: 8\n[METRIC] Training I/O Throughput (MB/second): 11234.5 (10.1)\n",
+    "`mst status` in its middle": "DEVICE_TYPE             MST                           PCI       RDMA\nConnectX7(rev:0)        /dev/mst/mt4129_pciconf0      18:00.0   mlx5_0\n",
     "perftest (ib_write_bw)": " #bytes     #iterations    BW peak[Gb/sec]    BW average[Gb/sec]   MsgRate[Mpps]\n 65536      5000             392.10             392.08             0.747\n",
     "the OSU benchmarks": "# OSU MPI-CUDA Allreduce Latency Test v7.3\n# Size       Avg Latency(us)\n4                      21.03\n",
     "the benchmark of oneCCL": "#bytes #repetitions t_min[usec] t_max[usec] t_avg[usec] stddev[%]\n4 16 10.0 11.0 10.5 1.0\n",
     "DCGM": "Successfully ran diagnostic for group.\n+---------------------------+------------------------------------------------+\n",
     "MLPerf Storage": '{"metric": {"train_au_mean_percentage": 96.5, "train_io_mean_MB_per_second": 11234.5}}\n',
+    "the Intel MPI Benchmarks": "# Benchmarking Allreduce\n# #processes = 2\n#bytes #repetitions  t_min[usec]  t_max[usec]\n",
+    "samples of CUDA": "[P2P (Peer-to-Peer) GPU Bandwidth Latency Test]\nDevice: 0, NVIDIA H100, pciBusID: 18\n",
     "`mst status`": "MST modules:\n------------\n    MST PCI module is not loaded\n",
     "NCCL itself (NCCL_DEBUG)": "node01:1:9 [0] NCCL INFO Channel 00/24 :    0   1   2   3\nnode01:1:9 [0] NCCL INFO Trees [0] 1/-1/-1->0->-1\n",
 }
@@ -438,9 +640,8 @@ def test_what_goes_nowhere_is_named(program: str, tmp_path: Path) -> None:
         ):
             run = ffplan(command, str(file))
             assert run.code == 2, (command, run.out)
-            if "DCGM" in program or "MLPerf" in program or command.startswith("fabric audit"):
-                continue
-            assert f"this is output of {program}" in run.err, (command, form)
+            name = re.split(" in (?:its|their) middle| without its| as a| as XML", program)[0]
+            assert f"this is output of {name}" in run.err or "lstopo" in name in run.err, (command, form)
             assert any(words in run.err for words in remedy.split("|"))
 
 

@@ -132,7 +132,7 @@ def test_elements_count_before_classes() -> None:
         ('<system><cpu><pci busid="0:1" class="0x020000"/></cpu></system>', "no GPU is listed"),
         ("<system></system>", "no GPU is listed"),
         ("<graphs></graphs>", "rings and trees"),
-        ("<topology></topology>", "the first element is `topology`"),
+        ("<topology></topology>", "this is a topology of hwloc"),
         ('<system><cpu numaid="3000000"/></system>', "a server has fewer than 64"),
         ("<system><cpu>", "it is cut off"),
         ("", "not valid XML"),
