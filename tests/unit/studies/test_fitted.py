@@ -64,7 +64,7 @@ def overlay(folder: Path, *changes: tuple[str, str]) -> Path:
     ],
 )
 def test_constants_that_somebody_wrote_earn_no_band(tmp_path: Path, change: tuple[str, str]) -> None:
-    """The band of dense models is of runs on what was fitted; others have what a chip of another process has, and the line says why."""
+    """Others have what a chip of another process has, and the line says why."""
     shipped, own = report(), report(overlay(tmp_path, change))
     assert shipped["error_band"] == DENSE.band
     assert own["error_band"] == ESTIMATED.band
