@@ -89,8 +89,8 @@ def _rented(design: ResolvedDesign, parts: Catalog, offer: str) -> ResolvedDesig
     """
     from ffplan.base.errors import did_you_mean
     from ffplan.catalog.prices import RentBook
-    from ffplan.design.ownership import offers_for, quoted_rent
-    from ffplan.design.ownership_schema import Rent
+    from ffplan.design.ownership import offers_for
+    from ffplan.design.ownership_schema import Rent, quoted_rent
 
     accelerator, named = design.compute.accelerator, design.ownership
     book = parts.entry(named.rents if named is not None else Rent().book).part

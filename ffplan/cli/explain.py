@@ -17,6 +17,7 @@ from ffplan.cli.progress import Progress
 
 if TYPE_CHECKING:
     from ffplan.check.rule import Rule
+    from ffplan.design.training import PlanFields
     from ffplan.results.training import TrainReport
 
 
@@ -97,14 +98,13 @@ def _meaning(document: Any, path: str) -> str:
     return next((text for place, _, text in described(document, "assessment") if place == path), "")
 
 
-def _kept(report: TrainReport) -> Any:
-    """Return the plan of a report to be timed unchanged."""
+def _kept(report: TrainReport, plan: PlanFields) -> Any:
+    """Return the plan of a report to be timed unchanged, with what a row does not show from the plan as written."""
     from ffplan.cli.train_options import _plan_text
     from ffplan.design.plan_file import plan_of
-    from ffplan.design.training import PlanFields
     from ffplan.inputs.document import parse_document
 
-    return plan_of(parse_document(_plan_text(PlanFields(), report.rows[0].plan).encode(), "plan"), {})
+    return plan_of(parse_document(_plan_text(plan, report.rows[0].plan).encode(), "plan"), {})
 
 
 def explain(

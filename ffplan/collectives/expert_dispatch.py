@@ -267,7 +267,8 @@ def _lines(job: RankLayout, network: Number, inside: Number) -> list[Line]:
         # tokens for other nodes go to all of them alike, so this part crosses the cut
         leaving = members * out * (job.nodes - members) / maximum(job.nodes - 1, 1)
         lines.append(Line("tokens across a link cut", (cut.name, "0"), leaving, leaving))
-    linked = inside * _link_factor(job)
+    # a node with one rank gets its tokens from NICs alone
+    linked = inside * job.shared * _link_factor(job)
     return lines + [Line("tokens inside a node", ("nvlink", gpu), linked, linked) for gpu in host.gpus]
 
 

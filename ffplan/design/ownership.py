@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from pydantic import ValidationError
-
-from ffplan.base.errors import Finding, InputError, UsageError, did_you_mean
+from ffplan.base.errors import Finding, InputError, did_you_mean
 from ffplan.base.record import record
 from ffplan.catalog.evidence import date_of
 from ffplan.catalog.ownership import Estimate, OwnershipFields, OwnershipProfile, SideNetwork
@@ -318,26 +316,6 @@ class _Resolver:
             extras_month=extras,
             upfront=offer.upfront if rent.upfront is None else rent.upfront,
         )
-
-
-def quoted_rent(quote: str, book: RentBook) -> Rent:
-    """Return a rent at an own quote, such as 2.10:3-year: the price of an accelerator-hour, and its term.
-
-    Args:
-        book: its currency is that of a price without one.
-
-    Raises:
-        UsageError: if the price or the term is missing or wrong.
-    """
-    price, _, term = quote.partition(":")
-    if term not in get_args(Term):
-        head = f"`{term}` is no term" if term else "a price needs a term"
-        raise UsageError(f"--rent {quote}: {head}; write {price}: and one of {', '.join(get_args(Term))}")
-    amount = f"{price} {book.currency}" if price.replace(".", "", 1).isdigit() else price
-    try:
-        return Rent.model_validate({"book": book.id, "price": f"{amount}/hour", "term": term})
-    except ValidationError as error:
-        raise UsageError(f"--rent {quote}: {error.errors()[0]['msg']}") from None
 
 
 def offers_for(book: RentBook, accelerator: str) -> list[str]:

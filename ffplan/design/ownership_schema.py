@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+import re
+from typing import TYPE_CHECKING, Annotated, Literal, get_args
 
-from pydantic import Field
+from pydantic import Field, ValidationError
 
+from ffplan.base.errors import UsageError
 from ffplan.catalog.ownership import Effort, OwnershipFields, PerHourEstimate, PerMonth, ShareEstimate
 from ffplan.catalog.prices import Term
 from ffplan.inputs.model import Frozen, Identifier
 from ffplan.inputs.part_ids import OwnershipId, RentBookId
+
+if TYPE_CHECKING:
+    from ffplan.catalog.prices import RentBook
 
 
 class Ownership(OwnershipFields):
@@ -47,3 +52,26 @@ class Rent(Frozen):
     """Share of a 1-year or 3-year rent paid upfront [1]; the offer's if omitted."""
     extras: PerMonth | None = None
     """Storage, egress and support billed in addition [currency per month]."""
+
+
+def quoted_rent(quote: str, book: RentBook) -> Rent:
+    """Return a rent at an own quote, such as 2.10:3-year: the price of an accelerator-hour, and its term.
+
+    Args:
+        book: its currency is that of a price without one.
+
+    Raises:
+        UsageError: if the price or the term is missing or wrong.
+    """
+    price, _, term = quote.partition(":")
+    if term not in get_args(Term):
+        head = f"`{term}` is no term" if term else "a price needs a term"
+        raise UsageError(f"--rent {quote}: {head}; write {price}: and one of {', '.join(get_args(Term))}")
+    if not price.strip("0."):
+        raise UsageError(f"--rent {quote}: write a price above 0")
+    bare = price.replace(".", "", 1).isdigit()
+    amount = f"{price} {book.currency}" if bare else re.sub(r"/\s*h(our)?$", "", price)
+    try:
+        return Rent.model_validate({"book": book.id, "price": f"{amount}/hour", "term": term})
+    except ValidationError as error:
+        raise UsageError(f"--rent {quote}: {error.errors()[0]['msg']}") from None

@@ -8,6 +8,7 @@ from ffplan.base.formatting import amount, input_value, kilowatts, listed, numbe
 from ffplan.report.document import Block, Document, Grid, Lines, Remarks, _Body, provenance
 from ffplan.report.first.cost import _cost_screen
 from ffplan.report.phrases import _plan_words, _sure_words
+from ffplan.results.run import band_words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -125,6 +126,9 @@ def _tco(tco: Tco) -> list[Block]:
         ("accelerator-hour", f"{use}; {_amount(tco.per_accelerator_hour_paid)} over all hours"),
         ("cash", f"{_amount(tco.total)} {tco.currency} over {number(tco.years)} years{rest}"),
     ]
+    if tco.owned is not None:
+        owned = band_words(tco.owned.per_accelerator_hour, tco.currency)
+        lines.append(("owned instead", f"{owned} an accelerator-hour in use, over {number(tco.owned.years)} years"))
     if tco.network_share is not None:
         lines.append(("network", f"{percent(tco.network_share)} of the bill of materials"))
     blocks: list[Block] = [

@@ -152,6 +152,8 @@ class Waiting:
 class OwnedHour:
     """A rented cluster bought instead."""
 
+    years: float
+    """Life that it is written off over, or the years asked for [year]."""
     per_accelerator_hour: Band
     """An owned accelerator-hour in use [currency/h]."""
     owning_cheaper: float | None

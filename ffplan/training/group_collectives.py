@@ -106,8 +106,8 @@ def with_inner_times(system: Cluster, source: Cluster | None) -> Cluster:
     return replace(system, known=_known_at(source, INSIDE))
 
 
-def _nodes(system: Cluster) -> tuple[Host, Library, Library, bool]:
-    return system.host, system.library, system.reducer, system.nvlink
+def _nodes(system: Cluster) -> tuple[Host, Library, Library, Library | None, bool]:
+    return system.host, system.library, system.reducer, system.dispatcher, system.nvlink
 
 
 def _known_at(system: Cluster, place: str | None) -> dict[tuple[Any, ...], Any]:
@@ -118,7 +118,9 @@ def _known_at(system: Cluster, place: str | None) -> dict[tuple[Any, ...], Any]:
 def with_library(system: Cluster, part: Library) -> Cluster:
     """Return a machine with a changed library in place of its namesake, without known times."""
     library, reducer = (part if part.id == current.id else current for current in (system.library, system.reducer))
-    return replace(system, library=library, reducer=reducer, known={}, variants={})
+    same = system.dispatcher is not None and system.dispatcher.id == part.id
+    dispatcher = part if same else system.dispatcher
+    return replace(system, library=library, reducer=reducer, dispatcher=dispatcher, known={}, variants={})
 
 
 def same_times(system: Cluster, machine: Cluster) -> bool:

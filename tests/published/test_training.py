@@ -67,7 +67,7 @@ def prepared(source: str) -> dict[str, TrainingReplay]:
         ("korthikanti", 6, 0.048),
         ("llama3-405b", 3, 0.05),
         ("megatron-bridge-dense", 4, 0.086),
-        ("megatron-bridge", 5, 0.079),
+        ("megatron-bridge", 5, 0.081),
         ("megatron-core", 11, 0.06),
         ("megatron-sc21-fig13", 5, 0.208),
         ("megatron-sc21-zero3", 3, 0.038),

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from ffplan.results.cost import CostStudy, RentRow, Tco
     from ffplan.results.run import RunReport
 
+_LIKELY = 0.5
+"""Least chance of the side that a verdict names [1]."""
 _DRIVERS = 3
 """Inputs named as what moves the cost [1]."""
 
@@ -52,35 +54,39 @@ def _verdict(study: CostStudy) -> tuple[str, ...]:
     rent = benchmark(tco.rents)
     if rent is None:
         return (f"Owning is set against no rent: none of 1 or 3 years can be signed at this size.{_other_rent(tco)}",)
-    gap = owning_gap(rent.owned_hour, rent.hour)
+    gap, sure = _called(owning_gap(rent.owned_hour, rent.hour), rent.owning_cheaper)
     lead = f"Owning costs {percent(abs(gap))} {'less' if gap < 0 else 'more'} per GPU-hour than"
     if not gap:
-        lead = "Owning costs as much per GPU-hour as"
-    sure = _sure(rent.owning_cheaper, gap)
+        lead = "Owning costs about as much per GPU-hour as"
     even = rent.break_even_months_from_order
     months = f", and breaks even {even:.0f} months after the order" if even is not None else ""
     months = f", and never breaks even: {rent.why}" if rent.why else months
     return (f"{lead} the cheapest {rent.term} rent listed, {rent.offer}{sure}{months}.{_even_rent(study, rent)}",)
 
 
-def _sure(owning_cheaper: float | None, gap: float) -> str:
-    """Return how sure the side is that a gap between owning and renting speaks for; empty without draws."""
+def _called(gap: float, owning_cheaper: float | None) -> tuple[float, str]:
+    """Return by how much owning costs more than renting, and how sure that is; 0 where the draws say otherwise.
+
+    Args:
+        gap: at likely values [1].
+        owning_cheaper: chance that owning is cheaper [1]; None without draws.
+    """
     if owning_cheaper is None:
-        return ""
-    return f" ({chance(owning_cheaper if gap < 0 else 1 - owning_cheaper)} sure)"
+        return gap, ""
+    share = owning_cheaper if gap < 0 else 1 - owning_cheaper
+    return (gap, f" ({chance(share)} sure)") if gap and share >= _LIKELY else (0.0, "")
 
 
 def _over_owning(tco: Tco) -> str:
     """Return how a rented cluster stands beside the same one bought; empty where that has no price."""
     if tco.owned is None:
         return ""
-    owned, rented = tco.owned.per_accelerator_hour.likely, tco.per_accelerator_hour.likely
-    gap = owning_gap(owned, rented)
-    sure = _sure(tco.owned.owning_cheaper, gap)
+    owned, hour = tco.owned.per_accelerator_hour.likely, tco.per_accelerator_hour.likely
+    gap, sure = _called(owning_gap(owned, hour), tco.owned.owning_cheaper)
     if not gap:
-        return f", as much per GPU-hour as owning{sure}"
+        return ", about as much per GPU-hour as owning"
     # renting over owning, where `gap` is owning over renting
-    return f", {percent(abs(rented / owned - 1))} {'more' if gap < 0 else 'less'} per GPU-hour than owning{sure}"
+    return f", {percent(abs(hour / owned - 1))} {'more' if gap < 0 else 'less'} per GPU-hour than owning{sure}"
 
 
 def _other_rent(tco: Tco) -> str:
@@ -122,7 +128,7 @@ def _owned(tco: Tco) -> list[tuple[str, str, str]]:
         rows.append(("to commit", median_words(tco.purchase, tco.currency), cash))
     against = f"{rent.term} rent {rent.hour:,.2f}" if rent else f"at {percent(tco.utilisation)} utilisation"
     if tco.owned is not None:
-        against = f"owned {band_words(tco.owned.per_accelerator_hour, tco.currency)}"
+        against = f"{number(tco.owned.years)} years owned {band_words(tco.owned.per_accelerator_hour)}"
     rows.append(("GPU-hour in use", hour, against))
     return rows
 

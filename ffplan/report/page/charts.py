@@ -241,7 +241,9 @@ def _cash(study: CostStudy) -> _Chart | None:
         return None
     tco = study.tco
     rent = benchmark(tco.rents)
-    points = _cash_points("owned", tco.cash_flow, tco.waiting if rent else None, 1)
+    points = _cash_points(
+        "rented" if tco.facility == "rented" else "owned", tco.cash_flow, tco.waiting if rent else None, 1
+    )
     if rent is not None:
         points += _rented(points, rent, f"rented: {rent.offer}", 1)
     return _Chart(

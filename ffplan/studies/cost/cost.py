@@ -386,7 +386,11 @@ def _owned_hour(
         import numpy as np
 
         chance = float(np.mean(owned.drawn_year.hour < rented.drawn_year.hour))
-    return out.OwnedHour(band(owned.year.hour, owned.drawn_year.hour), chance)
+    return out.OwnedHour(
+        years=float(owned.v["life"]),
+        per_accelerator_hour=band(owned.year.hour, owned.drawn_year.hour),
+        owning_cheaper=chance,
+    )
 
 
 def study_ledger(ledger: Ledger, catalog: Catalog, request: CostRequest, timed: TimedJob | None) -> out.CostStudy:

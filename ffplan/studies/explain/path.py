@@ -12,7 +12,7 @@ from ffplan.base.plain import number_at, numbers, plain, steps
 from ffplan.base.record import record
 from ffplan.catalog.store import Catalog
 from ffplan.design.resolve import resolve
-from ffplan.design.training import Workload
+from ffplan.design.training import PlanFields, Workload
 from ffplan.figures.address import address_of, addresses, place_of
 from ffplan.figures.origins import figure_of
 from ffplan.figures.run import INPUTS_OF_RUN
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 
     from ffplan.catalog.read import Entry
     from ffplan.design.resolved import ResolvedDesign
-    from ffplan.design.training import PlanFields
     from ffplan.results.training import TrainReport
 
 _NOT_MOVED = ("measurement", "rent-book", "model")
@@ -95,7 +94,7 @@ def _entries(catalog: Catalog) -> list[Entry]:
 def explain(
     question: Question,
     meanings: Callable[[Any, str], str],
-    keep: Callable[[TrainReport], PlanFields],
+    keep: Callable[[TrainReport, PlanFields], PlanFields],
     step: Callable[[int, int], None],
 ) -> Explanation:
     """Return the derivation of one figure of a design.
@@ -103,7 +102,7 @@ def explain(
     Args:
         question: design and path.
         meanings: describes a path in an assessment, or a field in another record.
-        keep: returns the plan of a report, to be timed again as it is.
+        keep: returns the plan of a report, completed by the plan as written, to be timed again as it is.
         step: called with how much of the work is done, and in all.
 
     Raises:
@@ -216,7 +215,7 @@ def _timed(question: Question) -> tuple[ResolvedDesign, Catalog, TrainReport]:
         raise UsageError(f"ffplan explain: {error}") from None
 
 
-def _step(question: Question, keep: Callable[[TrainReport], PlanFields]) -> Step:
+def _step(question: Question, keep: Callable[[TrainReport, PlanFields], PlanFields]) -> Step:
     """Return the workload's step, to be timed again with inputs changed.
 
     Raises:
@@ -231,7 +230,7 @@ def _step(question: Question, keep: Callable[[TrainReport], PlanFields]) -> Step
         design=design,
         used=catalog,
         report=report,
-        plan=keep(report),
+        plan=keep(report, design.stated_workload.plan or PlanFields()),
         gpus=workload_gpus(design, design.stated_workload),
         batch_given=question.workload is not None and question.workload.batch is not None,
     )
@@ -241,7 +240,7 @@ def _of_training(
     question: Question,
     field: str,
     meanings: Callable[[Any, str], str],
-    keep: Callable[[TrainReport], PlanFields],
+    keep: Callable[[TrainReport, PlanFields], PlanFields],
     step: Callable[[int, int], None],
 ) -> Explanation:
     timed = _step(question, keep)
@@ -262,7 +261,7 @@ def _of_run(
     question: Question,
     field: str,
     meanings: Callable[[Any, str], str],
-    keep: Callable[[TrainReport], PlanFields],
+    keep: Callable[[TrainReport, PlanFields], PlanFields],
     step: Callable[[int, int], None],
 ) -> Explanation:
     from ffplan.studies.explain.run import NOTE, _explain_run

@@ -226,8 +226,17 @@ class _Members:
         return written, catalog
 
     def _model(self, catalog: Catalog, demand: FleetDemand) -> Model:
+        """Return the model of a demand.
+
+        Raises:
+            InputError: if it is unknown, or no transformer.
+        """
         field = "train" if demand.train else "serve"
-        return catalog.get(Model, getattr(demand, field), self.document, self._path(demand, field))
+        model = catalog.get(Model, getattr(demand, field), self.document, self._path(demand, field))
+        if model.transformer is None:
+            what, remedy = f"{model.id} is no transformer, and tokens need one", "choose a language model"
+            raise InputError(self.document.finding("design-fleet", self._path(demand, field), what, remedy))
+        return model
 
     def _member(self, place: int, cluster: FleetCluster) -> _Member:
         self.tell(cluster.name)
@@ -312,8 +321,6 @@ class _Members:
         key, (design, catalog) = (name, demand.name), self._design(name)
         if key not in self._jobs:
             model = self._model(catalog, demand)
-            if model.transformer is None:
-                raise RefusedError(f"{model.id} is no transformer, and tokens need one", infeasible=False)
             tokens = max(float(estimate.value) for estimate in demand.tokens)
             self._jobs[key] = timed_on(design, catalog, model, PlanFields(), None, tokens, searching=True)
         timed = self._jobs[key]

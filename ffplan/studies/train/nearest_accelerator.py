@@ -1,4 +1,4 @@
-"""Training constants of the nearest calibrated accelerator, and mean errors of times predicted with them."""
+"""Training constants of the nearest calibrated accelerator, and bands of times predicted with them."""
 
 from __future__ import annotations
 
@@ -47,6 +47,8 @@ KIN = _ErrorBand(0.077, WITHIN, 191, "published runs, each kind of chip predicte
 """Accelerators with the efficiencies of another chip of their process: `--leave-one-out chip`."""
 ESTIMATED = _ErrorBand(0.252, WITHIN, 338, "published runs, each chip predicted without its process")
 """Accelerators with the efficiencies of a chip of another process: `--leave-one-out process`."""
+IMAGES = _ErrorBand(ESTIMATED.band, WITHIN, 338, f"{ESTIMATED.basis}; none of them is of images")
+"""Convolutional networks, of which no run is published with its settings."""
 UNFITTED = _ErrorBand(
     ESTIMATED.band,
     ESTIMATED.within,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from math import exp
 from typing import TYPE_CHECKING
 
 from ffplan.base.errors import did_you_mean
@@ -25,6 +26,7 @@ from ffplan.studies.train.nearest_accelerator import (
     ESTIMATED,
     EXPERTS,
     FP8,
+    IMAGES,
     KIN,
     LONG,
     LONG_SEQUENCE,
@@ -141,8 +143,9 @@ def _machine(design: ResolvedDesign, catalog: Catalog, request: TrainRequest) ->
     machine = request.machines.get(name)
     if machine is None or len(machine.known) > _MOST_KNOWN:
         machine = request.machines[name] = cluster_of(design, catalog, request.plan.reducer)
-    for library in (machine.library, machine.reducer):
-        catalog.get(Library, library.id, design.document, ())
+    for library in (machine.library, machine.reducer, machine.dispatcher):
+        if library is not None:
+            catalog.get(Library, library.id, design.document, ())
     return machine
 
 
@@ -252,7 +255,9 @@ def train_setup(
         margins=margins,
     )
     if fault := dispatcher_fault(run):
-        raise RefusedError(f"{fault}; write `alltoall`", infeasible=False, fields=("dispatcher",))
+        by = "" if plan.dispatcher else f"stack {run.speeds.stack}: "
+        remedy = "write `dispatcher: alltoall` in a plan"
+        raise RefusedError(f"{by}{fault}; {remedy}", infeasible=False, fields=("dispatcher",))
     if fault := sms_fault(run):
         raise RefusedError(f"{fault}; leave it out", infeasible=False, fields=("dispatch_sms",))
     return TrainSetup(
@@ -286,10 +291,12 @@ def _basis(part: Accelerator, precision: str, near: Accelerator | None) -> str:
 
 
 def _model_band(model: Model, plan: PlanFields) -> _ErrorBand:
-    """Return the error of times for a model: of experts, of long sequences, at FP8 or of all others."""
+    """Return the error of times for a model: of images, experts, long sequences, FP8, or all others."""
     shape = model.transformer
-    kinds = [EXPERTS if shape is not None and shape.experts is not None else DENSE]
-    if shape is not None and (plan.sequence or shape.sequence) >= LONG_SEQUENCE:
+    if shape is None:
+        return IMAGES
+    kinds = [EXPERTS if shape.experts is not None else DENSE]
+    if (plan.sequence or shape.sequence) >= LONG_SEQUENCE:
         kinds.append(LONG)
     if plan.precision == "fp8":
         kinds.append(FP8)
@@ -322,8 +329,8 @@ def _refused(reasons: dict[str, int]) -> tuple[Refused, ...]:
 
 
 def _step_band(step: float, error: float) -> Band:
-    """Return a modelled time with P10 and P90 of its error: model over measured, less one."""
-    return Band(step, step / (1 + error), step, step / (1 - error))
+    """Return a modelled time with P10 and P90 of its error, a factor as in the draws of a cost."""
+    return Band(step, step * exp(-error), step, step * exp(error))
 
 
 def _train_report(

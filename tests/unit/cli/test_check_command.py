@@ -37,6 +37,7 @@ def test_a_part_is_checked_as_a_part(tmp_path: Path) -> None:
         ("design: l40s-8-roce", "design: l40s-8-rock", "did you mean `l40s-8-roce`?"),
         ("train: llama3.1-70b", "train: llama3.1-71b", "did you mean `llama3.1-70b`?"),
         ("serve: llama3.1-8b", "serve: llama3.1-8b\n    engine: vlm", "did you mean"),
+        ("train: llama3.1-70b", "train: resnet-50", "resnet-50 is no transformer"),
     ],
 )
 def test_names_of_a_fleet_are_looked_up(tmp_path: Path, old: str, new: str, said: str) -> None:

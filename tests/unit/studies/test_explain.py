@@ -224,6 +224,18 @@ def test_inputs_that_a_design_states_stand_in_the_design(tmp_path: Path) -> None
         assert text[int(line) - 1].startswith(words)
 
 
+def test_the_plan_of_a_workload_is_timed_again_as_it_is_written(tmp_path: Path) -> None:
+    """What a row does not show (precision, stack, dispatcher) stays: energy moves no step, DeepEP's fixed time does."""
+    plan = "precision: fp8, stack: deepseek-2024, dispatcher: deepep, expert: 64, pipeline: 16, recompute: full"
+    own = f"workload: {{model: deepseek-v3, batch: 2048, gpus: 1024, plan: {{{plan}}}}}\n"
+    design = vary_design(tmp_path, "deepseek-v3-2048", ("site:\n", f"{own}site:\n"))
+    found = explained(str(design), "train.step_s", "--full")
+    assert not [row["input"] for row in found["influences"] if row["input"].startswith("site.")]
+    fixed = influence(found, "deepep: fixed")
+    assert 0 < fixed["more"] < 0.01
+    assert fixed["less"] == pytest.approx(-fixed["more"], rel=0.01)
+
+
 @pytest.mark.deep
 def test_figures_of_parts_and_prices_have_their_line() -> None:
     found = explained("fire-flyer-2", "cost.network")

@@ -13,6 +13,7 @@ from ffplan.catalog.read import noted
 from ffplan.catalog.store import Catalog
 from ffplan.cli.explain import _kept
 from ffplan.design.resolve import resolve
+from ffplan.design.training import PlanFields
 from ffplan.inputs.document import read_document
 from ffplan.studies.explain.explain import _scaled
 from ffplan.studies.explain.step_inputs import Reach, _KeptPlan, _reach
@@ -104,9 +105,8 @@ def far() -> Reach:
     used = catalog.fresh()
     design = resolve(document, used)
     report = workload_report(design, used, design.stated_workload)
-    job = _KeptPlan(
-        document=document, catalog=catalog, model=report.model, plan=_kept(report), gpus=report.rows[0].plan.gpus
-    )
+    plan = _kept(report, PlanFields())
+    job = _KeptPlan(document=document, catalog=catalog, model=report.model, plan=plan, gpus=report.rows[0].plan.gpus)
     return _reach(job, design, used)
 
 
