@@ -29,6 +29,7 @@ from ffplan.training.group_collectives import with_inner_times
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from ffplan.cost.inputs import Input
     from ffplan.studies.choose.candidates import Built, Idea
     from ffplan.studies.choose.recommend_target import Target
     from ffplan.training.group_collectives import Cluster
@@ -36,7 +37,16 @@ if TYPE_CHECKING:
 _MOST_NODES = 20_000
 _ROUNDS = 4
 """Sizes that are drawn until one is in time with the chance wanted [1]."""
-_DRAWN = CostRequest(draws=2_000)
+DRAWS = 4_000
+"""Draws that a size is chosen by, and its chance counted over [1]."""
+_DRAWN = CostRequest(draws=DRAWS)
+
+
+def own_speed(inputs: tuple[Input, ...], accelerator: str) -> tuple[Input, ...]:
+    """Return inputs in which all designs of an accelerator share the errors of their speeds."""
+    return tuple(
+        replace(entry, key=f"speed_own.{accelerator}") if entry.name == "speed_own" else entry for entry in inputs
+    )
 
 
 @record
@@ -165,7 +175,7 @@ class _ClusterSearch:
         """Return the days within which a run ends with the chance wanted, over its likely days [1]."""
         if self.target.sustained is not None:
             return 1.0
-        inputs = inputs_for(trial.draft.ledger, trial.timed, trial.parts)
+        inputs = own_speed(inputs_for(trial.draft.ledger, trial.timed, trial.parts), self.accelerator)
         run = accounted(trial.draft.ledger, inputs, trial.timed, _DRAWN).drawn_run
         assert run is not None
         return float(np.quantile(run.days, self.target.chance)) / trial.days

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from ffplan.cost.draws import sample
 from ffplan.results import recommendation as out
 from ffplan.results.design import SCHEMA_VERSION
 from ffplan.results.result import ToolInfo
+from ffplan.studies.choose.cluster_search import DRAWS, own_speed
 from ffplan.studies.choose.recommend import LOOSER
 from ffplan.studies.choose.recommend_target import BOUNDS, _aim_of, broken
 from ffplan.studies.cost.cost import evaluate, inputs_for, ledger_for, whole_life
@@ -95,8 +95,6 @@ def _add_apart(chosen: list[_SizedCluster], near: list[_SizedCluster], most: int
         chosen.append(near.pop(apart.index(max(apart))))
 
 
-_DRAWS = 4_000
-"""Draws of prices and speeds [1]."""
 _BY_SIZE = ("capex", "tco", "power", "accelerators")
 """Aims that grow with the cluster."""
 
@@ -119,10 +117,7 @@ def _drawn(candidate: _SizedCluster, target: Target, catalog: Catalog, draws: in
     """Return days and aim of a design over the draws, shape (draws,) each; an accelerator's designs share errors."""
     request, parts = CostRequest(draws=draws), catalog.fresh()
     ledger = ledger_for(candidate.built.design, parts, request)
-    inputs = tuple(
-        replace(entry, key=f"speed_own.{candidate.accelerator}") if entry.name == "speed_own" else entry
-        for entry in inputs_for(ledger, candidate.timed, parts)
-    )
+    inputs = own_speed(inputs_for(ledger, candidate.timed, parts), candidate.accelerator)
     v = sample(inputs, draws, request.seed)
     year, run = evaluate(ledger.account, candidate.timed.job, v)
     assert run is not None
@@ -137,7 +132,7 @@ def _drawn(candidate: _SizedCluster, target: Target, catalog: Catalog, draws: in
 
 
 def _chances(
-    candidates: Sequence[_SizedCluster], target: Target, catalog: Catalog, draws: int = _DRAWS
+    candidates: Sequence[_SizedCluster], target: Target, catalog: Catalog, draws: int = DRAWS
 ) -> list[_Chances]:
     """Return how often each design is the best, and in time, over draws that all of them share.
 
@@ -344,7 +339,7 @@ def recommendation(
         effort=target.effort or "typical",
         sustained_pflops=target.sustained / 1e15 if target.sustained else None,
         slack=target.slack,
-        draws=_DRAWS,
+        draws=DRAWS,
         designs=tuple(_row(cluster, target, best, chance, file) for cluster, chance, file in rows),
         unmeasured=tuple(
             _row(cluster, target, cluster, chance, None)

@@ -98,14 +98,14 @@ def test_the_command(tmp_path: Path) -> None:
 
 @pytest.mark.deep
 def test_a_design_is_in_time_with_the_chance_that_was_asked_for() -> None:
-    """Over draws of its own: of 4,000, where it was sized with 2,000."""
+    """Over the draws that it was sized with."""
     asked = ("recommend", "--model", "llama3-8b", "--tokens", "1T", "--days", "30", "-a", "h100-sxm-80gb", "-f", "json")
     sizes = {}
     for chance in (0.5, 0.85, 0.95):
         report = json.loads(ffplan(*asked, "--chance", str(chance)).out)
         assert report["chance"] == chance
         assert all(row["days_at_chance"] <= 30 for row in report["designs"])
-        assert all(row["in_time_share"] >= chance - 0.02 for row in report["designs"])
+        assert all(row["in_time_share"] >= chance for row in report["designs"])
         sizes[chance] = report["designs"][0]["accelerators"]
     assert sizes[0.5] < sizes[0.95]
     assert list(sizes.values()) == sorted(sizes.values())
@@ -283,17 +283,17 @@ def test_parts_to_choose_from() -> None:
 
 @pytest.mark.deep
 def test_round_sizes_below_one_that_divides_badly() -> None:
-    """Days of DeepSeek-V3 on B200 by size: 85 are held by 192 nodes, and not by 200 and 212 between."""
-    wanted = target(model="deepseek-v3", tokens=15e12, days=85.0, allowed=("b200",), effort="tuned")
+    """Days of DeepSeek-V3 on B200 by size: 86 are held by 192 nodes, and not by 200 and 212 between."""
+    wanted = target(model="deepseek-v3", tokens=15e12, days=86.0, allowed=("b200",), effort="tuned")
     search = _ClusterSearch(wanted, Catalog(), "b200", quiet)
     large = search.tried(IDEAS[0], 216)
     assert large is not None
     smaller = search.rounder(large)
     assert smaller is not None
-    assert (smaller.nodes, smaller.days <= 85) == (192, True)
+    assert (smaller.nodes, smaller.days <= 86) == (192, True)
     between = search.tried(IDEAS[0], 212)
     assert between is not None
-    assert between.days > 85
+    assert between.days > 86
 
 
 @pytest.mark.deep
