@@ -42,7 +42,7 @@ DRAWS = 4_000
 _DRAWN = CostRequest(draws=DRAWS)
 
 
-def own_speed(inputs: tuple[Input, ...], accelerator: str) -> tuple[Input, ...]:
+def _own_speed(inputs: tuple[Input, ...], accelerator: str) -> tuple[Input, ...]:
     """Return inputs in which all designs of an accelerator share the errors of their speeds."""
     return tuple(
         replace(entry, key=f"speed_own.{accelerator}") if entry.name == "speed_own" else entry for entry in inputs
@@ -175,7 +175,7 @@ class _ClusterSearch:
         """Return the days within which a run ends with the chance wanted, over its likely days [1]."""
         if self.target.sustained is not None:
             return 1.0
-        inputs = own_speed(inputs_for(trial.draft.ledger, trial.timed, trial.parts), self.accelerator)
+        inputs = _own_speed(inputs_for(trial.draft.ledger, trial.timed, trial.parts), self.accelerator)
         run = accounted(trial.draft.ledger, inputs, trial.timed, _DRAWN).drawn_run
         assert run is not None
         return float(np.quantile(run.days, self.target.chance)) / trial.days

@@ -13,7 +13,7 @@ from ffplan.cost.draws import sample
 from ffplan.results import recommendation as out
 from ffplan.results.design import SCHEMA_VERSION
 from ffplan.results.result import ToolInfo
-from ffplan.studies.choose.cluster_search import DRAWS, own_speed
+from ffplan.studies.choose.cluster_search import DRAWS, _own_speed
 from ffplan.studies.choose.recommend import LOOSER
 from ffplan.studies.choose.recommend_target import BOUNDS, _aim_of, broken
 from ffplan.studies.cost.cost import evaluate, inputs_for, ledger_for, whole_life
@@ -117,7 +117,7 @@ def _drawn(candidate: _SizedCluster, target: Target, catalog: Catalog, draws: in
     """Return days and aim of a design over the draws, shape (draws,) each; an accelerator's designs share errors."""
     request, parts = CostRequest(draws=draws), catalog.fresh()
     ledger = ledger_for(candidate.built.design, parts, request)
-    inputs = own_speed(inputs_for(ledger, candidate.timed, parts), candidate.accelerator)
+    inputs = _own_speed(inputs_for(ledger, candidate.timed, parts), candidate.accelerator)
     v = sample(inputs, draws, request.seed)
     year, run = evaluate(ledger.account, candidate.timed.job, v)
     assert run is not None
