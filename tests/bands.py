@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ffplan.report.accuracy import COLOURS
+from ffplan.report.accuracy import COLOURS, _page
 from ffplan.results.accuracy import HELD
 from ffplan.studies.train.nearest_accelerator import DENSE, ESTIMATED, EXPERTS, FP8, KIN, LONG, SIBLING
 from tests.left_out import stored
@@ -82,8 +82,4 @@ def bands_plot() -> str:
     parts.append(
         f'<text x="{_LEFT + _SIDE / 2:.0f}" y="{_TOP + _SIDE + 38}" text-anchor="middle">level of a band</text>'
     )
-    body = "\n".join(parts)
-    return (
-        '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 760 470" width="760" height="470" '
-        f'font-family="sans-serif" font-size="12">\n<rect width="760" height="470" fill="#fff"/>\n{body}\n</svg>\n'
-    )
+    return _page(parts, 760, 470)

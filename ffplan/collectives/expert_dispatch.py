@@ -192,6 +192,11 @@ def _expected_reach(job: RankLayout, routing: Routing | Gate) -> tuple[Number, N
     return _expected_hits(nodes, pool, on_node, routing.top_k), gpus
 
 
+def forwarding_fault(host: Host) -> str | None:
+    """Return why a node cannot pass tokens on to its GPUs, or None."""
+    return None if host.joined else f"dispatch and combine need a scale-up switch in the node; `{host.id}` has none"
+
+
 def routing_fault(job: RankLayout, routing: Routing) -> str | None:
     """Return why tokens cannot be routed so, or None.
 
@@ -202,8 +207,8 @@ def routing_fault(job: RankLayout, routing: Routing) -> str | None:
     import numpy as np
 
     ranks = np.atleast_1d(job.ranks)
-    if not job.host.joined:
-        return f"dispatch and combine need a scale-up switch in the node; `{job.host.id}` has none"
+    if fault := forwarding_fault(job.host):
+        return fault
     uneven = routing.experts % ranks != 0
     if bool(uneven.any()):
         return f"{routing.experts:,} experts do not spread evenly over {int(ranks[uneven][0]):,} GPUs"

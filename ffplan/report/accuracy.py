@@ -217,11 +217,11 @@ def _axes(low: int, high: int) -> list[str]:
     ]
 
 
-def _page(parts: list[str]) -> str:
+def _page(parts: list[str], width: int = _WIDTH, height: int = _HEIGHT) -> str:
     body = "\n".join(parts)
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {_HEIGHT}" width="{_WIDTH}" height="{_HEIGHT}" '
-        f'font-family="sans-serif" font-size="12">\n<rect width="{_WIDTH}" height="{_HEIGHT}" fill="#fff"/>\n{body}\n'
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
+        f'font-family="sans-serif" font-size="12">\n<rect width="{width}" height="{height}" fill="#fff"/>\n{body}\n'
         "</svg>\n"
     )
 

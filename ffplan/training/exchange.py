@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ffplan.collectives.expert_dispatch import Gate, copied, copying_fault
+from ffplan.collectives.expert_dispatch import Gate, copied, copying_fault, forwarding_fault
 from ffplan.training import layer, overlap
 from ffplan.training.group_collectives import _group_time
 from ffplan.training.parallel_plan import _strides
@@ -24,10 +24,11 @@ _FORWARDING = ("deepep", "hybrid")
 
 def dispatcher_fault(run: TrainRun) -> str | None:
     """Return the reason why a run cannot have its dispatcher, or None."""
-    by, host = layer._dispatcher_of(run.plans, run.speeds), run.system.host
-    if run.shape.experts is None or by not in _FORWARDING or host.joined:
+    by = layer._dispatcher_of(run.plans, run.speeds)
+    if run.shape.experts is None or by not in _FORWARDING:
         return None
-    return f"{by} forwards tokens over a scale-up switch, and a node of `{host.id}` has none"
+    fault = forwarding_fault(run.system.host)
+    return f"{by}: {fault}" if fault else None
 
 
 def sms_fault(run: TrainRun) -> str | None:
