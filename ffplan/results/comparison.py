@@ -11,6 +11,7 @@ from ffplan.results.cost import CashRow, FlipRow, RentRow, SwingRow, Waiting
 from ffplan.results.design import Assessment
 from ffplan.results.result import CatalogFile, Result, ToolInfo
 from ffplan.results.run import Band, PlanRow, RunReport, StepPart
+from ffplan.results.verdict import EVEN, Verdict, judged
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -264,14 +265,8 @@ class Comparison(Result):
     design but the baseline."""
 
 
-EVEN = 0.005
-"""Largest difference of a ratio from 1 that counts as even [1]."""
 FAR = 3.0
 """Factor from the likely value within which a break-even is named [1]."""
-
-
-SURE = 0.8
-"""Part of the draws from which a verdict is sure [1]."""
 
 
 @record
@@ -284,18 +279,19 @@ class Cheaper:
     """Label of the other."""
     less: float
     """Part of the other's cost that it saves [1]."""
-    share: float | None
-    """Share of the draws that make it the cheaper one [1]; null without draws."""
+    verdict: Verdict
+    """How the one stands against the other."""
 
 
 def cheaper_of(difference: MoneyDifference) -> Cheaper | None:
-    """Return which side of a difference is cheaper; None if both cost the same."""
-    ratio, share = difference.ratio.likely, difference.cheaper_share
-    if abs(ratio - 1) < EVEN:
+    """Return which side of a difference is cheaper; None if the two count as equal."""
+    ratio = difference.ratio.likely
+    called = judged(ratio, difference.cheaper_share)
+    if not called.gap:
         return None
     if ratio < 1:
-        return Cheaper(difference.label, difference.against, 1 - ratio, share)
-    return Cheaper(difference.against, difference.label, 1 - 1 / ratio, None if share is None else 1 - share)
+        return Cheaper(difference.label, difference.against, 1 - ratio, called)
+    return Cheaper(difference.against, difference.label, 1 - 1 / ratio, called)
 
 
 @record

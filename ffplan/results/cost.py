@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
 RECALLED = "R"
 """Status of a figure that is recalled and unverified."""
-_EVEN = 0.005
-"""Largest difference between owning and a rent that counts as equal: it rounds to 0 % [1]."""
 _LOOKED_AT = 8
 """Largest drivers of a figure among which recalled ones are named [1]."""
 
@@ -419,17 +417,6 @@ def benchmark(rows: Iterable[RentRow]) -> RentRow | None:
         rows: owning against every offer, the cheapest hour in use first.
     """
     return next((row for row in rows if row.signable), None)
-
-
-def owning_gap(owned: float, rented: float) -> float:
-    """Return the extra cost of an owned hour over a rented one [1]; 0 if they count as equal.
-
-    Args:
-        owned: accelerator-hour in use [currency].
-        rented: the same, rented [currency].
-    """
-    gap = owned / rented - 1
-    return 0.0 if abs(gap) <= _EVEN else gap
 
 
 def cheaper_index(rows: Iterable[RentRow]) -> RentRow | None:

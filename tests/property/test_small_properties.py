@@ -13,6 +13,7 @@ from ffplan.collectives.bottleneck import _port_rate
 from ffplan.collectives.bounds import _double_tree_load, bound, rate, ring_factor
 from ffplan.collectives.hfreduce import _hfreduce_ledger, ledger_total
 from ffplan.fabric.routing.double_binary_tree import _crossing_pairs, _double_binary_tree, _joined_trees
+from ffplan.results.verdict import judged
 from ffplan.training import sensitivity
 from tests.support import ROOT, examples
 
@@ -144,3 +145,17 @@ def test_the_ledger_follows_its_closed_form(copies: int, reads: int, nodes: int)
 def test_one_formula_any_shape(ranks: list[int], capacity: float) -> None:
     array = np.asarray(rate(capacity, ring_factor(np.array(ranks))))
     assert array.tolist() == pytest.approx([rate(capacity, ring_factor(n)) for n in ranks])
+
+
+@given(st.floats(0.2, 5), st.none() | st.floats(0, 1))
+def test_a_verdict_is_the_same_from_either_side(ratio: float, share: float | None) -> None:
+    """Whoever is named first: the same side wins, as surely; a side that most draws contradict never does."""
+    mine, theirs = judged(ratio, share), judged(1 / ratio, share if share is None else 1 - share)
+    if min(abs(ratio - 1), abs(1 / ratio - 1)) < 0.006 or (share is not None and abs(share - 0.5) < 1e-9):
+        return  # at the edge of a rule, where rounding decides
+    assert (mine.gap > 0) == (theirs.gap < 0)
+    assert (mine.close, mine.share is None) == (theirs.close, theirs.share is None)
+    if mine.gap and share is not None:
+        assert mine.share == pytest.approx(theirs.share)
+        assert mine.share >= 0.5
+    assert mine.gap == 0 or (mine.gap < 0) == (ratio < 1)

@@ -11,7 +11,7 @@ from ffplan.inputs.design_files import as_argument
 from ffplan.report.document import _FirstScreen
 from ffplan.report.first.side_rows import _job_size, _side_rows, _SideRow
 from ffplan.report.formats.wrapping import _two_lines
-from ffplan.results.comparison import SURE, cheaper_of, even_steps, largest_gap, near_flips
+from ffplan.results.comparison import cheaper_of, even_steps, largest_gap, near_flips
 from ffplan.results.cost import recalled_drivers
 from ffplan.results.result import model_as_given
 
@@ -70,8 +70,8 @@ def _tiles(c: Comparison, rows: Sequence[_SideRow]) -> tuple[tuple[str, str, str
         if row.name in _LARGE
     ]
     side = cheaper_of(difference)
-    if side is not None and side.share is not None and side.cheap == cheap:
-        tiles.append(("chance to be cheaper", chance(side.share), f"{cheap} per token, against {side.dear}"))
+    if side is not None and side.verdict.share is not None and side.cheap == cheap:
+        tiles.append(("chance to be cheaper", chance(side.verdict.share), f"{cheap} per token, against {side.dear}"))
     return tuple(tiles)
 
 
@@ -192,10 +192,9 @@ def _cheaper(difference: MoneyDifference, model: str) -> str:
     """Return which of two designs trains a model for less, and how sure that is."""
     side = cheaper_of(difference)
     if side is None:
-        return f"{difference.label} and {difference.against} train {model} at the same cost."
-    sure = "" if side.share is None else f" ({chance(side.share)} sure)"
-    doubt = "Too close to call: " if side.share is not None and side.share < SURE else ""
-    return f"{doubt}{side.cheap} trains {model} {percent(side.less)} cheaper per token than {side.dear}{sure}."
+        return f"{difference.label} and {difference.against} train {model} at about the same cost."
+    less, called = f"{percent(side.less)} cheaper per token", side.verdict
+    return f"{called.doubt}{side.cheap} trains {model} {less} than {side.dear}{called.sure}."
 
 
 def _cheapest(c: Comparison, money: MoneyComparison, model: str) -> tuple[str, ...]:
@@ -209,11 +208,11 @@ def _cheapest(c: Comparison, money: MoneyComparison, model: str) -> tuple[str, .
     less = 1 - _token_cost(money, best) / _token_cost(money, second)
     verdict = f"{c.labels[best]} trains {model} cheapest per token: {percent(less)} below {c.labels[second]}, the next"
     side = cheaper_of(main)
-    drawn = side.share if side is not None and side.dear == c.labels[second] else None
-    if less < _CLOSE if drawn is None else drawn < SURE:
+    called = side.verdict if side is not None and side.dear == c.labels[second] else None
+    if less < _CLOSE if called is None or called.share is None else called.close:
         verdict += " (too close to call)"
     if side is not None and side.cheap == c.labels[best]:
-        sure = "" if side.share is None else f" ({chance(side.share)} sure)"
+        sure = side.verdict.sure
         verdict += sure if side.dear == c.labels[second] else f", {percent(side.less)} below {side.dear}{sure}"
     return (f"{verdict}.", *said)
 

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ffplan.base.formatting import amount, chance, input_value, kilowatts, listed, number, percent, plural
+from ffplan.base.formatting import amount, input_value, kilowatts, listed, number, percent, plural
 from ffplan.inputs.design_files import as_argument
 from ffplan.report.document import _FirstScreen
-from ffplan.results.cost import benchmark, cheaper_index, owning_gap, recalled_drivers, rented
+from ffplan.results.cost import benchmark, cheaper_index, recalled_drivers, rented
 from ffplan.results.run import band_words, median_words
+from ffplan.results.verdict import judged, owning_beside
 
 if TYPE_CHECKING:
     from ffplan.results.cost import CostStudy, RentRow, Tco
     from ffplan.results.run import RunReport
 
-_LIKELY = 0.5
 """Least chance of the side that a verdict names [1]."""
 _DRIVERS = 3
 """Inputs named as what moves the cost [1]."""
@@ -54,27 +54,11 @@ def _verdict(study: CostStudy) -> tuple[str, ...]:
     rent = benchmark(tco.rents)
     if rent is None:
         return (f"Owning is set against no rent: none of 1 or 3 years can be signed at this size.{_other_rent(tco)}",)
-    gap, sure = _called(owning_gap(rent.owned_hour, rent.hour), rent.owning_cheaper)
-    lead = f"Owning costs {percent(abs(gap))} {'less' if gap < 0 else 'more'} per GPU-hour than"
-    if not gap:
-        lead = "Owning costs about as much per GPU-hour as"
+    lead = owning_beside(rent, "GPU-hour", f"the cheapest {rent.term} rent listed, {rent.offer}")
     even = rent.break_even_months_from_order
     months = f", and breaks even {even:.0f} months after the order" if even is not None else ""
     months = f", and never breaks even: {rent.why}" if rent.why else months
-    return (f"{lead} the cheapest {rent.term} rent listed, {rent.offer}{sure}{months}.{_even_rent(study, rent)}",)
-
-
-def _called(gap: float, owning_cheaper: float | None) -> tuple[float, str]:
-    """Return by how much owning costs more than renting, and how sure that is; 0 where the draws say otherwise.
-
-    Args:
-        gap: at likely values [1].
-        owning_cheaper: chance that owning is cheaper [1]; None without draws.
-    """
-    if owning_cheaper is None:
-        return gap, ""
-    share = owning_cheaper if gap < 0 else 1 - owning_cheaper
-    return (gap, f" ({chance(share)} sure)") if gap and share >= _LIKELY else (0.0, "")
+    return (f"{lead}{months}.{_even_rent(study, rent)}",)
 
 
 def _over_owning(tco: Tco) -> str:
@@ -82,11 +66,12 @@ def _over_owning(tco: Tco) -> str:
     if tco.owned is None:
         return ""
     owned, hour = tco.owned.per_accelerator_hour.likely, tco.per_accelerator_hour.likely
-    gap, sure = _called(owning_gap(owned, hour), tco.owned.owning_cheaper)
-    if not gap:
+    owning = judged(owned / hour, tco.owned.owning_cheaper)
+    if not owning.gap:
         return ", about as much per GPU-hour as owning"
-    # renting over owning, where `gap` is owning over renting
-    return f", {percent(abs(hour / owned - 1))} {'more' if gap < 0 else 'less'} per GPU-hour than owning{sure}"
+    # renting over owning, where the verdict is of owning over renting
+    more = f"{percent(abs(hour / owned - 1))} {'more' if owning.gap < 0 else 'less'} per GPU-hour than owning"
+    return f", {more}{owning.sure}{', too close to call' if owning.close else ''}"
 
 
 def _other_rent(tco: Tco) -> str:
@@ -104,7 +89,7 @@ def _even_rent(study: CostStudy, rent: RentRow) -> str:
     even = next((row.break_even for row in rows if row.input == "rent"), None)
     if even is None or study.tco is None:
         return ""
-    if owning_gap(rent.owned_hour, rent.hour) > 0:
+    if rent.owned_hour > rent.hour:
         return f" It is cheaper against a {rent.term} rent above {even:,.2f} {study.currency} an hour."
     index = cheaper_index(study.tco.rents)
     market = ""

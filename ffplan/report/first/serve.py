@@ -8,6 +8,7 @@ from ffplan.base.formatting import chance, listed, number, percent, plural, powe
 from ffplan.inputs.workloads import PoolPlan
 from ffplan.report.document import _FirstScreen, _recalled_count
 from ffplan.results.recommendation import MOST_RECALLED
+from ffplan.results.verdict import judged
 
 if TYPE_CHECKING:
     from ffplan.results.serve_comparison import ServeComparison, ServedSide
@@ -182,7 +183,6 @@ def _spread_choices(report: ServeReport) -> list[ServeChoice]:
 
 
 _ROWS = 8
-_SAME = 0.005
 _TILES = 3
 """Designs whose cost a page shows large [1]."""
 _LEVEL = 0.05
@@ -225,12 +225,13 @@ def _winner(comparison: ServeComparison) -> str:
     mine, other = costs[verdict.cheapest], costs[verdict.other]
     assert mine is not None
     assert other is not None
-    if 1 - verdict.ratio < _SAME:
-        return f"{verdict.cheapest} and {verdict.other} serve {comparison.model}{within} at the same cost."
+    called = judged(verdict.ratio, verdict.chance)
+    if not called.gap:
+        return f"{verdict.cheapest} and {verdict.other} serve {comparison.model}{within} at about the same cost."
     both = f"{number(mine.per_million_output_all, 3)} against {number(other.per_million_output_all, 3)} {mine.currency}"
     level = _level(comparison, mine.per_million_output_all)
     return (
-        f"{verdict.cheapest} serves {comparison.model} {percent(1 - verdict.ratio)} cheaper a token than "
+        f"{called.doubt}{verdict.cheapest} serves {comparison.model} {percent(1 - verdict.ratio)} cheaper a token than "
         f"{verdict.other} ({both} a million out, prompts included; {chance(verdict.chance)} sure at these prices)"
         f"{within}.{level}"
     )

@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING
 from ffplan.base.formatting import amount, data_size, kilowatts, listed, number, percent
 from ffplan.base.record import record
 from ffplan.results.design import Assessment
+from ffplan.results.verdict import EVEN
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ffplan.results.comparison import Ratios, TrainingComparison
 
-_EVEN = 0.005
-"""Largest difference of a ratio from 1 that counts as even [1]."""
 _TWICE = 2.0
 """Ratio from which words say `times`, not per cent [1]."""
 _THOUSAND = 1000
@@ -59,7 +58,7 @@ def advantages(
 def _pair(one: tuple[str, Assessment], two: tuple[str, Assessment], measures: list[_Measure]) -> Iterator[str]:
     """Yield a sentence for each of two designs that has an advantage, and one for what they have alike."""
     known = [(measure, measure.ratio) for measure in measures if measure.ratio]
-    apart = [(measure, ratio) for measure, ratio in known if abs(ratio - 1) > _EVEN]
+    apart = [(measure, ratio) for measure, ratio in known if abs(ratio - 1) > EVEN]
     both = " and ".join(f"{design.accelerators:,}" for _, design in (two, one))
     if one[1].accelerators != two[1].accelerators:
         yield f"{two[0]} and {one[0]} have {both} accelerators: what follows is for one accelerator of each."
@@ -70,7 +69,7 @@ def _pair(one: tuple[str, Assessment], two: tuple[str, Assessment], measures: li
         phrases = [_advantage(measure, mine is one[1], mine, theirs) for measure in wins]
         if phrases:
             yield f"{name} has the advantage over {loser} in {listed(phrases)}."
-    alike = [measure.name for measure, ratio in known if abs(ratio - 1) <= _EVEN]
+    alike = [measure.name for measure, ratio in known if abs(ratio - 1) <= EVEN]
     if alike:
         yield f"{two[0]} and {one[0]} are alike in {listed(alike)}."
     unknown = [measure.name for measure in measures if not measure.ratio]
@@ -204,7 +203,7 @@ def _estimates(training: TrainingComparison, labels: tuple[str, ...], both: tupl
 
 def _compared_price(ratio: float) -> str:
     """Return how a price compares with another."""
-    if abs(ratio - 1) < _EVEN:
+    if abs(ratio - 1) < EVEN:
         return "equally expensive"
     return f"{1 - ratio:.0%} cheaper" if ratio < 1 else f"{ratio:.2f} times as expensive"
 

@@ -7,8 +7,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ffplan.base.formatting import input_value, listed, number, percent, plural
-from ffplan.results.comparison import EVEN, FAR, SURE, cheaper_of, even_steps, largest_gap, near_flips
+from ffplan.results.comparison import FAR, cheaper_of, even_steps, largest_gap, near_flips
 from ffplan.results.cost import recalled_drivers
+from ffplan.results.verdict import EVEN
 from ffplan.studies.cost.words import DRIVERS, memory_edge, money
 
 if TYPE_CHECKING:
@@ -23,18 +24,14 @@ _Steps = Mapping[str, "JobSide | TrainRow"]
 """The job on each design that runs it, by label."""
 
 
-def _share_words(share: float | None) -> str:
-    return "" if share is None else f", and cheaper in {percent(share)} of the draws"
-
-
 def _verdict(difference: MoneyDifference, currency: str) -> str:
     """Return which side is cheaper, by how much and how surely."""
     gap = f"{money(abs(difference.difference.likely), currency)} for a million tokens"
     side = cheaper_of(difference)
     if side is None:
-        return f"{difference.label} and {difference.against} cost the same for a token."
-    sure = ": the two are hard to tell apart" if side.share is not None and side.share < SURE else ""
-    return f"{side.cheap} is {percent(side.less)} cheaper than {side.dear}, by {gap}{_share_words(side.share)}{sure}."
+        return f"{difference.label} and {difference.against} cost about the same for a token."
+    called = side.verdict
+    return f"{called.doubt}{side.cheap} is {percent(side.less)} cheaper than {side.dear}, by {gap}{called.sure}."
 
 
 def _why(report: MoneyComparison, difference: MoneyDifference, steps: _Steps) -> str:

@@ -8,8 +8,9 @@ from ffplan.base.formatting import amount, listed, number, percent, plural, shor
 from ffplan.cost.inputs import SIZING
 from ffplan.cost.power import HOURS_PER_YEAR
 from ffplan.cost.site import rack_limit
-from ffplan.results.cost import benchmark, cheaper_index, owning_gap, recalled_drivers
+from ffplan.results.cost import benchmark, cheaper_index, recalled_drivers
 from ffplan.results.run import band_words, median_words
+from ffplan.results.verdict import owning_beside
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -103,12 +104,8 @@ def _rent_words(tco: Tco) -> str:
         if not tco.rents:
             return ""
         return "No rent of a 1-year or 3-year term is known for the accelerator: owning is set against none."
-    gap = owning_gap(row.owned_hour, row.hour)
-    price = money(row.hour, tco.currency)
-    lead = f"Owning costs {percent(abs(gap))} {'less' if gap < 0 else 'more'} per accelerator-hour in use than"
-    if not gap:
-        lead = "Owning costs the same per accelerator-hour in use as"
-    lead = f"{lead} the cheapest {row.term} rent, {row.offer} at {price}"
+    offer = f"the cheapest {row.term} rent, {row.offer} at {money(row.hour, tco.currency)}"
+    lead = owning_beside(row, "accelerator-hour in use", offer)
     lead += _index_words(tco)
     if row.why is not None:
         return f"{lead}. Owning never breaks even: {row.why}."

@@ -300,7 +300,7 @@ def test_a_design_against_itself_is_even() -> None:
     (found,) = money["differences"]
     assert found["difference"]["likely"] == 0
     assert found["cheaper_share"] == 0  # one build, one error: no draw differs
-    assert any("cost the same for a token" in line for line in money["headline"])
+    assert any("cost about the same for a token" in line for line in money["headline"])
 
 
 def test_the_paper_pair_in_money() -> None:
