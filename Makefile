@@ -82,7 +82,7 @@ constants: $(READY)  ## Fit the constants of training and serving anew, and writ
 	$(BIN)/python -m tests.constants
 	$(BIN)/python -m tests.engines
 
-bands: $(READY)  ## Predict every source, stack and accelerator without itself, and write the errors; about five minutes
+bands: $(READY)  ## Predict every source, stack and accelerator without itself, and write the errors; some ten minutes
 	$(BIN)/python -m tests.left_out
 
 generated: $(READY)

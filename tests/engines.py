@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ffplan.calibration.leave_one_out import _band
 from ffplan.calibration.serving_fit import Fit, _Observation, _observed
 from ffplan.calibration.serving_release import _rates_block
 from ffplan.catalog.engines import ANY, Engine
 from ffplan.catalog.store import Catalog
 from ffplan.inputs.document import read_document
 from ffplan.inputs.validate import validate
+from ffplan.results.accuracy import HELD
 from ffplan.validation.replay import case_files
 from ffplan.validation.serving_cases import ServingFile
 from ffplan.validation.serving_replay import _served_run, points_of
@@ -83,6 +85,17 @@ def left_out(seen: list[_Observation], folds: list[str]) -> Floats:
     return errors
 
 
+def token_errors(
+    seen: list[_Observation], errors: Floats, folds: list[str], release: str | None = None
+) -> list[Floats]:
+    """Return the sizes of the logarithms of model over measured times per token, by fold, of one release or of all."""
+    found: dict[str, list[float]] = {}
+    for one, error, fold in zip(seen, errors, folds, strict=True):
+        if not one.terms["first"] and not one.terms["bound"] and release in (None, one.groups[1]):
+            found.setdefault(fold, []).append(abs(float(np.log1p(error))))
+    return [np.array(found[fold]) for fold in sorted(found)]
+
+
 def summary(seen: list[_Observation], errors: Floats) -> str:
     """Return mean and median of absolute errors over configurations, of tokens after the first and of first ones."""
     texts = []
@@ -96,7 +109,7 @@ def summary(seen: list[_Observation], errors: Floats) -> str:
     return f"tokens {texts[0]}; first tokens {texts[1]}"
 
 
-def _fifths(seen: list[_Observation]) -> list[str]:
+def fifths(seen: list[_Observation]) -> list[str]:
     names = sorted({(one.source, one.case) for one in seen})
     fifth = dict(zip(names, np.random.default_rng(0).integers(0, 5, len(names)), strict=True))
     return [str(fifth[one.source, one.case]) for one in seen]
@@ -109,20 +122,13 @@ def banded(seen: list[_Observation]) -> dict[Path, str]:
         seen: what was measured.
     """
 
-    def held(errors: Floats, release: str | None) -> float:
-        """Return the 80th percentile of the logarithm of measured over model [1]."""
-        tokens = [
-            abs(float(np.log1p(error)))
-            for one, error in zip(seen, errors, strict=True)
-            if not one.terms["first"] and not one.terms["bound"] and release in (None, one.groups[1])
-        ]
-        return float(np.percentile(tokens, 80)) if tokens else 0.0
-
-    own, kin = left_out(seen, _fifths(seen)), held(left_out(seen, [one.groups[2] for one in seen]), None)
+    own, accelerators = fifths(seen), [one.groups[2] for one in seen]
+    parts, kin = left_out(seen, own), _band(token_errors(seen, left_out(seen, accelerators), accelerators), HELD)
     made = {}
     for path in sorted(FOLDER.glob("*.yaml")):
         text = path.read_text()
-        for name, value in (("band", held(own, path.stem) or kin), ("band_kin", kin)):
+        groups = token_errors(seen, parts, own, path.stem)
+        for name, value in (("band", _band(groups, HELD) if groups else kin), ("band_kin", kin)):
             said = f"{name}: {{value: {100 * value:.0f} %"
             text = re.sub(rf"^{name}: {{value: [\d.]+ %", said, text, flags=re.MULTILINE)
         made[path] = text
@@ -142,7 +148,7 @@ def main() -> None:
             file.write_text(text)
         return
     folds = {
-        "fifths of the configurations": _fifths(seen),
+        "fifths of the configurations": fifths(seen),
         "accelerators": [one.groups[2] for one in seen],
         "models": [one.model for one in seen],
         "sources": [one.source for one in seen],

@@ -11,20 +11,28 @@ import json
 import re
 import sys
 from dataclasses import asdict
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from ffplan.calibration.calibrate import runs
-from ffplan.calibration.leave_one_out import leave_one_out
+from ffplan.calibration.leave_one_out import _band, _held, leave_one_out
 from ffplan.catalog.store import Catalog
+from ffplan.results.accuracy import HELD, LEVELS
+from ffplan.validation.replay import case_files, replay_files
+from tests import engines
 from tests.support import ROOT
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
+
+    from ffplan.base.array_math import Floats
 
 FILE = ROOT / "tests" / "published" / "left-out.json"
 KINDS = ("source", "stack", "accelerator", "chip", "process")
-FOLDERS = ("measurements/training", "accelerators", "stacks", "kernels")
+FOLDERS = ("measurements", "accelerators", "engines", "kernels", "libraries", "stacks")
+LARGE = 16 * 2**20
+"""Smallest large message, as in the bands of `ffplan collective` [byte]."""
 
 
 def case_paths() -> tuple[str, ...]:
@@ -35,7 +43,9 @@ def case_paths() -> tuple[str, ...]:
 def fingerprint() -> str:
     """Return a hash over the data that the errors rest on; of the models those that a case names."""
     found, catalogs = hashlib.sha256(), ROOT / "catalogs"
-    named = set(re.findall(r"[\w.-]+", " ".join(Path(path).read_text() for path in case_paths())))
+    named = set(
+        re.findall(r"[\w.-]+", " ".join(path.read_text() for path in (catalogs / "measurements").rglob("*.yaml")))
+    )
     models = (path for path in (catalogs / "models").rglob("*.yaml") if path.stem in named)
     for path in (
         *(path for folder in FOLDERS for path in sorted((catalogs / folder).rglob("*.yaml"))),
@@ -51,6 +61,37 @@ def rounded(rows: Iterable[Any]) -> list[dict[str, Any]]:
     return [
         {name: round(value, 4) if isinstance(value, float) else value for name, value in row.items()} for row in found
     ]
+
+
+def _scored(runs: str, groups: Sequence[Floats]) -> dict[str, Any]:
+    """Return a band of errors that were left out, and what bands of the other groups hold of each."""
+    held = [{"level": level, "share": round(_held(groups, level), 4)} for level in LEVELS]
+    return {
+        "runs": runs,
+        "of": len(groups),
+        "n": sum(map(len, groups)),
+        "band": round(_band(groups, HELD), 4),
+        "held": held,
+    }
+
+
+def serving() -> dict[str, Any]:
+    """Return the errors of times per token, with configurations and with accelerators left out of the fit."""
+    seen = engines.observations([path for path, _ in case_files("serving")], Catalog())
+    folds = {"configuration": engines.fifths(seen), "accelerator": [one.groups[2] for one in seen]}
+    errors = {name: engines.token_errors(seen, engines.left_out(seen, fold), fold) for name, fold in folds.items()}
+    return {"bands": [_scored(name, groups) for name, groups in errors.items()]}
+
+
+def communication() -> dict[str, Any]:
+    """Return the errors of collectives of sources that no constant was fitted on, by the size of the message."""
+    report = replay_files("communication", case_files("communication"), Catalog())
+    sizes: dict[str, dict[str, list[float]]] = {"small": {}, "large": {}}
+    for row in report.rows:
+        if row.scored and row.kind == "predicted" and row.size_bytes:
+            size = sizes["large" if row.size_bytes >= LARGE else "small"]
+            size.setdefault(row.source, []).append(abs(float(np.log1p(row.error))))
+    return {"bands": [_scored(name, [*map(np.array, groups.values())]) for name, groups in sizes.items()]}
 
 
 def computed(kind: str) -> dict[str, Any]:
@@ -70,6 +111,7 @@ def stored() -> dict[str, Any]:
 def main() -> None:
     """Write the file; fail where bands of other runs do not hold what they should."""
     made = {"fingerprint": fingerprint(), **{kind: computed(kind) for kind in KINDS}}
+    made |= {"serving": serving(), "communication": communication()}
     FILE.write_text(json.dumps(made, indent=1) + "\n")
     from tests.bands import wrong_bands  # it reads the file
 

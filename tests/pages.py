@@ -292,8 +292,10 @@ def accuracy_pages() -> dict[Path, str]:
             "The same rows, each source left out, by accelerator and software, for dense models and for experts:",
             _by_kind(),
             "A time carries the band of its class, which holds 80 % of these errors where all that was left out "
-            "counts alike (P10 to P90);\nthe last columns say what a band of each level holds of a stack, "
-            "accelerator, chip or process when it is made of all others:",
+            "counts alike (P10 to P90);\nthe last columns say what a band of each level holds of what was left out "
+            "when it is made of all others. The rows of collectives\nare of sources that no constant was fitted on; "
+            "`ffplan collective` prints wider bands, of all sources, each without the\nconstants that it alone "
+            "supports.",
             bands_table(),
             "![Share of runs within a band over its level](accuracy-bands.svg)",
             "With the shipped constants, which all of them were fitted on:",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ffplan.base.array_math import choose
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from ffplan.base.array_math import Number
 
 
-def _annuity(rate: Any, years: Any) -> Number:
+def _annuity(rate: Number, years: Number) -> Number:
     """Return the equal yearly payment that repays one unit of capital.
 
     Args:
@@ -32,7 +32,7 @@ def _annuity(rate: Any, years: Any) -> Number:
     return payment
 
 
-def yearly_capital(price: Any, residual: Any, rate: Any, years: Any) -> Number:
+def yearly_capital(price: Number, residual: Number, rate: Number, years: Number) -> Number:
     """Return the yearly cost of a purchase: write-off and cost of capital.
 
     Args:

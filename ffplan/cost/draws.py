@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import zlib
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ffplan.base.formatting import OWN
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+    from numpy.random import Generator
 
     from ffplan.base.array_math import Floats, Number
     from ffplan.cost.inputs import Input
@@ -24,7 +26,7 @@ _Ends = tuple[float, float, float, float, float]
 """Low, likely and high value of an input, and its bounds."""
 
 
-def triangular(uniform: Any, low: float, likely: float, high: float) -> Any:
+def triangular(uniform: Number, low: float, likely: float, high: float) -> Number:
     """Return the value of a triangular distribution at a probability.
 
     Args:
@@ -51,14 +53,14 @@ def triangular(uniform: Any, low: float, likely: float, high: float) -> Any:
     return np.where(under, low + away, high - away)
 
 
-def _generator(seed: int, key: str) -> Any:
+def _generator(seed: int, key: str) -> Generator:
     import numpy as np
 
     # a stream per key, so that another input does not shift draws; `hash` differs between processes
     return np.random.Generator(np.random.PCG64([seed, zlib.crc32(key.encode())]))
 
 
-def normal(probability: Any) -> Any:
+def normal(probability: Number) -> Number:
     """Return the standard normal deviate at a probability.
 
     Args:
@@ -111,7 +113,7 @@ TAIL = (
 """Coefficients of the tails' approximation."""
 
 
-def _beta(first: float, second: float, probability: Any) -> Any:
+def _beta(first: float, second: float, probability: Number) -> Number:
     """Return quantiles of a beta distribution with both parameters at least 1, from its density on a grid."""
     import numpy as np
 
@@ -127,7 +129,7 @@ def _ends_of(parameter: Input) -> _Ends:
     return parameter.low, parameter.likely, parameter.high, parameter.least, parameter.most
 
 
-def _quantile(parameter: Input, probability: Any) -> Any:
+def _quantile(parameter: Input, probability: Number) -> Number:
     """Return an input at probabilities, within its bounds.
 
     Args:
@@ -139,7 +141,7 @@ def _quantile(parameter: Input, probability: Any) -> Any:
     return _percent_point(parameter.distribution, _ends_of(parameter), probability)
 
 
-def _percent_point(distribution: str, values: _Ends, probability: Any) -> Any:
+def _percent_point(distribution: str, values: _Ends, probability: Number) -> Number:
     import numpy as np
 
     from ffplan.base.elementary import exp, log
@@ -167,7 +169,9 @@ def _percent_point(distribution: str, values: _Ends, probability: Any) -> Any:
 
 @lru_cache(maxsize=_KEPT)
 def _draws(key: str, distribution: str, values: _Ends, draws: int, seed: int) -> Floats:
-    samples: Floats = _percent_point(distribution, values, _generator(seed, key).random(draws))
+    import numpy as np
+
+    samples = np.asarray(_percent_point(distribution, values, _generator(seed, key).random(draws)))
     samples.flags.writeable = False  # all who ask share them
     return samples
 
@@ -205,5 +209,5 @@ def ends(parameter: Input) -> tuple[float, float]:
 
     if parameter.fixed:
         return parameter.likely, parameter.likely
-    low, high = _quantile(parameter, np.array([0.1, 0.9]))
+    low, high = np.asarray(_quantile(parameter, np.array([0.1, 0.9])))
     return float(low), float(high)

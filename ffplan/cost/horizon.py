@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ffplan.base.array_math import Floats
+    from ffplan.base.array_math import Floats, Number
 
 QUARTER = 3.0
 """Months of a quarter [month]."""
 
 
-def standing(begin: Any, end: Any, count: int, length: float = QUARTER) -> Floats:
+def standing(begin: Number, end: Number, count: int, length: float = QUARTER) -> Floats:
     """Return the share of each period in which a cluster stands.
 
     Args:
@@ -37,7 +37,7 @@ def standing(begin: Any, end: Any, count: int, length: float = QUARTER) -> Float
     return share
 
 
-def within_quarter(month: Any, quarters: int) -> Any:
+def within_quarter(month: Number, quarters: int) -> Number:
     """Return which quarter a month lies in.
 
     Args:
@@ -53,7 +53,7 @@ def within_quarter(month: Any, quarters: int) -> Any:
     return (month >= starts) & (month < starts + QUARTER)
 
 
-def value_left(price: Any, residual: Any, age: Any, life: Any) -> Any:
+def value_left(price: Number, residual: Number, age: Number, life: Number) -> Number:
     """Return the value of a purchase at an age.
 
     Args:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ffplan.base.array_math import choose
 from ffplan.base.record import record
@@ -31,7 +31,7 @@ class RentTerm:
         return self.years is not None
 
 
-def prepaid_year(rent: Any, term: RentTerm, rate: Any) -> Any:
+def prepaid_year(rent: Number, term: RentTerm, rate: Number) -> Number:
     """Return the yearly cost of upfront rent, with cost of capital.
 
     Args:
@@ -53,7 +53,7 @@ def prepaid_year(rent: Any, term: RentTerm, rate: Any) -> Any:
     return term.upfront * rent * term.years * _annuity(rate, term.years)
 
 
-def rented_hour(price: Any, utilisation: Any, term: RentTerm, rate: Any) -> Any:
+def rented_hour(price: Number, utilisation: Number, term: RentTerm, rate: Number) -> Number:
     """Return the price of an accelerator-hour in use.
 
     Args:
@@ -77,7 +77,7 @@ def rented_hour(price: Any, utilisation: Any, term: RentTerm, rate: Any) -> Any:
     return ((1.0 - term.upfront) * price + prepaid_year(price, term, rate)) / utilisation
 
 
-def break_even_months(capital: Any, running: Any, rent: Any) -> Number:
+def break_even_months(capital: Number, running: Number, rent: Number) -> Number:
     """Return the months of rent after which a purchase has cost less.
 
     Args:
@@ -101,7 +101,7 @@ def break_even_months(capital: Any, running: Any, rent: Any) -> Number:
     return months
 
 
-def break_even_utilisation(fixed: Any, used: Any, price: Any, accelerators: Any) -> Number:
+def break_even_utilisation(fixed: Number, used: Number, price: Number, accelerators: Number) -> Number:
     """Return the utilisation above which owning is cheaper than renting by the hour.
 
     Args:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from ffplan.base.array_math import Number
@@ -14,7 +14,7 @@ PETAFLOP_DAY = 1e15 * DAY
 """Operations of a petaFLOP/s kept up for a day [1]."""
 
 
-def run_seconds(tokens: Any, tokens_s: Any, effective: Any, effort: Any = 1.0) -> Number:
+def run_seconds(tokens: Number, tokens_s: Number, effective: Number, effort: Number = 1.0) -> Number:
     """Return the time of a training run.
 
     Args:
@@ -36,7 +36,7 @@ def run_seconds(tokens: Any, tokens_s: Any, effective: Any, effort: Any = 1.0) -
     return seconds
 
 
-def run_operations(tokens: Any, tokens_s_gpu: Any, tflops_gpu: Any) -> Number:
+def run_operations(tokens: Number, tokens_s_gpu: Number, tflops_gpu: Number) -> Number:
     """Return the floating-point operations of a run's model, each token counted once.
 
     Args:
@@ -58,7 +58,7 @@ def run_operations(tokens: Any, tokens_s_gpu: Any, tflops_gpu: Any) -> Number:
     return operations
 
 
-def accelerator_hours(accelerators: Any, seconds: Any) -> Number:
+def accelerator_hours(accelerators: Number, seconds: Number) -> Number:
     """Return the accelerator-hours of a run.
 
     Args:
@@ -78,7 +78,7 @@ def accelerator_hours(accelerators: Any, seconds: Any) -> Number:
     return hours
 
 
-def run_cost(hours: Any, price: Any) -> Number:
+def run_cost(hours: Number, price: Number) -> Number:
     """Return the cost of a run.
 
     Args:
@@ -98,7 +98,7 @@ def run_cost(hours: Any, price: Any) -> Number:
     return cost
 
 
-def run_energy(hours: Any, watts: Any, pue: Any) -> Number:
+def run_energy(hours: Number, watts: Number, pue: Number) -> Number:
     """Return the energy of a run at the meter.
 
     Args:
@@ -120,7 +120,7 @@ def run_energy(hours: Any, watts: Any, pue: Any) -> Number:
     return megawatt_hours
 
 
-def run_carbon(energy: Any, intensity: Any) -> Number:
+def run_carbon(energy: Number, intensity: Number) -> Number:
     """Return the carbon of a run's energy, location-based.
 
     Args:
@@ -142,7 +142,7 @@ def run_carbon(energy: Any, intensity: Any) -> Number:
     return tonnes
 
 
-def _embodied_carbon(kilograms: Any, hours: Any, life_hours: Any) -> Number:
+def _embodied_carbon(kilograms: Number, hours: Number, life_hours: Number) -> Number:
     """Return a run's share of the hardware's embodied carbon.
 
     Args:
@@ -163,7 +163,7 @@ def _embodied_carbon(kilograms: Any, hours: Any, life_hours: Any) -> Number:
     return tonnes
 
 
-def _site_water(energy: Any, intensity: Any) -> Number:
+def _site_water(energy: Number, intensity: Number) -> Number:
     """Return the water evaporated by a site.
 
     Args:

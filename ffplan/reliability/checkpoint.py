@@ -7,8 +7,6 @@ Sources:
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from ffplan.base.array_math import Number
@@ -21,7 +19,7 @@ NEWTON = 12
 """Steps of Newton's method; five reach a float's precision from Young's interval [1]."""
 
 
-def young(save: Any, mtbf: Any) -> Number:
+def young(save: Number, mtbf: Number) -> Number:
     """Return Young's interval between checkpoints.
 
     Args:
@@ -41,7 +39,7 @@ def young(save: Any, mtbf: Any) -> Number:
     return interval
 
 
-def daly(save: Any, mtbf: Any) -> Number:
+def daly(save: Number, mtbf: Number) -> Number:
     """Return Daly's interval between checkpoints.
 
     Args:
@@ -64,7 +62,7 @@ def daly(save: Any, mtbf: Any) -> Number:
     return interval if interval.ndim else float(interval)
 
 
-def optimum(save: Any, mtbf: Any) -> Number:
+def optimum(save: Number, mtbf: Number) -> Number:
     """Return the interval with the greatest goodput.
 
     Args:
@@ -90,7 +88,7 @@ def optimum(save: Any, mtbf: Any) -> Number:
     return interval if np.ndim(interval) else float(interval)
 
 
-def goodput(interval: Any, save: Any, mtbf: Any, restart: Any) -> Number:
+def goodput(interval: Number, save: Number, mtbf: Number, restart: Number) -> Number:
     """Return the share of a job's time spent on lasting progress.
 
     Args:
@@ -113,7 +111,7 @@ def goodput(interval: Any, save: Any, mtbf: Any, restart: Any) -> Number:
     return ettr
 
 
-def losses(interval: Any, save: Any, mtbf: Any, restart: Any) -> dict[str, Number]:
+def losses(interval: Number, save: Number, mtbf: Number, restart: Number) -> dict[str, Number]:
     """Return the losses of goodput by kind, to first order.
 
     Args:
@@ -154,7 +152,11 @@ class _TwoLevels:
 
 
 def _two_level_goodput(
-    fast: tuple[Any, Any, Any], slow: tuple[Any, Any], mtbf: Any, fraction: Any, interval: Any = None
+    fast: tuple[Number, Number, Number],
+    slow: tuple[Number, Number],
+    mtbf: Number,
+    fraction: Number,
+    interval: Number | None = None,
 ) -> _TwoLevels:
     """Return the goodput with checkpoints in the memory of other nodes, some of them also in storage.
 
@@ -207,5 +209,5 @@ def _two_level_goodput(
     return _TwoLevels(goodput=_plain(kept), parts=parts, interval=_plain(first), every=_plain(every))
 
 
-def _plain(value: Any) -> Number:
+def _plain(value: Number) -> Number:
     return value if np.ndim(value) else float(value)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from ffplan.base.array_math import Floats, Number
@@ -30,7 +28,7 @@ class _Shortage:
     """Mean number of missing scale-up domains, in addition [1]."""
 
 
-def nodes_in_repair(removals: Any, repair: Any) -> Number:
+def nodes_in_repair(removals: Number, repair: Number) -> Number:
     """Return the nodes in repair at any time.
 
     Args:
@@ -71,7 +69,7 @@ def _short(down: Floats, spares: int) -> Floats:
     return table
 
 
-def _shortage(down: Any, spares: int) -> _Shortage:
+def _shortage(down: Number, spares: int) -> _Shortage:
     """Return how often a job lacks nodes, and the mean number missing.
 
     Args:
@@ -99,7 +97,7 @@ def _shortage(down: Any, spares: int) -> _Shortage:
     return _Shortage(columns[..., 0], columns[..., 1], columns[..., 2])
 
 
-def _domain_shortage(down: Any, domains: Any, spares: int, domain_nodes: int) -> _Shortage:
+def _domain_shortage(down: Number, domains: Number, spares: int, domain_nodes: int) -> _Shortage:
     """Return how often a job lacks nodes if whole scale-up domains fail too.
 
     Args:
@@ -121,10 +119,13 @@ def _domain_shortage(down: Any, domains: Any, spares: int, domain_nodes: int) ->
     whole = spares // domain_nodes
     # more domains than these fail with a negligible probability
     most = min(whole, enough(float(mean.max()), 1 - 1e-12))
-    chance, missing, up, edge = 0.0, 0.0, 0.0, 0.0
-    rest: Any = 1.0
+    chance: Number = 0.0
+    missing: Number = 0.0
+    up: Number = 0.0
+    edge: Number = 0.0
+    rest: Number = 1.0
     short = _shortage(down, spares)
-    weight: Any = exp(-mean)
+    weight: Number = exp(-mean)
     for number in range(most + 1):
         short = _shortage(down, spares - domain_nodes * number)
         runs = weight * (1 - short.chance)
@@ -141,7 +142,7 @@ def _domain_shortage(down: Any, domains: Any, spares: int, domain_nodes: int) ->
     )
 
 
-def swapped(short: _Shortage, swapping: Any) -> _Shortage:
+def swapped(short: _Shortage, swapping: Number) -> _Shortage:
     """Add nodes that wait for their spare to be swapped in to a shortage.
 
     Args:
@@ -161,7 +162,9 @@ def swapped(short: _Shortage, swapping: Any) -> _Shortage:
     )
 
 
-def _kept_rate(short: _Shortage, nodes: Any, replica_nodes: Any, *, shrinks: bool, domain_nodes: int = 1) -> Number:
+def _kept_rate(
+    short: _Shortage, nodes: Number, replica_nodes: Number, *, shrinks: bool, domain_nodes: int = 1
+) -> Number:
     """Return the share of its rate that a job keeps despite missing nodes.
 
     Args:

@@ -155,7 +155,7 @@ def test_a_verdict_is_the_same_from_either_side(ratio: float, share: float | Non
         return  # at the edge of a rule, where rounding decides
     assert (mine.gap > 0) == (theirs.gap < 0)
     assert (mine.close, mine.share is None) == (theirs.close, theirs.share is None)
-    if mine.gap and share is not None:
+    if mine.share is not None:
         assert mine.share == pytest.approx(theirs.share)
         assert mine.share >= 0.5
     assert mine.gap == 0 or (mine.gap < 0) == (ratio < 1)

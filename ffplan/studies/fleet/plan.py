@@ -115,11 +115,8 @@ def _value(member: _Member, times: _ClusterTimes) -> Floats:
     """Return what members are worth where they retire [currency]; nothing of a rent."""
     hardware = sum(member.year.purchase.get(kind, 0.0) for kind in ("hardware", "discount"))
     age = times.retired - times.ready
-    value: Floats = member.cluster.count * (
-        value_left(hardware, member.residual, age, member.life)
-        + value_left(member.year.building, 0.0, age, member.building_life)
-    )
-    return value
+    left = value_left(hardware, member.residual, age, member.life)
+    return np.asarray(member.cluster.count * (left + value_left(member.year.building, 0.0, age, member.building_life)))
 
 
 def _quarter_row(horizon: _Horizon, ledger: _Ledger, quarter: int) -> out.FleetQuarter:
