@@ -8,6 +8,7 @@ from ffplan.base.formatting import amount, kilowatts, number, percent, plural, s
 from ffplan.report.document import Document, Grid, Lines, Remarks, _Body, _listing, recalled
 from ffplan.report.first.serve import (
     HEADER,
+    _beside_text,
     _deployed_text,
     _load_of,
     _plan_text,
@@ -22,7 +23,7 @@ from ffplan.report.first.serve import (
 if TYPE_CHECKING:
     from ffplan.report.document import Block
     from ffplan.results.serve_comparison import ServeComparison
-    from ffplan.results.serving import Latency, ServeChoice, ServePools, ServeReport, ServeRow
+    from ffplan.results.serving import Latency, ServeBeside, ServeChoice, ServePools, ServeReport, ServeRow
 
 _MILLI = 1e3
 
@@ -97,8 +98,14 @@ def _pools(report: ServeReport, pools: ServePools) -> Lines:
             ("decode", _pool_text(pools.decode)),
             ("keys and values", f"{stored(moved.bytes)} a prompt, {number(moved.seconds * _MILLI, 3)} ms after it"),
             ("rate", rate + left),
+            *(_beside(report.beside) if report.beside else ()),
         ),
     )
+
+
+def _beside(beside: ServeBeside) -> tuple[tuple[str, str], ...]:
+    taken = f"; keys and values take {percent(beside.moved_share)} of {beside.link}" if beside.link else ""
+    return (("training", f"{_beside_text(beside)}{taken}"),)
 
 
 def _choices(report: ServeReport) -> Grid:

@@ -197,6 +197,20 @@ class ServePools:
 
 
 @record
+class ServeBeside:
+    """A training job on the other nodes of the design, whose links also carry keys and values."""
+
+    gpus: int
+    """Its accelerators."""
+    kept: float
+    """Rate that a ring allreduce over them keeps while keys and values move [1]."""
+    moved_share: float
+    """Most that keys and values take of a link that both use [1]."""
+    link: str | None
+    """That link; null if they share none."""
+
+
+@record
 class Saturation:
     """The largest load that memory and engine run at a time."""
 
@@ -256,6 +270,8 @@ class ServeReport(Result):
     """Plan of one copy; with separate prefill, of a decoding copy."""
     pools: ServePools | None
     """Pools of a unit; null if prompts share the decoding copies."""
+    beside: ServeBeside | None
+    """A job on the rest of the design at `best`; null without pools or rest, or inside a scale-up network."""
     copies: int
     """Copies of the model, or units of pools."""
     idle: int

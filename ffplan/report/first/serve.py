@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from ffplan.results.serve_comparison import ServeComparison, ServedSide
     from ffplan.results.serving import (
         Latency,
+        ServeBeside,
         ServeChoice,
         ServePlan,
         ServePool,
@@ -146,6 +147,14 @@ def _figures(report: ServeReport, row: ServeRow) -> list[tuple[str, ...]]:
     return rows
 
 
+def _beside_text(beside: ServeBeside) -> str:
+    """Return what a training job on the rest of the design keeps of its links."""
+    others = f"a job on the other {plural(beside.gpus, 'GPU')}"
+    if beside.link is None:
+        return f"{others} shares no link with keys and values"
+    return f"{others} keeps {percent(beside.kept)} of its allreduce rate"
+
+
 def _serve_screen(report: ServeReport) -> _FirstScreen:
     """Return the rate within the targets, its latency, cost and bottleneck."""
     row = report.rows[report.best]
@@ -167,6 +176,7 @@ def _serve_screen(report: ServeReport) -> _FirstScreen:
         advice=(
             ("A token", parts),
             ("Plans", plans),
+            ("Training", _beside_text(report.beside) if report.beside else ""),
             ("Price", report.price or "no price of an accelerator-hour is known"),
             ("Next", quick),
         ),

@@ -11,18 +11,22 @@ from ffplan.catalog.library import Library
 from ffplan.catalog.parts import Accelerator
 from ffplan.collectives.timing import CollectiveQuery, chosen_time
 from ffplan.design.resolved import ResolvedDesign
+from ffplan.results.serving import ServeBeside
 from ffplan.serving.hardware import group_link
 
 if TYPE_CHECKING:
-    from ffplan.base.array_math import Ints
+    from ffplan.base.array_math import Floats, Ints
     from ffplan.catalog.store import Catalog
     from ffplan.collectives.rank_layout import RankLayout
     from ffplan.fabric.routing.traffic import Flows
+    from ffplan.studies.fabric.wired import WiredDesign
 
 _LARGE, _SMALL = 256 * 2**20, 64 * 2**10
 """Messages at which rate and latency of a group's collectives are taken [byte]."""
 _STREAM = 2**36
 """Message that is long enough for the rate of a stream [byte]."""
+_LEAST_JOB = 2
+"""Fewest nodes of a job that uses the network [1]."""
 _FEWEST = 8
 """Least number of decoding copies that a prefill node sends to at a time, if there are as many [1]."""
 
@@ -187,20 +191,85 @@ def _fabric_share(design: ResolvedDesign, fleet: Fleet, senders: int, receivers:
     Raises:
         ServeError: if some flows do not arrive.
     """
-    from ffplan.fabric.family import routing_of
-    from ffplan.fabric.routing.job_loads import all_nodes, loads_of
     from ffplan.fabric.routing.link_loads import outcome
     from ffplan.studies.fabric.wired import hottest, tier_loads, wire_design
 
     wired = wire_design(design)
-    router = routing_of(wired.fabric)
-    ports = all_nodes(design, wired.fabric)
-    load, lost = loads_of(router, _flows(ports, design, fleet, (senders, receivers)), "static", 0)
-    if lost:
-        raise ServeError(f"{lost:,} flows from prefill to decoding cannot arrive")
+    load = _moved_load(wired, fleet, (senders, receivers))
     times = outcome(wired.fabric.network, load)
     busiest = hottest(tier_loads(wired, load))
     return times.ideal_s / times.time_s, f"{busiest.link}, {busiest.tier}"
+
+
+def _moved_load(wired: WiredDesign, fleet: Fleet, sizes: tuple[int, int]) -> Floats:
+    """Return the bytes on every directed link for one byte that each port of a prefill node sends.
+
+    Args:
+        wired: the design that the accelerators belong to.
+        sizes: accelerators of a unit with prompts, and that decode [1].
+
+    Raises:
+        ServeError: if some flows do not arrive.
+    """
+    from ffplan.fabric.family import routing_of
+    from ffplan.fabric.routing.job_loads import all_nodes, loads_of
+
+    flows = _flows(all_nodes(wired.design, wired.fabric), wired.design, fleet, sizes)
+    load, lost = loads_of(routing_of(wired.fabric), flows, "static", 0)
+    if lost:
+        raise ServeError(f"{lost:,} flows from prefill to decoding cannot arrive")
+    return load
+
+
+def beside_training(fleet: Fleet, sizes: tuple[int, int], bytes_s: float) -> ServeBeside | None:
+    """Return what an allreduce of a job on the other nodes keeps of its rate while keys and values move.
+
+    Args:
+        fleet: the accelerators that serve, the first ones of the design.
+        sizes: accelerators of a unit with prompts, and that decode [1].
+        bytes_s: keys and values of all units [byte/s].
+
+    Returns:
+        None where no two nodes are left, or keys and values stay inside a scale-up network.
+
+    Equation:
+        kept = max over links of the ring's time / max over its links of (its time + the time of keys and values), for
+        the bytes of a second at full rate and the bytes that move in it
+
+    Source:
+        `ffplan fabric route` with both: flows that share a link share its rate.
+    """
+    design = fleet.design
+    if design is None or sum(sizes) <= fleet.domain:
+        return None
+    from ffplan.fabric.family import routing_of
+    from ffplan.fabric.routing import traffic
+    from ffplan.fabric.routing.job_loads import aligned, all_nodes, loads_of
+    from ffplan.fabric.routing.link_loads import link_times
+    from ffplan.studies.fabric.wired import _link_name, wire_design
+
+    each, wired = int(design.compute.accelerators_per_node), wire_design(design)
+    network, ports = wired.fabric.network, all_nodes(design, wired.fabric)
+    others = ports[-(-fleet.gpus // each) :]
+    if len(others) < _LEAST_JOB:
+        return None
+    job = others[aligned(network, others)]
+    ring, lost = loads_of(routing_of(wired.fabric), traffic.ring(job, 1.0), "static", 0)
+    if lost:
+        raise ServeError(f"{lost:,} flows of a job on the other nodes cannot arrive")
+    training = link_times(network, ring)
+    units = fleet.gpus // sum(sizes)
+    senders = units * -(-sizes[0] // each) * ports.shape[1]
+    moving = link_times(network, _moved_load(wired, fleet, sizes)) * (bytes_s / senders)
+    training = training / training.max()
+    shared = np.where(training > 0, moving, 0.0)
+    link = int(shared.max(axis=1).argmax())
+    return ServeBeside(
+        gpus=len(others) * each,
+        kept=float(1 / np.where(training > 0, training + moving, 0.0).max()),
+        moved_share=float(shared.max()),
+        link=_link_name(network, wired.names, link) if shared.max() > 0 else None,
+    )
 
 
 def _flows(ports: Ints, design: ResolvedDesign, fleet: Fleet, sizes: tuple[int, int]) -> Flows:

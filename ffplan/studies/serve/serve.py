@@ -15,6 +15,7 @@ from ffplan.results.serving import (
     CacheUse,
     Latency,
     Saturation,
+    ServeBeside,
     ServeChoice,
     ServeMemory,
     ServePlan,
@@ -30,7 +31,7 @@ from ffplan.serving.hardware import accelerator_power, prompt_power
 from ffplan.serving.memory import cache_bytes, cached_tokens
 from ffplan.serving.pools import prefill_rate
 from ffplan.studies.basis.provenance import files_read, recalled_figures
-from ffplan.studies.serve.links import ServeError
+from ffplan.studies.serve.links import ServeError, beside_training
 from ffplan.studies.serve.loads import Load, _run_closed, run_open
 from ffplan.studies.serve.money import _node_rest_power, _price_and_peak, token_cost, tokens_per_megawatt
 
@@ -369,6 +370,14 @@ def pools_row(setup: ServeSetup) -> ServePools | None:
     )
 
 
+def _beside(setup: ServeSetup, rate: float) -> ServeBeside | None:
+    """Return a training job on the rest of the design beside pools at a rate of requests [1/s]."""
+    apart = setup.apart
+    if apart is None:
+        return None
+    return beside_training(setup.fleet, (setup.prefill_gpus, setup.decode_gpus), rate * apart.transfer.bytes)
+
+
 def _assumptions(setup: ServeSetup, task: ServeTask) -> tuple[str, ...]:
     """Return the model's omissions and assumptions."""
     requests, deployment, shape = task.load.requests, setup.served.deployment, setup.served.shape
@@ -412,6 +421,7 @@ def _report(
         engine=setup.engine.id,
         plan=plan_row(setup),
         pools=pools_row(setup),
+        beside=_beside(setup, rows[best].rate_s),
         copies=setup.copies,
         idle=setup.fleet.gpus - setup.copies * setup.gpus,
         prompt_tokens=float(requests.prompt),

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import json
+from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pytest
 
 import ffplan as api
+from ffplan.fabric.family import routing_of
+from ffplan.fabric.routing import traffic
+from ffplan.fabric.routing.job_loads import aligned, all_nodes
 from ffplan.inputs.workloads import PoolPlan, _parse_pool
-from tests.support import ROOT, ffplan, reported
+from ffplan.studies.serve.links import _flows, beside_training, fleet_of
+from tests.support import ROOT, ffplan, reported, wired
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from ffplan.fabric.routing.traffic import Flows
 
 LOAD = "serve superpod-h100-4su --model llama3.1-70b --precision fp8 --isl 8192 --osl 256"
 
@@ -111,3 +120,43 @@ def test_pools_that_a_design_cannot_state(pools: str, says: str, tmp_path: Path)
     run = ffplan(f"check {file}")
     assert run.code == 2
     assert says in run.out + run.err
+
+
+@pytest.mark.parametrize("bytes_s", [0.0, 4e10, 4e11])
+def test_what_a_job_on_the_other_nodes_keeps(bytes_s: float) -> None:
+    """Every flow traced on its own, one link after another: a ring of full rate, and keys and values beside it."""
+    wired_design = wired("fire-flyer-2")
+    design, network = wired_design.design, wired_design.fabric.network
+    fleet, sizes = fleet_of(design, 240), (120, 120)  # 15 nodes each, leaves of 20
+    beside = beside_training(fleet, sizes, bytes_s)
+    assert beside is not None
+    assert beside.gpus == design.accelerators - fleet.gpus
+    router, ports = routing_of(wired_design.fabric), all_nodes(design, wired_design.fabric)
+    job = ports[30:][aligned(network, ports[30:])]
+
+    def busy(flows: Flows) -> dict[int, float]:
+        """Return seconds by directed link."""
+        seconds: dict[int, float] = defaultdict(float)
+        for src, dst, nbytes in zip(flows.src, flows.dst, flows.nbytes, strict=True):
+            for link in router.paths(np.array([src]), np.array([dst]), None).links.ravel():
+                if link >= 0:
+                    seconds[int(link)] += nbytes / float(network.links.gbyte_s[link // 2]) / 1e9
+        return seconds
+
+    ring, moving = busy(traffic.ring(job, 1.0)), busy(_flows(ports, design, fleet, sizes))
+    full, each = max(ring.values()), bytes_s / 15  # a NIC a node
+    both = {link: (seconds / full, moving.get(link, 0.0) * each) for link, seconds in ring.items()}
+    assert beside.kept == pytest.approx(1 / max(sum(pair) for pair in both.values()))
+    assert beside.moved_share == pytest.approx(max(moved for _, moved in both.values()))
+    assert (beside.link is None) == (beside.moved_share == 0)
+
+
+def test_training_beside_pools_is_told_where_a_design_has_nodes_left() -> None:
+    pools = "--model llama3.1-8b --isl 4096 --osl 512 --prefill 256xTP8 --decode 256xTP8 --rate 3000/s"
+    found = ffplan(f"serve meta-24k-roce --gpus 4096 {pools} --format json")
+    beside = json.loads(found.out)["beside"]
+    assert beside["gpus"] == 24576 - 4096
+    assert 0.5 < beside["kept"] < 1
+    assert f"{beside['gpus']:,} GPUs keeps" in ffplan(f"serve meta-24k-roce --gpus 4096 {pools}").out
+    whole = ffplan("serve superpod-h100-4su --model llama3.1-8b --isl 512 --osl 64 --concurrency 8 --format json")
+    assert json.loads(whole.out)["beside"] is None
