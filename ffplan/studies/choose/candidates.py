@@ -164,11 +164,7 @@ class Draft:
         return self.ledger.design
 
     def drawn(self, power_of: str) -> float:
-        """Return a power [W].
-
-        Args:
-            power_of: which one, a name of `POWERS`.
-        """
+        """Return a power [W]."""
         v = likely(self.ledger.inputs)
         return _drawn(power_report(self.ledger, v, account_year(self.ledger.account, v)), power_of)
 
@@ -179,14 +175,6 @@ class Built:
     def __init__(
         self, idea: Idea, text: str, ledger: Ledger, assessment: Assessment, used: Catalog, timed: TimedJob | None
     ) -> None:
-        """Take what every candidate needs; its cost is studied when it is asked for.
-
-        Args:
-            text: the design file.
-            ledger: the design with its account.
-            used: where its parts were looked up.
-            timed: its job, with which its cost is studied.
-        """
         self.idea, self.text, self.ledger, self.assessment = idea, text, ledger, assessment
         self._used, self._timed = used, timed
 
@@ -223,22 +211,16 @@ class Built:
         return self.drawn("facility-peak")
 
     def drawn(self, power_of: str) -> float:
-        """Return a power [W].
-
-        Args:
-            power_of: which one, a name of `POWERS`.
-        """
+        """Return a power [W]."""
         return _drawn(self.study.power, power_of)
 
 
 def _resolved(text: str, idea: Idea, catalog: Catalog) -> tuple[ResolvedDesign, Catalog]:
-    """Return the design of a file, and the parts that it alone has read."""
     used = catalog.fresh()
     return resolve(parse_document(text.encode(), f"{idea.name}.yaml"), used), used
 
 
 def _draft_from(text: str, idea: Idea, catalog: Catalog) -> Draft | None:
-    """Return the draft of a design; None if its fabric does not hold it."""
     try:
         design, used = _resolved(text, idea, catalog)
         ledger = ledger_for(design, used, NO_DRAWS)
@@ -249,11 +231,7 @@ def _draft_from(text: str, idea: Idea, catalog: Catalog) -> Draft | None:
 
 
 def _built_from(text: str, idea: Idea, catalog: Catalog, timed: TimedJob | None = None) -> Built | None:
-    """Return a design as built; None if it cannot be.
-
-    Args:
-        timed: its job, which its cost is studied with.
-    """
+    """Return a design as built; None if it cannot be."""
     try:
         design, used = _resolved(text, idea, catalog)
         assessment = study_design(design, used, all_scales=False, without=frozenset({"site"})).assessment

@@ -35,13 +35,7 @@ class Sizes:
 
 
 def _smallest(sizes: Sizes, first: float, days: float) -> tuple[int | None, int | None]:
-    """Return the smallest size found that takes no more than some days, and the largest tried that takes more [1].
-
-    Args:
-        sizes: what to search.
-        first: nodes to begin with [1].
-        days: the days [day].
-    """
+    """Return the smallest size found that takes no more than some days, and the largest tried that takes more [1]."""
     step = sizes.step
     low, nodes = 0, min(max(step, round_up(first / step) * step), sizes.most)
     fitting: int | None = None
@@ -68,11 +62,6 @@ def _rounder_size(sizes: Sizes, size: int, days: float) -> int | None:
     """Return the smallest round size below a given one that is in time too [1]; None without one.
 
     A search by halves may stop at a size that divides badly.
-
-    Args:
-        sizes: what to search.
-        size: a size that is in time [1].
-        days: the days [day].
     """
     unit = sizes.step
     while (1 - _SMALLEST) * size > _ROUND_SIZES * unit:
@@ -86,8 +75,6 @@ def _rounder_size(sizes: Sizes, size: int, days: float) -> int | None:
 
 
 class _Sized(Protocol):
-    """A design as built."""
-
     @property
     def design(self) -> ResolvedDesign:
         """The design."""
@@ -130,11 +117,6 @@ def _rounder_design(
 
     A number of nodes with large factors of two divides into more plans. Of the numbers tried, one is taken that trains
     within `_AS_FAST` of the fastest and gains at least `_GAIN` in tokens for its cost; the cheapest of several.
-
-    Args:
-        most: the design with the most nodes that the wishes allow.
-        build: returns the design of some nodes.
-        step: nodes of a scale-up domain [1].
     """
     nodes = most.assessment.nodes["compute"]
     fewer = {nodes // (unit * step) * unit * step for unit in _ROUND}

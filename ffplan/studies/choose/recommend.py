@@ -82,11 +82,6 @@ def _grown(cluster: _SizedCluster, search: _ClusterSearch, target: Target, catal
 
     The fabric is the last purchase's: nodes, leaf switches and their links come with each, the switches above
     them with the first. A purchase that the nodes of an earlier one already serve is left out of the file.
-
-    Args:
-        cluster: the design, sized for the last purchase.
-        search: what sized it.
-        target: what is wanted.
     """
     growth = _sized(cluster, search, target)
     bought = [now for number, now in enumerate(growth) if number == 0 or now.nodes > growth[number - 1].nodes]
@@ -119,8 +114,6 @@ _RESOLVED = 2
 
 @record
 class _LooserLimit:
-    """The price of a limit: the best design with the limit looser."""
-
     limit: _KeptLimit
     best: _SizedCluster | None
     """None if nothing meets the target even so."""
@@ -128,8 +121,6 @@ class _LooserLimit:
 
 @record
 class _Recommendation:
-    """What a search found."""
-
     meet: list[_SizedCluster]
     """Designs that meet the target within the limits, the best first."""
     unmeasured: list[_SizedCluster]
@@ -166,8 +157,6 @@ def _order(target: Target) -> Callable[[_SizedCluster], tuple[float, str, str]]:
 
 @record
 class _Begun:
-    """An accelerator with one size tried."""
-
     search: _ClusterSearch
     nodes: int
     """About the nodes that it may need [1]."""
@@ -176,8 +165,6 @@ class _Begun:
 
 
 class _Pool:
-    """Everything that was sized for a target, by accelerator."""
-
     def __init__(self, target: Target, catalog: Catalog, tell: Callable[[str], None]) -> None:
         self.target, self.catalog, self.tell = target, catalog, tell
         self.found: list[_SizedCluster] = []
@@ -189,22 +176,16 @@ class _Pool:
         """Days at the chance wanted over likely ones, of the accelerator sized last [1]."""
 
     def best(self, target: Target) -> list[_SizedCluster]:
-        """Return the trusted clusters that meet a target, the best first."""
         meet = (cluster for cluster in self.found if _trusted(cluster, target) and not broken(cluster, target))
         return sorted(meet, key=_order(target))
 
     def unmeasured(self) -> list[_SizedCluster]:
-        """Return the clusters that meet the target on paper alone, the best first."""
         target = self.target
         meet = (cluster for cluster in self.found if not _trusted(cluster, target) and not broken(cluster, target))
         return sorted(meet, key=_order(target))
 
     def try_one(self, name: str, peak: float) -> None:
-        """Try one size of an accelerator, from which it shows how near to the best it may come.
-
-        Args:
-            peak: its dense peak [FLOP/s].
-        """
+        """Try one size of an accelerator, from which it shows how near to the best it may come."""
         target = self.target
         search = _ClusterSearch(target, self.catalog, name, self.tell)
         second = target.tokens / (target.days * 86_400)
@@ -224,7 +205,6 @@ class _Pool:
         self.begun[name] = _Begun(search, nodes, trial)
 
     def size_all(self) -> None:
-        """Size clusters of the accelerators that were tried, those first that may come nearest to the best."""
         for name in sorted(self.begun, key=lambda name: (self._expected(self.begun[name].trial), name)):
             now = self.begun[name]
             if now.trial is not None and self._dear(now.trial):
@@ -240,7 +220,6 @@ class _Pool:
         return _aim_of(trial, self.target) * (trial.days / self.target.days if self.target.aim != "token" else 1.0)
 
     def _size(self, name: str, now: _Begun) -> None:
-        """Size clusters of an accelerator."""
         target, trial = self.target, now.trial
         now.search.late = self.late
         first = round_up(now.nodes * trial.days * self.late / target.days) if trial is not None else now.nodes
@@ -254,14 +233,12 @@ class _Pool:
             self.left_out[name] = f"`{target.model}` cannot run on it, or no switch and link hold it"
 
     def _dear(self, trial: _SizedCluster) -> bool:
-        """Return whether an accelerator lies above the best ones by more than sizing may change."""
         target = self.target
         rivals = [item for item in self.found if _trusted(item, target) == _trusted(trial, target)]
         aims = sorted(_aim_of(item, target) for item in rivals if not broken(item, target))
         return len(aims) >= _RIVALS and self._expected(trial) > aims[_RIVALS - 1] * _NEAR
 
     def lean(self) -> None:
-        """Try leaner ways to build the best clusters, accelerator by accelerator, clusters in time first."""
         fulls = sorted(self.found, key=lambda cluster: (cluster.days > self.target.days, *_order(self.target)(cluster)))
         fulls = [full for full in fulls if full.accelerator in self.searches]
         for full in fulls:
@@ -299,7 +276,6 @@ class _Pool:
         return self.target.aim == "capex" and least * book.items[search.server.id].value > best * _NEAR
 
     def looser(self, limit: _KeptLimit) -> _LooserLimit:
-        """Return the best design where a limit is looser; for more time, the best accelerators are sized again."""
         target = self.target.with_limit(limit.name, limit.loosened(LOOSER))
         if limit.name != "days":
             best = self.best(target)
@@ -314,7 +290,6 @@ class _Pool:
         return _LooserLimit(limit, min(again, key=_order(target)) if again else None)
 
     def _leaders(self, target: Target) -> list[_SizedCluster]:
-        """Return the best designs of the accelerators to size again, one of each."""
         leaders: dict[str, _SizedCluster] = {}
         for cluster in sorted(self.found, key=_order(target)):
             if cluster.accelerator in self.searches and _trusted(cluster, target):
@@ -332,10 +307,6 @@ def recommend(target: Target, catalog: Catalog, tell: Callable[[str], None]) -> 
     are in time then.
 
     A search that is interrupted returns what it has sized, if anything.
-
-    Args:
-        target: what is wanted.
-        tell: called with what is tried.
 
     Raises:
         KeyboardInterrupt: before anything is sized.

@@ -24,15 +24,6 @@ class RelaxedSearch:
     """Looks for wishes near some that no design meets."""
 
     def __init__(self, wishes: Wishes, catalog: Catalog, prefix: str) -> None:
-        """Choose server, switches and links.
-
-        Args:
-            wishes: what was wanted.
-            prefix: start of the names.
-
-        Raises:
-            NoDesignError: if no server has the accelerator.
-        """
         self.wishes, self.catalog, self.prefix = wishes, catalog, prefix
         self.builder = Builder(wishes, catalog, prefix)
         self.each = len(self.builder.server.accelerators)
@@ -84,14 +75,12 @@ class RelaxedSearch:
         return self.builder.largest(idea, first, self._nodes - step)
 
     def _noted(self, size: int) -> Wishes:
-        """Return the wishes with fewer accelerators, and a comment that says so."""
         wishes = self.wishes
         room = self._kept("budget", "watts") or "the largest fabric"
         note = f"{wishes.gpus:,} were asked for; {room} allows {size:,}."
         return replace(wishes, gpus=size, note=note)
 
     def _kept(self, *names: str) -> str:
-        """Return wishes in words."""
         wishes, kept = self.wishes, []
         if "gpus" in names and wishes.gpus is not None:
             kept.append(f"{wishes.gpus:,} accelerators")
@@ -102,7 +91,6 @@ class RelaxedSearch:
         return listed(kept)
 
     def _as_wished(self) -> list[Built]:
-        """Return every idea that can be built at the wished size, whatever it takes."""
         designs: list[Built] = []
         for idea in self.wishes.ideas():
             built = self.builder.build(idea, self._nodes, designs[0] if designs else None)
@@ -132,7 +120,6 @@ class RelaxedSearch:
         )
 
     def _raised(self) -> list[NearWishes]:
-        """Return wishes with the wished size: budget and power raised; and the power meant otherwise."""
         size = self._nodes * self.each
         sized = replace(self.wishes, gpus=size)
         free, _, _ = first_designs(replace(sized, budget=None, watts=None), self.catalog, self.prefix)
@@ -158,13 +145,11 @@ class RelaxedSearch:
         return relaxed
 
     def _tried(self, wishes: Wishes, options: list[str], *kept: str) -> NearWishes:
-        """Return wishes with the number of designs that meet them."""
         built, _, _ = first_designs(wishes, self.catalog, self.prefix)
         return NearWishes(" ".join(options), self._kept(*kept), len(built))
 
 
 def _rounded_up(value: float) -> float:
-    """Return a value rounded up to `_DIGITS` digits."""
     size = 10.0 ** (math.floor(math.log10(value)) + 1 - _DIGITS)
     return math.ceil(value / size) * size
 

@@ -53,11 +53,6 @@ _READY: dict[str, Sweep] = {}
 
 
 def _work(job: SweepJob, number: int) -> Kept:
-    """Evaluate a chunk, and reduce it; a process reads a sweep once.
-
-    Args:
-        number: number of the chunk.
-    """
     if job.key not in _READY:
         keep_freed_memory()
         _READY.clear()
@@ -80,8 +75,6 @@ def on_cores(job: SweepJob, sweep: Sweep, first: int, workers: int) -> Iterator[
     what the others evaluate goes from process to process.
 
     Args:
-        sweep: the sweep, read.
-        first: number of the first chunk.
         workers: processes, with this one [1].
     """
     keep_freed_memory()
@@ -90,7 +83,6 @@ def on_cores(job: SweepJob, sweep: Sweep, first: int, workers: int) -> Iterator[
 
 
 def _shared(pool: Executor, job: SweepJob, sweep: Sweep, first: int, ahead: int) -> Iterator[Kept]:
-    """Yield the chunks from `first` on in their order, some from the pool and some evaluated here."""
     waiting: deque[Future[Kept] | Kept] = deque()
     number = first
     while number < sweep.chunks or waiting:
@@ -117,12 +109,10 @@ _KEPT = "the chunks so far are kept: with --points FILE, `--resume` continues th
 
 
 def _work_together(job: SweepJob, numbers: range) -> list[Kept]:
-    """Evaluate and reduce some chunks, one after the other."""
     return [_work(job, number) for number in numbers]
 
 
 def _in_order(submit: Callable[[range], Any], tasks: Iterator[range], ahead: int) -> Iterator[Kept]:
-    """Yield results in the order of the chunks, a few tasks under way."""
     waiting: deque[Any] = deque(submit(numbers) for numbers in islice(tasks, ahead))
     while waiting:
         yield from waiting.popleft().result()
@@ -133,10 +123,6 @@ def _in_tasks(sweep: Sweep, first: int, workers: int) -> Iterator[range]:
     """Yield the chunks from `first` on in tasks of a cluster: several fast chunks together, one where each is slow.
 
     A task costs a scheduler milliseconds, some part of what a chunk takes that arrays carry.
-
-    Args:
-        first: number of the first chunk [1].
-        workers: workers that share the tasks, each a few [1].
     """
     per_task = (sweep.chunks - first) // (_TASKS * workers)
     per_task = max(1, min(_TOGETHER, per_task)) if any(sweep.by_array) else 1
@@ -145,16 +131,10 @@ def _in_tasks(sweep: Sweep, first: int, workers: int) -> Iterator[range]:
 
 
 def _told(error: BaseException) -> str:
-    """Return the first line of what an error says, or its name."""
     return str(error).splitlines()[0] if str(error) else type(error).__name__
 
 
 def _client(address: str, security: dict[str, str], workers: int) -> Any:
-    """Return a client of a Dask cluster.
-
-    Raises:
-        UsageError: if Dask is missing, or the scheduler cannot be reached.
-    """
     try:
         dask: Any = import_module("distributed")
     except ImportError:
@@ -170,16 +150,6 @@ def _client(address: str, security: dict[str, str], workers: int) -> Any:
 
 
 def _refuse_versions(client: Any, address: str) -> None:
-    """Refuse a cluster without workers, workers without ffplan, and workers with another version of it.
-
-    Args:
-        client: a client of the cluster.
-        address: the scheduler's, for messages.
-
-    Raises:
-        UsageError: if it has any.
-    """
-
     def version() -> str:
         try:
             from ffplan import __version__ as found
@@ -207,15 +177,6 @@ def _parts_seen(query: SweepQuery) -> str:
 
 
 def _refuse_parts(client: Any, address: str, query: SweepQuery) -> None:
-    """Refuse workers that do not see the user's parts as this process does.
-
-    Args:
-        client: a client of the cluster.
-        address: the scheduler's, for messages.
-
-    Raises:
-        UsageError: if a worker cannot read a folder, or has other files there.
-    """
     if not query.overlays:
         return
     folders, remedy = ", ".join(query.overlays), "put the same files there on every machine, or on a shared file system"
@@ -231,11 +192,8 @@ def on_cluster(
     """Yield the chunks from `first` on, evaluated on a Dask cluster; a chunk whose worker dies runs again elsewhere.
 
     Args:
-        sweep: the sweep, read.
-        first: number of the first chunk.
         address: `local`, or the scheduler's, such as tcp://host:8786.
         security: files of TLS, by the name that Dask has for them.
-        workers: workers of a local cluster [1].
 
     Raises:
         UsageError: if the cluster cannot be reached, is lost, has no workers, workers with another version or other

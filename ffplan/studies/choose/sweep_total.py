@@ -23,12 +23,6 @@ class Total:
     """Sums over chunks, taken in their order."""
 
     def __init__(self, directions: dict[str, str], grid: _GridAxes | None = None) -> None:
-        """Begin with nothing.
-
-        Args:
-            directions: min or max of each metric of the front.
-            grid: the two axes of a grid.
-        """
         self.directions = directions
         self.chunks: int = 0
         self.points: int = 0
@@ -93,13 +87,7 @@ class Total:
 
 
 def sweep_report(sweep: Sweep, design: ResolvedDesign, total: Total, *, stopped: bool) -> out.SweepReport:
-    """Return the report of a sweep.
-
-    Args:
-        design: the design that its points vary.
-        total: what it came to.
-        stopped: whether it was interrupted.
-    """
+    """Return the report of a sweep."""
     points = sweep.points
 
     def values_at(number: int) -> dict[str, str]:
@@ -150,7 +138,6 @@ def sweep_report(sweep: Sweep, design: ResolvedDesign, total: Total, *, stopped:
 
 
 def _grid(sweep: Sweep, total: Total) -> out.SweepGrid | None:
-    """Return the grid of a sweep; None without one."""
     if total.grid is None or not total.cells.size:
         return None
     across, down = (sweep.points.axes[index] for index in (total.grid.across, total.grid.down))

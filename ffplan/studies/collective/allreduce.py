@@ -36,11 +36,7 @@ _OF_NCCL = ("ring", "tree", "nvls", "nvls-tree")
 
 
 def bound_faults(design: ResolvedDesign, communication: Communication) -> list[Finding]:
-    """Return faults of libraries that cannot run on the compute nodes, for one design or for all of an array.
-
-    Args:
-        communication: the libraries and message of the design.
-    """
+    """Return faults of libraries that cannot run on the compute nodes, for one design or for all of an array."""
     group = design.compute
     document = design.document
     if group.accelerator is None or not some(group.accelerators_per_node * reachable_nodes(design) >= 2):
@@ -77,8 +73,6 @@ def bound_faults(design: ResolvedDesign, communication: Communication) -> list[F
 
 @record
 class _BoundLedger:
-    """Ledger of one algorithm for the allreduce that a design asks for."""
-
     algorithm: str
     lines: list[Line]
     possible: Truth
@@ -88,11 +82,7 @@ class _BoundLedger:
 
 
 def bound_ledgers(query: CollectiveQuery, job: RankLayout) -> list[_BoundLedger]:
-    """Return the ledgers that a library may run, for one job or for arrays of them.
-
-    Args:
-        query: the allreduce and its library.
-    """
+    """Return the ledgers that a library may run, for one job or for arrays of them."""
     if query.library.method == "hfreduce":
         lines, ledger = hfreduce(job, nvlink=query.nvlink, memcpy_async=query.memcpy_async)
         return [_BoundLedger("hfreduce", lines, True, ledger)]
@@ -110,8 +100,6 @@ def allreduce_bound(
     """Return the bound of an allreduce with the ledger that allows most; None if nothing bounds it.
 
     Args:
-        query: the allreduce and its library.
-        job: the ranks, plain numbers.
         size: message [byte].
     """
     known = resources(job.host, job.cuts)
@@ -166,7 +154,6 @@ def allreduce_query(design: ResolvedDesign, library: Library, name: str) -> Coll
     """Return the allreduce of a design with one library.
 
     Args:
-        library: constants of the library.
         name: hfreduce, hfreduce-nvlink, nccl for the library of the accelerators' maker, or its own name.
     """
     communication = design.spec.communication
@@ -199,8 +186,6 @@ def rows_of(
     """Return the time over each number of ranks; those where the library cannot run are left out.
 
     Args:
-        query: the allreduce and its library.
-        ranks: ranks of each job.
         size: message [byte].
     """
     by_domain = query.library.method != "hfreduce"

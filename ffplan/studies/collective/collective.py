@@ -28,11 +28,6 @@ if TYPE_CHECKING:
 
 
 def _collective_assumptions(query: CollectiveQuery, job: RankLayout) -> tuple[str, ...]:
-    """Return the assumptions behind a table of times.
-
-    Args:
-        query: operation and library.
-    """
     host, library = job.host, query.library
     accelerator = host.accelerator
     rates = host.rates
@@ -119,18 +114,7 @@ def _rank_layout(
     by_domain: bool = True,
     placement: Placement | None = None,
 ) -> RankLayout:
-    """Return the ranks of jobs on a design's compute nodes; numbers are arrays over the jobs.
-
-    Args:
-        gpus: ranks of each job.
-        zones: zones that each job spans; as few as hold it if omitted.
-        nic_gbyte_s: most that each NIC carries [GB/s].
-        by_domain: a scale-up switch makes one of several nodes.
-        placement: nodes that the ranks are spread over evenly; as few as hold them if omitted.
-
-    Raises:
-        QueryError: if ranks do not fill whole nodes, or more are asked for than there are.
-    """
+    """Return the ranks of jobs, arrays over the jobs; by default they take as few nodes and zones as hold them."""
     node, most = node_of(design, nic_gbyte_s), most_gpus(design)
     if not node.gpus:
         raise QueryError(f"`{node.id}` has no accelerators")
@@ -156,11 +140,6 @@ def _rank_layout(
 
 
 def _check_placement(design: ResolvedDesign, node: Host, ranks: int, placement: Placement, *, by_domain: bool) -> None:
-    """Refuse ranks that cannot be spread evenly over nodes of a design.
-
-    Raises:
-        QueryError: if they cannot.
-    """
     most = most_gpus(design) // len(node.gpus)
     if placement.nodes > most:
         raise QueryError(f"{placement.nodes:,} nodes: one job can span {most:,} of this design")
@@ -170,11 +149,6 @@ def _check_placement(design: ResolvedDesign, node: Host, ranks: int, placement: 
 
 
 def _check_zones(design: ResolvedDesign, boxes: Floats, zones: int) -> None:
-    """Refuse zones that jobs of `boxes` nodes cannot span.
-
-    Raises:
-        QueryError: if they cannot.
-    """
     fabric, count = design.spec.fabric, design.compute.group.count
     if zones > fabric.zones or bool((boxes < zones).any()):
         raise QueryError(f"--zones {zones}: the fabric has {fabric.zones}, and every zone needs a node")
@@ -205,7 +179,6 @@ def _query(design: ResolvedDesign, catalog: Catalog, name: str, request: Collect
 
 
 def _fault(query: CollectiveQuery, job: RankLayout) -> str | None:
-    """Return the reason why a library cannot run the query, or None."""
     if query.routing is not None and (fault := expert_dispatch.routing_fault(job, query.routing)):
         return f"{fault}; see --gpus, --experts, --top-k and --max-nodes"
     if query.routing is not None and query.routing.sms is not None:
@@ -266,9 +239,7 @@ def collective_table(
     """Return the table of a collective on a design.
 
     Args:
-        catalog: where the libraries are.
         libraries: names: nccl, rccl, hfreduce, hfreduce-nvlink, deepep.
-        request: operation and forced choices.
         gpus: ranks of each job; all that one job can span if omitted.
         sizes: messages [byte]; the tokens of a GPU for dispatch and combine.
 

@@ -24,8 +24,6 @@ _MARGIN = 1.01
 
 @record
 class _Pick:
-    """The time of what a library chooses."""
-
     size: float
     """Message [byte]."""
     algorithm: str
@@ -43,17 +41,10 @@ class _Pick:
 
 
 def _choice_name(algorithm: str, protocol: str) -> str:
-    """Return the name of a choice, such as `ring ll128`."""
     return " ".join(filter(None, (algorithm, protocol)))
 
 
 def _ledger_of(query: CollectiveQuery, job: RankLayout, algorithm: str) -> list[Line]:
-    """Return the ledger of an algorithm of any library.
-
-    Args:
-        query: operation and library.
-        algorithm: as the choices name it.
-    """
     if algorithm == "hfreduce":
         return hfreduce(job, nvlink=query.nvlink, memcpy_async=query.memcpy_async, operation=query.operation)[0]
     if algorithm in ("node-limited", "straight"):
@@ -62,13 +53,6 @@ def _ledger_of(query: CollectiveQuery, job: RankLayout, algorithm: str) -> list[
 
 
 def _bound_of(query: CollectiveQuery, job: RankLayout, algorithm: str) -> Bound:
-    """Return every term of an algorithm, with the rates that long messages reach.
-
-    Args:
-        query: operation and library.
-        job: the ranks, plain numbers.
-        algorithm: as the choices name it.
-    """
     share = query.library.link_share.value if query.library.link_share else 1.0
     return solve(
         resources(job.host, job.cuts, share),
@@ -79,7 +63,6 @@ def _bound_of(query: CollectiveQuery, job: RankLayout, algorithm: str) -> Bound:
 
 
 def _limit(bound: Bound, pick: _Pick) -> tuple[str, str]:
-    """Return the limit of a row: latency, its protocol, or the tightest resource."""
     if pick.latency > pick.stream:
         return "latency", "latency"
     if pick.stream > pick.size / (float(bound.gbyte_s) * 1e9) * _MARGIN:
@@ -95,15 +78,6 @@ def _as_deepep(query: CollectiveQuery, job: RankLayout, algorithm: str, algbw: f
 
 
 def _collective_row(query: CollectiveQuery, job: RankLayout, gpus: int, pick: _Pick, bound: Bound) -> CollectiveRow:
-    """Return the row of one time.
-
-    Args:
-        query: operation and library.
-        job: the ranks, plain numbers.
-        gpus: how many they are.
-        pick: the choice, its size and time.
-        bound: every term of the algorithm chosen.
-    """
     algbw = pick.size / pick.time / 1e9
     name, label = _limit(bound, pick)
     spare = bound.runner_up
@@ -132,14 +106,7 @@ def _collective_row(query: CollectiveQuery, job: RankLayout, gpus: int, pick: _P
 
 
 def _timed_row(query: CollectiveQuery, job: RankLayout, gpus: int, size: float) -> CollectiveRow | None:
-    """Return the row of one message on one job; None if the library cannot run there.
-
-    Args:
-        query: operation, library and what is forced.
-        job: the ranks, plain numbers.
-        gpus: how many they are.
-        size: message [byte].
-    """
+    """Return the row of one message on one job; None if the library cannot run there."""
     times = time_choices(query, job, size)
     if not times:
         return None

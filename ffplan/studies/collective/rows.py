@@ -29,7 +29,6 @@ def _at(value: Number, job: RankLayout, index: int) -> float:
 
 
 def _single(job: RankLayout, index: int) -> RankLayout:
-    """Return one of the jobs, with plain numbers."""
     crossed = tuple(
         replace(cut, sets=_at(cut.sets, job, index), gbyte_s=_at(cut.gbyte_s, job, index)) for cut in job.cuts
     )
@@ -46,17 +45,6 @@ def _single(job: RankLayout, index: int) -> RankLayout:
 def _tabulate(
     query: CollectiveQuery, job: RankLayout, gpus: tuple[int, ...], sizes: Floats
 ) -> tuple[list[CollectiveRow], list[AlgorithmRow]]:
-    """Return a row for each number of GPUs and size, and the terms of every algorithm chosen.
-
-    Args:
-        query: operation, library and forced choices.
-        job: the ranks; numbers are arrays over `gpus`.
-        gpus: ranks of each job.
-        sizes: messages [byte].
-
-    Raises:
-        QueryError: if the library has no such operation, algorithm or protocol here.
-    """
     grid = time_grid(query, job, sizes)
     if grid is None or not bool(grid.possible.all()):
         what = " ".join(filter(None, (query.algorithm, query.protocol, query.operation)))

@@ -102,8 +102,6 @@ def evaluate(account: Account, job: RunJob | None, v: Values) -> tuple[YearAccou
 
 @record
 class _Accounted:
-    """An account with its inputs at their likely values, and over the draws."""
-
     v: dict[str, Number]
     """Likely values by name."""
     year: YearAccount
@@ -119,9 +117,7 @@ def accounted(ledger: Ledger, inputs: tuple[Input, ...], timed: TimedJob | None,
     """Return the account of a design, likely and drawn.
 
     Args:
-        ledger: the design with its account.
         timed: the job; None for the cluster alone.
-        request: draws and seed.
     """
     job, v = timed.job if timed else None, likely(inputs)
     year, run = evaluate(ledger.account, job, v)
@@ -136,7 +132,6 @@ def band(value: Any, drawn: Any) -> Band:
     """Return a figure with its quantiles.
 
     Args:
-        value: the figure with every input at its likely value.
         drawn: its draws, shape [draws]; a number without draws.
     """
     value_now = float(value)
@@ -194,7 +189,6 @@ def _uncertainty(
     rents: tuple[out.RentRow, ...],
     request: CostRequest,
 ) -> out.Uncertainty:
-    """Return the cost drivers for a token or an hour, and the break-evens against renting."""
     job = timed.job if timed else None
 
     def figure(v: dict[str, Number]) -> Number:
@@ -215,11 +209,7 @@ def _uncertainty(
 
 
 def run_report(ledger: Ledger, timed: TimedJob | None, account: _Accounted) -> RunReport | None:
-    """Return a run with its bands; None without one.
-
-    Args:
-        ledger: the design with its account.
-    """
+    """Return a run with its bands; None without one."""
     run, drawn = account.run, account.drawn_run
     if timed is None or run is None or drawn is None:
         return None
@@ -309,11 +299,6 @@ def _remaining(ledger: Ledger, v: Values, year: YearAccount) -> Number:
 def whole_life(ledger: Ledger, v: Values, year: YearAccount) -> Number:
     """Return the cost of a cluster over its life, bought at once.
 
-    Args:
-        ledger: the design with its account.
-        v: inputs by name, numbers or draws.
-        year: its year, from the same inputs.
-
     Returns:
         [currency], shape of the inputs.
 
@@ -330,10 +315,6 @@ def whole_life(ledger: Ledger, v: Values, year: YearAccount) -> Number:
 
 def study_run(design: ResolvedDesign, catalog: Catalog, request: CostRequest, timed: TimedJob) -> RunReport | None:
     """Return a training run on a cluster, without the rest of its cost study.
-
-    Args:
-        catalog: where its parts were looked up.
-        request: draws, seed and years.
 
     Raises:
         InputError: if the fabric cannot hold the design, or its ownership is wrong.
@@ -363,8 +344,6 @@ def study_cost(
     """Return the cost of a cluster, and of a training run on it.
 
     Args:
-        catalog: where its parts were looked up.
-        request: draws, seed and years.
         timed: the job; None for the cluster alone.
 
     Raises:

@@ -69,9 +69,6 @@ class Ledger:
         """Return the months from order to delivery, and from there to the first job [month].
 
         A rented fleet is ready at once, unless the design states its own.
-
-        Args:
-            v: inputs by name, numbers or draws.
         """
         names = ("lead_time", "commissioning")
         if self.owned.rent is not None:
@@ -87,11 +84,6 @@ class Ledger:
 
 
 def _needed(owned: ResolvedOwnership, catalog: Catalog) -> None:
-    """Refuse a profile that lacks what no account can do without.
-
-    Raises:
-        InputError: with what it lacks.
-    """
     names = (*NEEDED, *FACILITY[owned.facility])
     document = catalog.entry(owned.profile.id).document
     lacks = [name for name in names if name not in owned.inputs]
@@ -164,7 +156,6 @@ def _account(
 
 
 def _in_scope(items: tuple[Item, ...], design: ResolvedDesign) -> tuple[Item, ...]:
-    """Return parts around the fabric, without the categories that the design's cost excludes."""
     scope = design.spec.cost
     excluded = set(scope.exclude) if scope else set()
     categories = {group.server.id: "storage" if group.group.role == "storage" else "servers" for group in design.groups}
@@ -205,14 +196,6 @@ def _prices(
 
 
 def _ledger_of(design: ResolvedDesign, catalog: Catalog) -> Ledger:
-    """Return a design with its account.
-
-    Args:
-        catalog: where its profile, rents and side networks are looked up.
-
-    Raises:
-        InputError: if the fabric cannot hold the design, or the ownership is wrong.
-    """
     owned = resolve_ownership(design, catalog)
     _needed(owned, catalog)
     fabric = plan_fabric(design)
@@ -262,11 +245,6 @@ def _speed_inputs(ledger: Ledger, band: float, within: float, basis: str) -> tup
     """Return the errors of the modelled speed as inputs.
 
     Designs of one accelerator share the error of the accelerator and its software; each has its own error besides.
-
-    Args:
-        band: holds 80 % of errors [1].
-        within: its part within the runs of one source [1].
-        basis: runs that it was taken over.
     """
     accelerator = ledger.design.compute.accelerator
     name = accelerator.id if accelerator else ledger.design.spec.name
@@ -288,7 +266,6 @@ def _build(ledger: Ledger) -> str:
 
 
 def _held(ledger: Ledger) -> dict[str, float]:
-    """Return how many NICs of each kind the prices of the servers hold, spares included."""
     bought = dict(ledger.account.parts)
     extra = [ledger.owned.storage] if ledger.owned.storage else []
     groups = {group.server.id: group for group in (*ledger.design.groups, *extra)}
@@ -300,7 +277,6 @@ def _held(ledger: Ledger) -> dict[str, float]:
 
 
 def _inputs(ledger: Ledger, names: tuple[str, ...]) -> dict[str, Input]:
-    """Return prices of NICs by id, from the design's book, else from the ownership profile's."""
     prices: dict[str, Input] = {}
     for book in (ledger.owned.side_prices, ledger.design.prices):
         rate = ledger.owned.rate_of(book.currency) if book else None
@@ -314,9 +290,6 @@ def with_nic_prices(ledger: Ledger) -> Ledger:
 
     It serves break-evens alone: draws leave a NIC within a server at its price, since the range of the server's price
     includes its NICs.
-
-    Args:
-        ledger: the design with its account.
 
     Equation:
         server price = price today + sum over its NICs of (NIC price - NIC price today)

@@ -28,7 +28,6 @@ _TRILLION, _BILLION = 1e12, 1e9
 
 
 def _tokens_words(tokens: float) -> str:
-    """Return a number of tokens, such as `2 T tokens`."""
     if tokens >= _TRILLION:
         return f"{number(tokens / _TRILLION)} T tokens"
     if tokens >= _BILLION:
@@ -59,7 +58,6 @@ def run_words(run: RunReport) -> str:
 
 
 def _effort_words(ledger: Ledger) -> str:
-    """Say how far a run is tuned."""
     section, effort = ledger.design.ownership, ledger.owned.inputs.get("effort")
     if effort is None:
         return f"`{ledger.owned.profile.id}` has no `effort`: the run takes what its plan takes."
@@ -73,7 +71,6 @@ def _effort_words(ledger: Ledger) -> str:
 
 
 def _driver_words(uncertainty: Uncertainty) -> str:
-    """Name the drivers of a figure in a sentence; empty without uncertainty."""
     if not uncertainty.tornado:
         return ""
     of = "a token's cost" if uncertainty.per_token else "an hour's cost"
@@ -82,7 +79,6 @@ def _driver_words(uncertainty: Uncertainty) -> str:
 
 
 def _recalled_words(study: CostStudy) -> str:
-    """Name the recalled figures behind the answer; empty without any."""
     sentences = []
     share = study.bom.recalled_share if study.bom is not None else None
     if share is not None and share >= _LEAST_SHARE:
@@ -98,7 +94,6 @@ def _months(value: float) -> str:
 
 
 def _rent_words(tco: Tco) -> str:
-    """Return owning against the cheapest rent that somebody can sign, in a sentence."""
     row = benchmark(tco.rents)
     if row is None:
         if not tco.rents:
@@ -118,7 +113,6 @@ def _rent_words(tco: Tco) -> str:
 
 
 def _index_words(tco: Tco) -> str:
-    """State that an index of the market lies below owning; empty if none does."""
     row = cheaper_index(tco.rents)
     if row is None:
         return ""
@@ -147,7 +141,6 @@ def memory_edge(run: RunReport) -> str:
 
 
 def _outlives(run: RunReport, tco: Tco) -> str:
-    """State that a run takes longer than the hardware lasts; empty if it does not."""
     years = run.days.likely * 24 / HOURS_PER_YEAR
     if years <= tco.years:
         return ""
@@ -156,17 +149,12 @@ def _outlives(run: RunReport, tco: Tco) -> str:
 
 
 def _priced_elsewhere(study: CostStudy) -> str:
-    """Return which missing prices the book of the ownership profile has."""
     parts = study.bom.priced_elsewhere if study.bom else ()
     return f" The profile's price book has {listed(f'`{part}`' for part in parts)}." if parts else ""
 
 
 def headline(study: CostStudy) -> tuple[str, ...]:
-    """Return the answer, a sentence each.
-
-    Args:
-        study: the study, its headline left out.
-    """
+    """Return the answer, a sentence each."""
     tco, currency = study.tco, study.currency
     if tco is None:
         first = (study.run.words,) if study.run else ()
@@ -221,7 +209,6 @@ def _sizing(ledger: Ledger) -> Iterator[str]:
 
 
 def _racks(ledger: Ledger) -> Iterator[str]:
-    """Yield that a rack takes more than its limit."""
     limit, rack = rack_limit(ledger.design, ledger.owned), ledger.site.rack_w
     if rack > limit:
         yield (
@@ -231,7 +218,6 @@ def _racks(ledger: Ledger) -> Iterator[str]:
 
 
 def _staff(ledger: Ledger) -> Iterator[str]:
-    """State that the staff of a small cluster is a share of a team, if it is less than one person."""
     inputs = ledger.owned.inputs
     if "staff" not in inputs or "salary" not in inputs:
         return
@@ -244,12 +230,6 @@ def _staff(ledger: Ledger) -> Iterator[str]:
 
 
 def _cost_assumptions(ledger: Ledger, error: tuple[float, str] | None) -> tuple[str, ...]:
-    """Return the assumptions behind a cost.
-
-    Args:
-        ledger: the design with its account.
-        error: error of the modelled speed, and the runs behind it; None without a job.
-    """
     owned = ledger.owned
     profile: OwnershipProfile = owned.profile
     stated_inputs = [name for name, found in owned.inputs.items() if found.status == "given" and name not in SIZING]

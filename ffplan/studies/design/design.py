@@ -58,7 +58,6 @@ def _hardware(design: ResolvedDesign) -> out.Hardware:
 
 
 def _host_memory(server: Server | StorageServer) -> str:
-    """Return the host memory of a server for people."""
     if not server.sockets:
         return "memory unknown"
     held = memory_bytes(server)
@@ -68,7 +67,6 @@ def _host_memory(server: Server | StorageServer) -> str:
 
 
 def _missing_memory(server: Server | StorageServer) -> tuple[MissingFigure, ...]:
-    """Return the capacity of host memory where the catalogue lacks it, by the first socket without one."""
     return tuple(
         MissingFigure(server.id, f"sockets.{position}.memory.capacity")
         for position, socket in enumerate(server.sockets)
@@ -77,7 +75,6 @@ def _missing_memory(server: Server | StorageServer) -> tuple[MissingFigure, ...]
 
 
 def _missing_gemm(accelerator: Accelerator) -> tuple[MissingFigure, ...]:
-    """Return the GEMM rates that comparisons use, of precisions that the accelerator has, without a measurement."""
     return tuple(
         MissingFigure(accelerator.id, f"gemm.{precision}")
         for precision in out.COMPARED_PRECISIONS
@@ -94,7 +91,6 @@ def _nic_words(design: ResolvedDesign) -> str:
 
 
 def _single_links(network: ScaleUp) -> int:
-    """Return the links of a server whose accelerators are joined two by two [1]."""
     return sum(network.counts) or len(network.links)
 
 
@@ -174,7 +170,6 @@ def _scale_up(design: ResolvedDesign) -> counted.ScaleUpReport | None:
 def _fabric(
     design: ResolvedDesign, plan: FabricPlan, links: list[tuple[str, Link, int]], *, scale_up: bool = True
 ) -> counted.FabricReport:
-    """Return the report of a fabric with its cables, as `fabric_cables` returns them."""
     counts, policies = counted.COUNTS[next(iter(plan.switches_by_role))], switches_by_policy(design)
     to_endpoints, between = cables_sold(links)
     fabric = design.spec.fabric
@@ -211,7 +206,6 @@ def _fabric(
 
 
 def _networks(networks: tuple[NetworkPlan, ...]) -> tuple[counted.NetworkReport, ...]:
-    """Return the networks beside the fabric."""
     return tuple(
         counted.NetworkReport(
             name=network.name,
@@ -280,7 +274,6 @@ def _attempt(faults: list[Finding], compute: Callable[[], T]) -> T | None:
 def _summaries(
     design: ResolvedDesign, catalog: Catalog, fabric: FabricPlan
 ) -> tuple[ReliabilitySummary | None, StorageSummary | None]:
-    """Return the summaries of failures and of storage; None without accelerators."""
     if not design.accelerators:
         return None, None
     from ffplan.studies.operate.goodput_basis import goodput_basis
@@ -321,7 +314,6 @@ def study_design(
     """Return the study of a resolved design; its assessment has no findings yet.
 
     Args:
-        catalog: where its parts were looked up.
         all_scales: time the allreduce over fewer accelerators too; no rule needs it.
         without: parts of `LEFT_OUT` that are not worked out, and empty in the assessment.
         money: draws and seed of the purchase; the usual if omitted.

@@ -49,7 +49,6 @@ def _figure_findings(part: Part, path: str, figure: Figure, newest: int, months:
 
 
 def _age_findings(part: Part, path: str, figure: Figure, newest: int, months: int) -> Iterator[AuditFinding]:
-    """Yield prices that are old or undated."""
     date = date_of(figure, part.sources)
     if date is None:
         yield _finding("undated", part, path, f"of an unknown date, read {part.sources[figure.source].read}")
@@ -58,7 +57,6 @@ def _age_findings(part: Part, path: str, figure: Figure, newest: int, months: in
 
 
 def _power_findings(part: Part, catalog: Catalog) -> Iterator[AuditFinding]:
-    """Yield a server's rated power that is below what its accelerators take."""
     if not isinstance(part, Server) or part.accelerator is None or part.power.maximum is None:
         return
     accelerator = catalog.entry(part.accelerator).part
@@ -88,7 +86,6 @@ _PEAK_TOLERANCE = 0.05
 
 
 def _price_findings(books: list[PriceBook], parts: list[Part]) -> Iterator[AuditFinding]:
-    """Yield parts without a price, and parts with different prices in two books of one currency."""
     for part in parts:
         if part.kind in _SOLD and not any(part.id in book.items for book in books):
             why = next((book.unpriced[part.id] for book in books if part.id in book.unpriced), "")
@@ -112,7 +109,6 @@ def audit(catalog: Catalog, kind: str | None = None, months: int = _MONTHS) -> A
     Ages are counted from the newest source of the catalogue, so that the same files give the same report.
 
     Args:
-        kind: kind of part; all if omitted.
         months: age of a price from which it is stale [month].
     """
     parts, broken = [], []

@@ -62,7 +62,6 @@ _UNITS: dict[type[Figure], tuple[str, float]] = {
 
 
 def _unit(part: Part, figure: Figure) -> tuple[str, float]:
-    """Return the unit a figure is shown in, and its size in canonical units."""
     if isinstance(figure, PriceFigure) and isinstance(part, PriceBook | RentBook):
         return f"{part.currency}{'/h' if isinstance(part, RentBook) else ''}", 1.0
     if isinstance(figure, Estimate):
@@ -73,7 +72,6 @@ def _unit(part: Part, figure: Figure) -> tuple[str, float]:
 
 
 def _estimate_unit(figure: Estimate) -> tuple[str, float]:
-    """Return the unit of an ownership figure, and its size in canonical units."""
     if isinstance(figure.value, Money):
         return figure.value.currency + PER_WORDS.get(type(figure), ""), 1.0
     if isinstance(figure, SecondsEstimate):
@@ -101,7 +99,6 @@ def _figures(part: Part) -> Iterator[FigureRow]:
 
 
 def _calibrated(part: Part) -> bool | None:
-    """Return whether an accelerator has its own training constants; None of other parts."""
     return part.training is not None if isinstance(part, Accelerator) else None
 
 
@@ -109,9 +106,6 @@ def part_list(catalog: Catalog, kind: str | None = None) -> PartList:
     """Return the parts of a catalogue.
 
     Files that are wrong are named with their faults; they hide no other part.
-
-    Args:
-        kind: kind of part; all if omitted.
     """
     entries, broken = [], []
     for name in catalog.ids():
@@ -153,7 +147,6 @@ def offer_list(catalog: Catalog) -> tuple[OfferRow, ...]:
 
 
 def _codes(table: XidTable) -> tuple[tuple[str, str], ...]:
-    """Return each Xid with its meaning and the first action."""
     rows = []
     for code, meaning in table.codes.items():
         then = f", then {meaning.then.replace('-', ' ')}" if meaning.then else ""
@@ -162,7 +155,6 @@ def _codes(table: XidTable) -> tuple[tuple[str, str], ...]:
 
 
 def _rates(profile: ReliabilityProfile, catalog: Catalog) -> tuple[tuple[str, str], ...]:
-    """Return the rate of each hazard with what it rests on."""
     rows = []
     for name, hazard in profile.hazards.items():
         study = catalog.entry(hazard.counted.study).part if hazard.counted else None
@@ -174,7 +166,6 @@ def _rates(profile: ReliabilityProfile, catalog: Catalog) -> tuple[tuple[str, st
 
 
 def _dimensions(part: Part, catalog: Catalog) -> tuple[tuple[str, str], ...]:
-    """Return the facts of a part beside its figures: dimensions of a model, Xid codes, rates of hazards."""
     if isinstance(part, XidTable):
         return _codes(part)
     if isinstance(part, ReliabilityProfile):
@@ -193,9 +184,6 @@ def _dimensions(part: Part, catalog: Catalog) -> tuple[tuple[str, str], ...]:
 
 def part_sheet(catalog: Catalog, name: str) -> PartSheet:
     """Return one part with the evidence of its figures.
-
-    Args:
-        name: id of the part.
 
     Raises:
         KeyError: if there is none.

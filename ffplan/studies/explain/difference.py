@@ -84,12 +84,6 @@ def figure_changes(before: Values, after: Values) -> tuple[FigureChange, ...]:
 
 
 def _moved(rows: tuple[FigureChange, ...], least: float = 1e-9) -> tuple[FigureChange, ...]:
-    """Return the figures that changed.
-
-    Args:
-        rows: figures.
-        least: relative change that counts [1].
-    """
     return tuple(row for row in rows if _has_moved(row, least))
 
 
@@ -116,8 +110,6 @@ class Version:
 
 @record
 class _Change:
-    """A value that differs at a path."""
-
     path: tuple[str | int, ...]
     before: Any
     after: Any
@@ -131,7 +123,6 @@ def _written(value: Any) -> str | None:
 
 
 def _changes(before: Any, after: Any, path: tuple[str | int, ...] = ()) -> Iterator[_Change]:
-    """Yield where two plain values differ, as deep as both are mappings, or lists of one length."""
     if isinstance(before, dict) and isinstance(after, dict):
         for name in [*after, *(name for name in before if name not in after)]:
             yield from _changes(before.get(name, _ABSENT), after.get(name, _ABSENT), (*path, name))
@@ -143,7 +134,6 @@ def _changes(before: Any, after: Any, path: tuple[str | int, ...] = ()) -> Itera
 
 
 def _applied(data: Any, change: _Change) -> Any:
-    """Return plain data with one change made."""
     changed = deepcopy(data)
     target = changed
     for step in change.path[:-1]:
@@ -200,7 +190,6 @@ def difference(
     Args:
         assess: returns the figures of a design file; raises `InputError` if it cannot be assessed.
         step: called with the number of each change, and how many there are.
-        notes: what the reader should know besides.
     """
     rows: tuple[FieldChange, ...] = ()
     effects: tuple[ChangeEffect, ...] = ()
@@ -235,7 +224,6 @@ def regressions(rows: tuple[FigureChange, ...], thresholds: dict[str, float]) ->
     """Return figures that are worse than before by more than their threshold, with that threshold.
 
     Args:
-        rows: figures before and after.
         thresholds: largest relative change by the address of a figure, or by the kind of it [1].
     """
     own = {address_of(name): limit for name, limit in thresholds.items()}

@@ -53,9 +53,6 @@ def derived(
     """Return a value whose equation a function states.
 
     Args:
-        label: what it is.
-        place: module and function.
-        steps: what it is made of.
         binds: it alone decides the value above.
     """
     stated, source = equation(place)
@@ -67,14 +64,6 @@ def derived(
 def _declared(
     label: str, value: float | None, unit: str, figure: Figure, steps: tuple[Derivation, ...], how: str = ""
 ) -> Derivation:
-    """Return a value as the table of figures has it.
-
-    Args:
-        label: what it is.
-        figure: its entry in the table.
-        steps: what it is made of.
-        how: how it follows, where the table names no function.
-    """
     if figure.place:
         return derived(label, value, unit, figure.place, steps)
     derivation = given(label, value, unit, how=how or figure.how)
@@ -87,10 +76,6 @@ def given(
     """Return a value without an equation.
 
     Args:
-        label: what it is.
-        how: how it follows.
-        source: its source.
-        place: file and line of it.
         binds: it alone decides the value above.
     """
     return Derivation(label=label, value=value, unit=unit, formula=how, source=source, place=place, binds=binds)
@@ -106,13 +91,7 @@ def _grown(value: Any, factor: float) -> Any:
 
 
 def _scaled(part: Any, path: tuple[str | int, ...], factor: float) -> Any:
-    """Return a part with one figure times a factor, its range with it; None if the figure is not numeric.
-
-    Args:
-        part: the part, or something inside it.
-        path: place of the figure.
-        factor: what it is multiplied by [1].
-    """
+    """Return a part with one figure times a factor, its range with it; None if the figure is not numeric."""
     if not path:
         grown = {name: _grown(getattr(part, name), factor) for name in ("value", "low", "high")}
         if grown["value"] is None:
@@ -131,7 +110,6 @@ def _scaled(part: Any, path: tuple[str | int, ...], factor: float) -> Any:
 
 
 def _value(subject: Subject, document: Document, catalog: Catalog) -> float | None:
-    """Return the value of a changed design; None if it is refused."""
     try:
         return subject.evaluate(resolve(document, catalog), catalog)
     except InputError:
@@ -147,22 +125,13 @@ def _shown(value: Any) -> str:
 
 
 def _moves_it(changes: list[float | None]) -> bool:
-    """True if one of two changes moves the value; a refused design says nothing of it.
-
-    Args:
-        changes: relative changes [1]; None if the design is refused.
-    """
+    """True if one of two changes moves the value; a refused design says nothing of it."""
     return any(change is not None and abs(change) > _LEAST for change in changes)
 
 
 def _of_part(
     value: Callable[[Entry, tuple[str | int, ...]], float | None], entry: Entry, base: float
 ) -> Iterator[tuple[Influence, bool]]:
-    """Yield the influence of every figure of a part, and whether it moves the value.
-
-    Args:
-        value: returns the value with the part changed at one place; None if the design is refused.
-    """
     part: Part = entry.part
     for path, figure in part.figures():
         changes: list[float | None] = []
@@ -205,7 +174,6 @@ def _numbers(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[tup
 
 
 def _with(data: Any, path: tuple[str | int, ...], value: float) -> Any:
-    """Return plain data with one value replaced."""
     if not path:
         return value
     if isinstance(data, dict):
@@ -215,12 +183,6 @@ def _with(data: Any, path: tuple[str | int, ...], value: float) -> Any:
 
 
 def _of_design(subject: Subject, base: float, without: tuple[str, ...] = ()) -> Iterator[tuple[Influence, bool]]:
-    """Yield the influence of every number of the design file, and whether it moves the value.
-
-    Args:
-        subject: what is explained.
-        without: sections of the file that are left out.
-    """
     document = subject.document
     for path, value in _numbers(document.data):
         if not value or path[0] in without:  # a tenth of nothing is nothing
@@ -256,9 +218,7 @@ def influences(
     """Return the inputs that move a value, the strongest first, and how many do not.
 
     Args:
-        subject: what is explained.
         entries: parts whose figures are tried.
-        step: called after every part, with how many are done and in all.
     """
 
     def changed(entry: Entry, _: tuple[str | int, ...]) -> float | None:
@@ -274,15 +234,10 @@ def influences(
 
 
 def _sorted_out(tried: list[tuple[Influence, bool]]) -> tuple[tuple[Influence, ...], int]:
-    """Return the inputs that move a value, the strongest first, and how many do not.
-
-    Args:
-        tried: inputs, and whether they move it.
-    """
+    """Return the inputs that move a value, the strongest first, and how many do not."""
     moving = [influence for influence, moves in tried if moves]
     return tuple(sorted(moving, key=_strength)), len(tried) - len(moving)
 
 
 def _strength(influence: Influence) -> tuple[float, str]:
-    """Return the sort key of influences: the strongest first, equals by name."""
     return -max(abs(change) for change in (influence.less or 0.0, influence.more or 0.0)), influence.input

@@ -24,35 +24,23 @@ _SITE = {"pue": "pue", "electricity": "electricity_price"}
 
 @record
 class _Places:
-    """Files of a design and of its parts, to place figures."""
-
     document: Document
     catalog: Catalog
 
     def stated(self, *path: str | int) -> str:
-        """Return file and line of a value of the design; empty if it does not state it."""
         return _stated_at(self.document, *path)
 
     def price(self, book: str, part: str) -> str:
-        """Return file and line of a part's price in a book."""
         return _figure_at(self.catalog.entry(book), "items", part)
 
 
 def _stated_at(document: Document, *path: str | int) -> str:
-    """Return file and line of a value of a file; empty if the file does not state it.
-
-    Args:
-        path: field names and list positions from its root.
-    """
+    """Return file and line of a value of a file; empty if the file does not state it."""
     return f"{document.file}:{document.place(path)[0]}" if holds(document.data, path) else ""
 
 
 def _figure_at(entry: Entry, *path: str | int) -> str:
-    """Return file and line of a figure of a part; for a price book, also in the book that it extends.
-
-    Args:
-        path: field names and list positions from the root of its file.
-    """
+    """Return file and line of a figure of a part; for a price book, also in the book that it extends."""
     here = _stated_at(entry.document, *path)
     if here:
         return here
@@ -60,11 +48,7 @@ def _figure_at(entry: Entry, *path: str | int) -> str:
 
 
 def _grade_of(entry: Entry, *path: str | int) -> str:
-    """Return the grade of a part's figure, or its source's; empty without such a figure.
-
-    Args:
-        path: field names and list positions from the root of its file.
-    """
+    """Return the grade of a part's figure, or its source's; empty without such a figure."""
     part: Any = entry.part
     for step in path:
         part = part.get(step) if isinstance(part, dict) else getattr(part, str(step), None)
@@ -74,8 +58,6 @@ def _grade_of(entry: Entry, *path: str | int) -> str:
 
 @record
 class _InputPlace:
-    """The place of an input."""
-
     place: str
     """File and line; the page on accuracy for errors of the model, the file of failures for a job's goodput."""
     grade: str = ""
@@ -93,7 +75,6 @@ def _errors_at() -> str:
 
 
 def _account_at(entry: Input, design: ResolvedDesign, catalog: Catalog) -> _InputPlace:
-    """Return the place of an input of a design's account."""
     document, name = design.document, entry.name
     if name.startswith("speed"):
         return _InputPlace(_errors_at())

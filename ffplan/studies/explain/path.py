@@ -42,7 +42,6 @@ _KEPT = f"Inputs are changed by {100 * TENTH:.0f} % with the plan kept; another 
 
 @cache
 def _of_jobs() -> tuple[str, ...]:
-    """Return the explained figures of a job: labelled figures of a step, all drawn figures of a run, and its inputs."""
     placed = ((address, place_of(address)) for address in addresses())
     return tuple(
         address
@@ -100,7 +99,6 @@ def explain(
     """Return the derivation of one figure of a design.
 
     Args:
-        question: design and path.
         meanings: describes a path in an assessment, or a field in another record.
         keep: returns the plan of a report, completed by the plan as written, to be timed again as it is.
         step: called with how much of the work is done, and in all.
@@ -139,12 +137,10 @@ def known_figures(document: Document, catalog: Catalog) -> list[str]:
 
 
 def _figures(assessment: Any) -> list[str]:
-    """Return the paths of an assessment's numbers, and the figures of jobs."""
     return [*(path for path in numbers(plain(assessment)) if not path.startswith("findings")), *_of_jobs()]
 
 
 def _hint(path: str, assessment: Any) -> str:
-    """Return the figures of the same name that stand elsewhere; the nearest path without any."""
     leaf, known = path.rpartition(".")[2], _figures(assessment)
     elsewhere = [figure for figure in known if figure.rpartition(".")[2] == leaf]
     return did_you_mean(leaf if elsewhere else path, elsewhere or known, what="figure")
@@ -180,11 +176,6 @@ def _of_assessment(
 
 
 def _resolved(question: Question) -> tuple[ResolvedDesign, Catalog]:
-    """Return the design with its workload.
-
-    Raises:
-        UsageError: if it has none.
-    """
     from ffplan.studies.train.default_job import with_tokens
 
     catalog = question.catalog.fresh()
@@ -199,11 +190,6 @@ def _resolved(question: Question) -> tuple[ResolvedDesign, Catalog]:
 
 
 def _timed(question: Question) -> tuple[ResolvedDesign, Catalog, TrainReport]:
-    """Return the design with its workload timed.
-
-    Raises:
-        UsageError: if it cannot run.
-    """
     from ffplan.studies.train.default_job import workload_report
     from ffplan.training.accelerator_rates import UncalibratedError
     from ffplan.training.constraints import RefusedError
@@ -216,11 +202,6 @@ def _timed(question: Question) -> tuple[ResolvedDesign, Catalog, TrainReport]:
 
 
 def _step(question: Question, keep: Callable[[TrainReport, PlanFields], PlanFields]) -> Step:
-    """Return the workload's step, to be timed again with inputs changed.
-
-    Raises:
-        UsageError: if it cannot run.
-    """
     from ffplan.studies.train.default_job import workload_gpus
 
     design, catalog, report = _timed(question)

@@ -40,8 +40,6 @@ class NoReportError(Exception):
 
 @record
 class _Saved:
-    """A saved report."""
-
     kind: str
     value: dict[str, Any]
     designs: tuple[dict[str, Any], ...]
@@ -50,9 +48,6 @@ class _Saved:
 
 def read_report(text: str) -> _Saved:
     """Return a saved report.
-
-    Args:
-        text: content of the file.
 
     Raises:
         NoReportError: if it is not the JSON of `ffplan design` or `ffplan compare`.
@@ -79,11 +74,7 @@ def read_report(text: str) -> _Saved:
 
 
 def _json(text: str) -> Any:
-    """Return the plain data of a JSON text, with finite numbers, unique keys and a limited depth.
-
-    Raises:
-        NoReportError: for any other text.
-    """
+    """Return the plain data of a JSON text, with finite numbers, unique keys and a limited depth."""
 
     def number(found: str) -> float:
         value = float(found)
@@ -122,7 +113,6 @@ def _held(holder: dict[str, Any] | list[Any]) -> Iterable[Any]:
 
 
 def _names_its_inputs(value: Any) -> bool:
-    """True for an assessment that names its program, its design and its parts."""
     if not isinstance(value, dict):
         return False
     tool, design, catalog = (value.get(name) for name in ("tool", "design", "catalog"))
@@ -145,7 +135,6 @@ def _changed(what: str, then: str | None, now: str | None) -> Iterator[Cause]:
 
 
 def _causes(saved: _Saved, again: tuple[dict[str, Any], ...]) -> Iterator[Cause]:
-    """Yield everything that the report rests on and that is no longer the same, each once."""
     yield from _changed("ffplan", saved.designs[0]["tool"]["version"], again[0]["tool"]["version"])
     yield from _changed("schema_version", str(saved.value.get("schema_version")), SCHEMA_VERSION)
     seen = set()

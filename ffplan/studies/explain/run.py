@@ -38,8 +38,6 @@ _OF_ACCOUNT = ("site", "ownership", "rent", "cost", "workload")
 
 @record
 class _RunExplained:
-    """A figure of a run with its parts."""
-
     run: RunReport
     root: Derivation
     influences: tuple[Influence, ...]
@@ -49,16 +47,7 @@ class _RunExplained:
 
 
 def _explain_run(step: Step, field: str, tell: Callable[[int, int], None]) -> _RunExplained:
-    """Return a figure of a design's run with its parts.
-
-    Args:
-        step: the design with its workload, timed.
-        field: figure of a run, with quantiles, or an input of it.
-        tell: called after every part whose figures were tried, with how many are done and in all.
-
-    Raises:
-        UsageError: if the workload has no tokens, or the design no prices.
-    """
+    """Return a figure with its parts; `tell` is told how many parts are done, and of how many."""
     design, catalog = step.design, step.used
     tokens = design.workload.tokens if design.workload else None
     if tokens is None:
@@ -90,7 +79,6 @@ def _explain_run(step: Step, field: str, tell: Callable[[int, int], None]) -> _R
         tried.append(replace(entry, less=account.faster(entry.less), more=account.faster(entry.more)))
 
     def whole(changed: ResolvedDesign, others: Catalog) -> float | None:
-        """Return the figure of a changed design, step and account."""
         again = step.again(changed, others)
         if again is None:
             return None
@@ -111,11 +99,7 @@ def _explain_run(step: Step, field: str, tell: Callable[[int, int], None]) -> _R
 
 
 def _factor(entry: Input, place: str, design: ResolvedDesign) -> Derivation:
-    """Return an input of a run with its source and range; of the effort, its class too.
-
-    Args:
-        place: file and line of it.
-    """
+    """Return an input of a run with its source and range; of the effort, its class too."""
     owned = design.ownership or Ownership.model_construct()
     label = f"{entry.label} ({owned.effort})" if entry.name == "effort" else entry.label
     source = f"{entry.source}, status {entry.status}"
@@ -125,8 +109,6 @@ def _factor(entry: Input, place: str, design: ResolvedDesign) -> Derivation:
 
 @record
 class _Account:
-    """A design's account with a job, and the path of one figure."""
-
     ledger: Ledger
     timed: TimedJob
     inputs: tuple[Input, ...]
@@ -136,28 +118,19 @@ class _Account:
     """Its value."""
 
     def value(self, values: dict[str, Any]) -> float:
-        """Return the figure with some inputs at other values."""
         _, outcome = evaluate(self.ledger.account, self.timed.job, {**likely(self.inputs), **values})
         return float(getattr(outcome, {"cost_per_million_tokens": "per_million"}.get(self.field, self.field)))
 
     def changed(self, values: dict[str, Any]) -> float:
-        """Return the relative change of the figure with some inputs at other values [1]."""
         return self.value(values) / self.likely - 1
 
     def faster(self, change: float | None) -> float | None:
-        """Return the relative change of the figure with a step of another rate [1]."""
         speed = likely(self.inputs).get("speed", 1.0)
         return None if change is None else self.changed({"speed": speed * (1 + change)})
 
 
 def _influence(entry: Input, place: _InputPlace, currency: str, change: Callable[[dict[str, Any]], float]) -> Influence:
-    """Return the effect of a tenth of an input.
-
-    Args:
-        place: its file and line.
-        currency: currency of the account.
-        change: returns the relative change of the figure with some inputs at other values [1].
-    """
+    """Return the effect of a tenth of an input."""
     unit = entry.unit.replace("currency", currency)
     unit = "" if unit == "1" else unit.removeprefix("1 ")
     ends = [entry.likely * factor for factor in (1 - TENTH, 1 + TENTH)]

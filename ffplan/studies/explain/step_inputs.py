@@ -38,8 +38,6 @@ if TYPE_CHECKING:
 
 @record
 class _Pace:
-    """A plan on a machine with its pace."""
-
     setup: TrainSetup
     """Workload, plan and machine."""
     row: dict[str, Any]
@@ -60,16 +58,7 @@ def _row(run: TrainRun) -> dict[str, Any]:
 
 
 def _paced(design: ResolvedDesign, catalog: Catalog, request: TrainRequest, known: _Pace | None = None) -> _Pace | None:
-    """Return the pace of a transformer's plan; None if it does not fit, or cannot be laid out.
-
-    Args:
-        request: model, plan with its batch, and one number of accelerators.
-        known: its pace on another machine; what is same_times is not found again.
-
-    Raises:
-        RefusedError: if the machine cannot run the plan.
-        UncalibratedError: if the accelerators have no training constants.
-    """
+    """Return the pace of a transformer's plan; None if it does not fit, or cannot be laid out."""
     request, transformer, (count,) = settled(design, catalog, request), request.model.transformer, request.gpus
     assert transformer is not None
     setup = train_setup(design, catalog, request, transformer)
@@ -85,8 +74,6 @@ def _paced(design: ResolvedDesign, catalog: Catalog, request: TrainRequest, know
 
 @record
 class _KeptPlan:
-    """A plan of a transformer that is timed again on one design, with figures of its parts changed."""
-
     document: Document
     """The design file."""
     catalog: Catalog
@@ -101,12 +88,7 @@ class _KeptPlan:
     def pace(
         self, design: ResolvedDesign, parts: Catalog, system: Cluster | None, known: _Pace | None = None
     ) -> _Pace | None:
-        """Return the pace of the plan; None if it cannot run.
-
-        Args:
-            system: its machine, if it has been made.
-            known: its pace on another machine.
-        """
+        """Return the pace of the plan; None if it cannot run."""
         model = parts.get(Model, self.model, self.document, ("workload", "model"))
         fixed = frozenset(self.plan.model_fields_set)
         request = TrainRequest(model=model, plan=self.plan, gpus=(self.gpus,), fixed=fixed, system=system)
@@ -135,12 +117,7 @@ class Reach:
     """Those that the machine reads."""
 
     def changed(self, entry: Entry, path: tuple[str | int, ...]) -> _Pace | None:
-        """Return the pace with one figure of the catalogue changed; None if the design is refused.
-
-        Args:
-            entry: its part, changed.
-            path: its place in the part.
-        """
+        """Return the pace with one figure of the catalogue changed; None if the design is refused."""
         place = (entry.part.id, path)
         if place not in self.beside and place not in self.of_system:
             return self.base
@@ -161,11 +138,7 @@ class Reach:
 
 
 def _reach(job: _KeptPlan, design: ResolvedDesign, used: Catalog) -> Reach:
-    """Return how far the figures of the parts that a step uses reach into it.
-
-    Args:
-        used: the parts of the design, as read.
-    """
+    """Return how far the figures of the parts that a step uses reach into it."""
     system = cluster_of(design, used, job.plan.reducer)
     base = job.pace(design, used, system)
     beside, of_system = set[Place](), set[Place]()
@@ -208,11 +181,7 @@ class Step:
     """Whether the command line gives the batch."""
 
     def again(self, design: ResolvedDesign, parts: Catalog, plan: PlanFields | None = None) -> TrainReport | None:
-        """Return the step on a changed design; None if its plan cannot run.
-
-        Args:
-            plan: another plan.
-        """
+        """Return the step on a changed design; None if its plan cannot run."""
         model = parts.get(Model, self.report.model, self.document, ("workload", "model"))
         used = self.report.rows[0].plan.gpus  # a search may have left accelerators of the job idle
         try:
@@ -229,7 +198,6 @@ class Step:
 
         Args:
             field: the figure, a field of the plan's row.
-            step: called after every part, with how many are done and in all.
         """
         row = self.report.rows[0]
         job = _KeptPlan(

@@ -38,7 +38,6 @@ def cable_tables(wired: WiredDesign) -> list[tuple[str, WiredDesign, CableTable]
 
 
 def _kinds(name: str, design: ResolvedDesign, table: CableTable) -> Iterator[CableKind]:
-    """Yield the cables of a network by tier and type."""
     for tier, number, pieces in pieces_sold(table):
         inside = (table.tier == tier) & (table.kind == number)
         lengths = None if table.length_m is None else table.length_m[inside]
@@ -58,7 +57,6 @@ def _kinds(name: str, design: ResolvedDesign, table: CableTable) -> Iterator[Cab
 
 
 def _plain(name: str, wired: WiredDesign, table: CableTable) -> Iterator[PlainCable]:
-    """Yield the cables of a network."""
     for leg in cable_legs(wired.fabric.network, wired.names, table):
         yield PlainCable(
             label=leg.label,
@@ -72,7 +70,6 @@ def _plain(name: str, wired: WiredDesign, table: CableTable) -> Iterator[PlainCa
 
 
 def _places(wired: WiredDesign, table: CableTable) -> dict[str, str]:
-    """Return where the floor plan puts the devices of the compute fabric, by name."""
     place = table.places
     assert place is not None
     columns = ((place.row + 1).tolist(), (place.rack + 1).tolist(), place.unit.tolist())
@@ -82,7 +79,6 @@ def _places(wired: WiredDesign, table: CableTable) -> dict[str, str]:
 
 
 def _placed(tables: list[tuple[str, WiredDesign, CableTable]]) -> Iterator[CableRow]:
-    """Yield the cables of every network with the places that the floor plan has."""
     where = _places(*tables[0][1:])
     for name, wired, table in tables:
         for leg in cable_legs(wired.fabric.network, wired.names, table):

@@ -86,7 +86,6 @@ def faults(wired: WiredDesign, query: FaultRequest, step: Callable[[int, int, st
     """Return the remaining fabric after each loss.
 
     Args:
-        query: losses and draws.
         step: called with the number of each draw, the draws, and the loss.
 
     Raises:
@@ -122,9 +121,6 @@ def worst_switch_loss(design: ResolvedDesign, plan: FabricPlan) -> SwitchLoss:
     """Return the accelerators that the loss of the worst switch cuts off or slows.
 
     Only switches that endpoints join can cut a node off: a tree keeps other ways past any spine or core.
-
-    Args:
-        plan: its fabric, sized.
     """
     network = wire(design, plan).network
     per_node = np.array([group.accelerators_per_node for group in design.groups])

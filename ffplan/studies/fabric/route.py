@@ -47,11 +47,6 @@ class RouteRequest:
 def _beside(
     wired: WiredDesign, query: RouteRequest, job: JobNodes, load: Floats, ideal_s: float, beside: str
 ) -> LaneReport:
-    """Return the rates while a second class of traffic shares the links.
-
-    Raises:
-        StudyError: if some of its flows cannot arrive.
-    """
     network, router = wired.fabric.network, routing_of(wired.fabric)
     other_load, lost = job_loads.loads_for(
         wired.design, router, job, beside, routing=query.routing, nbytes=query.size, seed=query.seed
@@ -100,11 +95,6 @@ def _allreduce(wired: WiredDesign, nodes: int, size: float, slower: float) -> tu
 
 
 def _holds_for(wired: WiredDesign, routing: str) -> str:
-    """Describe a routing, and how switches and engines may differ.
-
-    Args:
-        routing: static, ecmp or adaptive.
-    """
     if routing == "adaptive":
         return "even spreading over all usable links, as adaptive routing has at best"
     if routing == "ecmp":
@@ -127,9 +117,6 @@ def _holds_for(wired: WiredDesign, routing: str) -> str:
 
 def route(wired: WiredDesign, query: RouteRequest) -> RouteReport:
     """Return the rates of traffic on a fabric.
-
-    Args:
-        query: traffic, routing and job.
 
     Raises:
         StudyError: if the fabric lacks the requested traffic or routing.
@@ -194,8 +181,6 @@ def place(wired: WiredDesign, order: str, nodes: int | None, size: float, seed: 
 
     Args:
         order: one of `rank_order.ORDERS`.
-        nodes: nodes of the job [1]; all that jobs run on if None.
-        size: bytes of each node [byte].
         seed: seed of the random order.
 
     Raises:

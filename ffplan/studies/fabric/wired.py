@@ -73,7 +73,6 @@ def _port_name(network: Network, names: Names, device: int, port: int) -> str:
 
 
 def _link_name(network: Network, names: Names, link: int) -> str:
-    """Return the two ports that a link joins, the lower one first."""
     k = network.links
     lower = _port_name(network, names, int(k.a[link]), int(k.a_port[link]))
     return f"{lower} - {_port_name(network, names, int(k.b[link]), int(k.b_port[link]))}"

@@ -38,8 +38,6 @@ LIMITS = ("capex", "power", "racks", "floor")
 
 @record
 class _ServedTarget:
-    """Requests with latency targets, at any rate."""
-
     model: Model
     engine: Engine
     load: Load
@@ -97,34 +95,17 @@ _LATE = 1.1
 
 
 def _stretch_of(band: float, chance: float) -> float:
-    """Return the factor of all times that is exceeded with probability 1 - chance.
-
-    Args:
-        band: P10 to P90 of time over model, as a fraction up and down [1].
-        chance: probability [1].
-
-    Returns:
-        Factor [1].
-    """
+    """Return the factor of all times that is exceeded with probability 1 - chance."""
     return exp(_spread_of(band) * _NORMAL.inv_cdf(chance))
 
 
 def _spread_of(band: float) -> float:
-    """Return the standard deviation of the logarithm of times.
-
-    Args:
-        band: P10 to P90 of time over model, as a fraction up and down [1].
-
-    Returns:
-        Deviation [1].
-    """
+    """Return the standard deviation of the logarithm of times."""
     return log(1 + band) / _NORMAL.inv_cdf(0.9)
 
 
 @record
 class _Curve:
-    """Means of a copy over requests under way."""
-
     under_way: Floats
     """Requests of an attention group."""
     rate: Floats
@@ -148,13 +129,6 @@ class Copy:
     """A copy of a model under a load with latency targets."""
 
     def __init__(self, setup: ServeSetup, load: Load, targets: ServeTargets) -> None:
-        """Take the means of all loads.
-
-        Args:
-            setup: the copy.
-            load: its requests.
-            targets: the targets.
-        """
         self.setup, self.load, self.targets = setup, load, targets
         self._means = _curve(setup, load)
 
@@ -162,7 +136,6 @@ class Copy:
         """Return whether the targets are met.
 
         Args:
-            rate: requests a second on the copy [1/s].
             stretch: factor of all times [1].
         """
         under_way = float(np.interp(rate * stretch, self._means.rate, self._means.under_way))
@@ -208,12 +181,7 @@ class Copy:
         return float(means.rate[met].max() if met.any() else means.rate[0]) / stretch
 
     def chance(self, rate: float, least: float) -> float:
-        """Return the chance that the targets are met [1].
-
-        Args:
-            rate: requests a second on the copy [1/s].
-            least: a chance that it has [1].
-        """
+        """Return the chance that the targets are met [1]."""
         spread = _spread_of(self.setup.speed.band)
         low = _NORMAL.inv_cdf(least)
         high = low + 1.0  # normal deviations

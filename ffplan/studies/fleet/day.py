@@ -25,8 +25,6 @@ _HOURLY = "on-demand"
 
 @record
 class _FreeBlock:
-    """Nodes that are free together for some hours in a row."""
-
     nodes: int
     start: int
     """First hour, from the first of the file [h]."""
@@ -35,9 +33,6 @@ class _FreeBlock:
 
 def _free_block(free: Sequence[int]) -> _FreeBlock | None:
     """Return the block with most node-hours that are free in a row, around the end of the file; None without any.
-
-    Args:
-        free: free nodes of each hour [1]. Hours follow in a circle: the last is before the first.
 
     Equation:
         over starts s and lengths n <= hours: the largest n min(free[s], ..., free[s + n - 1]); of equals the longest
@@ -58,11 +53,6 @@ def _free_block(free: Sequence[int]) -> _FreeBlock | None:
 def _reserved_nodes(nodes: Sequence[int], committed: float, hourly: float) -> int:
     """Return the nodes to rent for a term if the rest is rented by the hour.
 
-    Args:
-        nodes: nodes that each hour needs [1].
-        committed: rent of an hour of the term, used or not [currency].
-        hourly: rent of an hour in use [currency].
-
     Equation:
         the nodes k = 1, 2, ... for which hourly * (hours that need k or more) > committed * hours
 
@@ -75,12 +65,6 @@ def _reserved_nodes(nodes: Sequence[int], committed: float, hourly: float) -> in
 
 
 def _day_of(fleet: _SizedFleet, hours: tuple[float, ...]) -> FleetDay | None:
-    """Return the hours of a fleet; None where the load has none.
-
-    Args:
-        fleet: what was sized, for the hour with most requests.
-        hours: requests of each hour; only their proportions count.
-    """
     if not hours:
         return None
     most, bought = max(hours), int(fleet.built.assessment.nodes["compute"])

@@ -30,13 +30,7 @@ _PAPER = 3
 
 
 def kept(found: _Recommended, target: FleetTarget, best: int) -> list[_SizedFleet]:
-    """Return the fleets to report as designs: trusted ones within the limits, or all if named.
-
-    Args:
-        found: what was sized.
-        target: what was wanted.
-        best: how many [1].
-    """
+    """Return the fleets to report as designs: trusted ones within the limits, or all if named."""
     return [fleet for fleet in found.fleets if not broken(fleet, target) and _may_win(fleet, target)][:best]
 
 
@@ -50,11 +44,7 @@ def fleet_report(
     """Return the report of a search.
 
     Args:
-        found: what was sized.
-        target: what was wanted.
-        catalog: where the price book is.
         files: files that designs were written to, by name of the design.
-        best: designs to report [1].
     """
     from ffplan.catalog.prices import PriceBook
 
@@ -160,11 +150,7 @@ def _assumptions(target: FleetTarget) -> tuple[str, ...]:
 
 
 def _losses(fleet: _SizedFleet, concurrency: float) -> tuple[FleetLoss, ...]:
-    """Return the losses from single failures, the smallest first; each with all other nodes up.
-
-    Args:
-        concurrency: requests under way at the peak, on all copies [1].
-    """
+    """Return the losses from single failures, the smallest first; each with all other nodes up."""
     assessment, gpus = fleet.built.assessment, fleet.setup.gpus
     nodes = int(assessment.nodes["compute"])
     per_node = assessment.accelerators // nodes
@@ -185,7 +171,6 @@ def _losses(fleet: _SizedFleet, concurrency: float) -> tuple[FleetLoss, ...]:
 
 
 def _domains(fleet: _SizedFleet, nodes: int, per_node: int) -> dict[str, int]:
-    """Return the nodes that stand or fall together, by what they share [1]."""
     fabric, domain = fleet.built.assessment.fabric, fleet.setup.fleet.domain // per_node
     domains = {"node": 1, "rack": fleet.built.ledger.site.rack_nodes}
     if domain > 1:

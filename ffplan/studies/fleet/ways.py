@@ -29,8 +29,6 @@ _TIGHTER = (1.0, 0.6)
 
 @record
 class _Way:
-    """How a copy of a model is spread, or a unit of pools."""
-
     plan: ServePlan | None
     """Plan of a copy; None for pools."""
     pools: _FoundPools | None
@@ -44,7 +42,6 @@ class _Way:
 
 
 def _plan_request(target: _ServedTarget) -> PlanRequest:
-    """Return the request with the model's published precision where none is asked for."""
     precision = target.request.precision or default_precision(target.model)
     return replace(target.request, precision=precision)
 
@@ -52,15 +49,7 @@ def _plan_request(target: _ServedTarget) -> PlanRequest:
 def _ways(
     target: _ServedTarget, catalog: Catalog, design: ResolvedDesign, *, wide: bool = True, apart: bool = False
 ) -> tuple[list[_Way], bool]:
-    """Return ways whose means meet the targets with most tokens an accelerator, and whether they are measured.
-
-    Args:
-        wide: copies may span scale-up domains.
-        apart: prompts are computed by pools of their own.
-
-    Raises:
-        ServeError: if nothing has room, or no plan meets the targets.
-    """
+    """Return ways whose means meet the targets with most tokens an accelerator, and whether they are measured."""
     fleet = fleet_of(design)
     fleet = fleet if wide else replace(fleet, gpus=min(fleet.domain, fleet.gpus))
     precision = _plan_request(target).precision
@@ -79,7 +68,6 @@ def _ways(
 
 
 def _plan_within(target: _ServedTarget, catalog: Catalog, fleet: Fleet, targets: ServeTargets) -> _Way:
-    """Return the plan of a copy with most tokens an accelerator."""
     request, requests = _plan_request(target), target.load.requests
     space = search(catalog, target.model, target.engine, fleet, request, requests=requests, targets=targets)
     best = max(space.choices, key=lambda choice: choice.output_tokens_s_gpu)
@@ -88,7 +76,6 @@ def _plan_within(target: _ServedTarget, catalog: Catalog, fleet: Fleet, targets:
 
 
 def _pools_within(target: _ServedTarget, catalog: Catalog, fleet: Fleet, targets: ServeTargets) -> _Way:
-    """Return the pools that serve most."""
     request, requests = _plan_request(target), target.load.requests
     found = _best_pools(catalog, target.model, target.engine, fleet, request, requests=requests, targets=targets)
     tokens_s = found.rate * float(requests.output) / fleet.gpus
@@ -98,7 +85,6 @@ def _pools_within(target: _ServedTarget, catalog: Catalog, fleet: Fleet, targets
 
 
 def _copy_setup(target: _ServedTarget, catalog: Catalog, design: ResolvedDesign, way: _Way) -> ServeSetup:
-    """Return a copy or unit on a design."""
     fleet, requests = fleet_of(design), replace(target.load.requests, chunk=way.chunk)
     if way.pools is not None:
         found = way.pools
@@ -110,6 +96,5 @@ def _copy_setup(target: _ServedTarget, catalog: Catalog, design: ResolvedDesign,
 
 
 def _copy_on(target: _ServedTarget, catalog: Catalog, design: ResolvedDesign, way: _Way) -> Copy:
-    """Return a copy or unit on a design, under the load."""
     load = replace(target.load, requests=replace(target.load.requests, chunk=way.chunk))
     return Copy(_copy_setup(target, catalog, design, way), load, target.targets)

@@ -49,7 +49,6 @@ _SIZES = (512, 2_048, 8_192, 16_384, 32_768, 65_536, 100_000)
 def _hazard_rows(
     basis: GoodputBasis, job: JobCase, outcome: JobOutcome, v: dict[str, Number]
 ) -> tuple[out.HazardRow, ...]:
-    """Return the kinds of failure, the largest first."""
     survives = job_units(basis.design, basis.fabric, job.nodes).survives
     total = float(sum(outcome.by_hazard.values()))
     rates = hazard_rates(job, v)
@@ -81,11 +80,7 @@ def _hazard_rows(
 
 
 def _beside_mtbf_hours(basis: GoodputBasis, job: JobCase) -> float | None:
-    """Return the mean time between interruptions of a job by a second profile [h]; None without one.
-
-    Args:
-        basis: the design with its hazards.
-    """
+    """Return the mean time between interruptions of a job by a second profile [h]; None without one."""
     if basis.beside is None:
         return None
     second_basis = replace(basis, hazards=basis.beside, beside=None)
@@ -126,7 +121,6 @@ def _domain_report(basis: GoodputBasis, job: JobCase, outcome: JobOutcome) -> ou
 
 
 def _checkpoint_report(job: JobCase, outcome: JobOutcome) -> out.CheckpointReport:
-    """Return a checkpoint of the job."""
     save = float(outcome.persist_s)
     size = float(outcome.checkpoint_bytes)
     per_node = size / job.writers / save / 1e9 if save else 0.0
@@ -168,7 +162,6 @@ def _interval_rows(job: JobCase, inputs: tuple[Input, ...], usual: float) -> tup
 
 
 def _size_rows(basis: GoodputBasis, job: JobCase, replica: int, draws: int, seed: int) -> tuple[out.SizeRow, ...]:
-    """Return goodput by size of the job, the job itself among them."""
     most = basis.design.accelerators
     per_node = basis.design.compute.accelerators_per_node
     sizes = sorted({int(job.gpus), *(-(-size // per_node) * per_node for size in _SIZES)})
@@ -262,9 +255,6 @@ class GoodputStudy:
 def study_goodput(design: ResolvedDesign, catalog: Catalog, timed_job: GoodputJob, money: CostRequest) -> GoodputStudy:
     """Return the goodput of a job on a design.
 
-    Args:
-        money: draws and seed.
-
     Raises:
         InputError: if the fabric cannot hold the design, or its ownership or reliability is wrong.
     """
@@ -296,7 +286,6 @@ def study_goodput(design: ResolvedDesign, catalog: Catalog, timed_job: GoodputJo
 
 
 def _used(entry: Input, job: JobCase) -> bool:
-    """Return whether the job has any of what an input is of."""
     kind, _, name = entry.name.partition(".")
     if kind == "path":
         return name in job.survives

@@ -60,7 +60,6 @@ _TESTS = {"nccl": "nccl-tests", "rccl": "rccl-tests"}
 
 
 def _tool(part: Accelerator, nvidia: str) -> str:
-    """Return NVIDIA's program, or words for another maker's."""
     return nvidia if part.vendor == "NVIDIA" else "the vendor's tool"
 
 
@@ -73,7 +72,6 @@ def _pcie_known(part: Accelerator) -> bool:
 
 
 def _gaps(part: Accelerator) -> list[str]:
-    """Name the checks that the sheet leaves out of an accelerator, and why."""
     sentences = []
     if not part.gemm:
         sentences.append(f"No GEMM of `{part.id}` was measured apart from training: the sheet has no line for it.")
@@ -83,8 +81,6 @@ def _gaps(part: Accelerator) -> list[str]:
 
 
 class _Sheet:
-    """Collects the lines of a sheet, each with its threshold."""
-
     def __init__(self, tolerance: float, bounds: dict[str, _RateLimit]) -> None:
         self.tolerance, self.bounds = tolerance, bounds
         self.rows: list[out.CheckRow] = []
@@ -106,7 +102,8 @@ class _Sheet:
         most: float | None = None,
     ) -> None:
         """Add a line: from `least` a value passes, or within the tolerance of the expected; none exceeds `most`, or the
-        bound of the check, if it has one."""
+        bound of the check, if it has one.
+        """
         if least is None:
             least = expected * (1 - self.tolerance)
         bound = self.bounds.get(check)
@@ -209,14 +206,7 @@ def _collective_points(
     sizes: tuple[float, ...],
     placement: Placement | None = None,
 ) -> dict[tuple[int, float], float]:
-    """Return bus bandwidth by ranks and size [GB/s]; empty if the operation cannot run so.
-
-    Args:
-        operation: name of the operation.
-        gpus: ranks.
-        sizes: messages [byte].
-        placement: nodes that the ranks are spread over evenly; as few as hold them if omitted.
-    """
+    """Return bus bandwidth by ranks and size [GB/s]; empty if the operation cannot run so."""
     request = CollectiveRequest(operation=operation, placement=placement)
     try:
         table = collective_table(design, catalog, [own_library(design)], request, gpus, sizes)
@@ -278,9 +268,7 @@ def study_acceptance(
     """Return the acceptance sheet of a design, and what was measured against it.
 
     Args:
-        design: the design, with accelerators.
         tolerance: share that a rate may fall short of the expected [1].
-        measured: values of logs; none for the sheet alone.
         job: the job whose step slow nodes lengthen; None without.
 
     Raises:

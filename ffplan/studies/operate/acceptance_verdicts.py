@@ -31,8 +31,6 @@ _ROUNDING = 1e-3
 
 @record
 class _RateLimit:
-    """A rate that nothing exceeds."""
-
     most: float
     """In the unit of its check."""
     of: str
@@ -41,11 +39,6 @@ class _RateLimit:
 
 def _collective_bound(operation: str, gpus: int, host: Host, placement: Placement | None = None) -> _RateLimit | None:
     """Return the bus bandwidth that no algorithm of a collective exceeds [GB/s]; None if a link is unknown.
-
-    Args:
-        operation: allreduce, all-gather, reduce-scatter or all-to-all.
-        gpus: ranks [1].
-        placement: nodes that the ranks are spread over evenly; as few as hold them if omitted.
 
     Equation:
         with n ranks, d of them in a scale-up domain, L the scale-up rate of a rank and R the rate of the d ranks' NICs:
@@ -81,9 +74,6 @@ def _collective_bound(operation: str, gpus: int, host: Host, placement: Placemen
 
 def _node_bounds(design: ResolvedDesign) -> dict[str, _RateLimit]:
     """Return the rates of a node's parts that nothing exceeds, by check.
-
-    Args:
-        design: the design, with accelerators.
 
     Equation:
         GEMM: the dense peak; memory: channels * MT/s * 8 bytes; copies: the line rate of PCIe; copies between
@@ -144,14 +134,6 @@ _BETWEEN_NODES = ("nic-link",)
 
 
 def _verdict(measured: Measured, expected: float, least: float, most: float | None, *, of: str = "") -> JudgedRow:
-    """Return a value with its verdict.
-
-    Args:
-        expected: what the model expects.
-        least: what passes.
-        most: physical ceiling; None if unknown.
-        of: what bounds it, for people; empty if less than expected never passes.
-    """
     verdict, why = "pass", ""
     exact = not of
     if measured.check == ERRORS and measured.value:
@@ -174,7 +156,6 @@ def _of_collectives(
     more: Collectives,
     host: Host,
 ) -> Iterable[JudgedRow]:
-    """Yield collectives at the ranks, places and sizes that were measured."""
     operations = {row.check for row in rows if row.gpus}
     groups: dict[tuple[object, ...], list[Measured]] = {}
     for value in measured:
@@ -205,7 +186,6 @@ def _unjudged(measured: Measured, why: str) -> JudgedRow:
 def _of_nodes(
     measured: Measured, row: CheckRow, tolerance: float, basis: GoodputBasis, top: _RateLimit | None
 ) -> JudgedRow:
-    """Return a value of a node, or of several that read or write together."""
     expected, least, most = row.expected, row.least, row.most
     storage = basis.storage
     if measured.check.startswith("storage-") and measured.nodes > 1 and storage is not None:
@@ -225,15 +205,6 @@ def _judge(
     host: Host,
     bounds: dict[str, _RateLimit],
 ) -> tuple[JudgedRow, ...]:
-    """Return every measured value with its verdict, failures first.
-
-    Args:
-        measured: values of logs.
-        tolerance: share that a rate may fall short of the expected [1].
-        more: bus bandwidth of an operation by ranks and size, for what was measured beside the sheet.
-        basis: the design with its storage.
-        bounds: what nothing exceeds, by check; collectives have their own.
-    """
     by_check = {row.check: row for row in rows if not row.gpus}
     found = []
     collectives = [item for item in measured if item.gpus]
@@ -252,10 +223,6 @@ def _judge(
 
 def _robust_score(value: float, values: list[float]) -> tuple[float, float]:
     """Return the median of values, and the distance of one from it in robust standard deviations.
-
-    Args:
-        value: the value [any unit].
-        values: the fleet's [same unit].
 
     Returns:
         Median [same unit] and score [1]; minus infinity below a fleet without any spread.
@@ -286,13 +253,7 @@ def _lengthened(check: str, ratio: float, job: TrainReport | None, domain: int) 
 
 
 def _slow_parts(measured: tuple[Measured, ...], job: TrainReport | None, domain: int) -> tuple[SlowRow, ...]:
-    """Return nodes and parts that are slower than the others of the fleet, the slowest first.
-
-    Args:
-        measured: values of logs.
-        job: the job whose step they lengthen; None without.
-        domain: accelerators that one scale-up domain joins: a job on no more uses no NICs [1].
-    """
+    """Return parts slower than the rest of the fleet, the slowest first; a job on at most `domain` uses no NICs."""
     groups: dict[tuple[object, ...], list[Measured]] = {}
     for value in measured:
         groups.setdefault((value.check, value.size_bytes, *ranks_key(value)), []).append(value)
@@ -322,12 +283,7 @@ def _slow_parts(measured: tuple[Measured, ...], job: TrainReport | None, domain:
 
 
 def words(rows: tuple[CheckRow, ...], judged: tuple[JudgedRow, ...], slow: tuple[SlowRow, ...]) -> tuple[str, ...]:
-    """Return the answer, a sentence each.
-
-    Args:
-        judged: measured values with their verdicts.
-        slow: slow parts.
-    """
+    """Return the answer, a sentence each."""
     if not judged:
         return (f"{plural(len(rows), 'check')}; give the logs with `--measured` to have them judged.",)
     counts = {verdict: sum(judged_row.verdict == verdict for judged_row in judged) for verdict in _ORDER}

@@ -26,8 +26,6 @@ _OWN = ("both", "storage")
 
 @record
 class _StorageBasis:
-    """Storage servers with what they hold and carry."""
-
     groups: tuple[ResolvedGroup, ...]
     planned: bool
     """Whether the design plans them, on its own fabric; otherwise the ownership profile sizes them,
@@ -105,12 +103,7 @@ def _terms(server: StorageServer, count: int, per_server: float) -> StorageRates
 def _storage_basis(
     design: ResolvedDesign, plan: FabricPlan, usual: ResolvedGroup | None, beside: float | None = None
 ) -> _StorageBasis | None:
-    """Return the storage of a design; None if neither the design nor its profile has any.
-
-    Args:
-        usual: servers of the ownership profile, for a design without storage.
-        beside: rate from a node to them over a separate network [GB/s].
-    """
+    """Return the storage of a design; None if neither the design nor its profile has any."""
     planned = tuple(group for group in design.groups if group.group.role == "storage")
     groups = planned or ((usual,) if usual is not None else ())
     if not groups:
@@ -167,7 +160,6 @@ def _storage_basis(
 
 
 def _file_system_words(storage: _StorageBasis) -> list[str]:
-    """Return which file system's rates are taken, and how far they are known, in sentences."""
     system = storage.service.file_system
     assert system is not None
     if system.id == DEFAULT_FILE_SYSTEM:
@@ -231,20 +223,10 @@ def goodput_basis(
 
 
 def _spares_there(basis: GoodputBasis, nodes: float) -> int:
-    """Return the spares that the ownership buys, and nodes that a job leaves [1].
-
-    Args:
-        nodes: nodes of the job [1].
-    """
     return basis.bought_spares + max(basis.design.compute.group.count - int(nodes), 0)
 
 
 def _spares_of(basis: GoodputBasis, nodes: float) -> int:
-    """Return the spare nodes of a job: as the design states, or bought spares and nodes that the job leaves.
-
-    Args:
-        basis: the design with its hazards.
-        nodes: nodes of the job [1].
-    """
+    """Return the spare nodes of a job: as the design states, or bought spares and nodes that the job leaves."""
     stated = basis.hazards.section.spare_nodes
     return stated if stated is not None else _spares_there(basis, nodes)

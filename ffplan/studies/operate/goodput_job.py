@@ -97,9 +97,7 @@ def job_on(
     """Return a job on a design.
 
     Args:
-        basis: the design with its hazards.
         gpus: accelerators of the job; more than it has take its parts in proportion [1].
-        parameters: parameters of the model [1].
         replica: accelerators of a data-parallel replica [1].
         replicated: every rank has the whole state, weights and momentum: a convolutional network.
         path_lost: part of its rate that it keeps while a NIC lacks one of its paths [1].
@@ -144,12 +142,6 @@ def job_on(
 
 
 def _job_inputs(basis: GoodputBasis, gpus: int) -> tuple[Input, ...]:
-    """Return the inputs of a job's outcome: its hazards, and the rates of its file system.
-
-    Args:
-        basis: the design with its hazards.
-        gpus: accelerators of the job [1].
-    """
     accelerator = basis.design.compute.accelerator
     return (
         *_reliability_inputs(basis.hazards, accelerator.id if accelerator else None, gpus),
@@ -158,11 +150,6 @@ def _job_inputs(basis: GoodputBasis, gpus: int) -> tuple[Input, ...]:
 
 
 def _refuse_interval(design: ResolvedDesign, job: JobCase, inputs: tuple[Input, ...]) -> None:
-    """Refuse an interval of checkpoints that a save outlasts.
-
-    Raises:
-        InputError: at the design's interval.
-    """
     if job.interval is None:
         return
     outcome = job_outcome(replace(job, interval=None), likely(inputs))
@@ -186,11 +173,7 @@ class JobRecovery:
 
 
 def recovery(basis: GoodputBasis, job: JobCase) -> JobRecovery:
-    """Return a job at its likely inputs.
-
-    Args:
-        basis: the design with its hazards.
-    """
+    """Return a job at its likely inputs."""
     inputs = _job_inputs(basis, int(job.gpus))
     return JobRecovery(basis, job, inputs, job_outcome(job, likely(inputs)))
 
@@ -207,8 +190,6 @@ def job_recovery(
     """Return a job's outcome after failures and checkpoints.
 
     Args:
-        gpus: accelerators that it holds [1].
-        parameters: parameters of the model [1].
         report: its training, whose first row is its plan; None if it could not be timed, and a replica is taken
             to be one node.
         replicated: every rank has the whole state.
@@ -234,7 +215,6 @@ def drawn_outcome(recovered: JobRecovery, draws: int, seed: int) -> JobOutcome:
 
     Args:
         recovered: the job at its likely inputs.
-        draws: number of draws [1].
     """
     if not draws:
         return recovered.outcome
@@ -243,7 +223,6 @@ def drawn_outcome(recovered: JobRecovery, draws: int, seed: int) -> JobOutcome:
 
 
 def _ends(recovered: JobRecovery) -> tuple[float, float]:
-    """Return the goodput that a cost takes as the ends of its range [1]."""
     import numpy as np
 
     low, high = np.quantile(drawn_outcome(recovered, DRAWS, 0).goodput, _ENDS)
@@ -256,7 +235,6 @@ def effective_input(
     """Return the effective training time of a job as an input of its cost: what the design states, or its goodput.
 
     Args:
-        stated: the ownership's own input.
         drawn: find its range; without, it is as wide as a point.
 
     Raises:

@@ -44,7 +44,6 @@ class NoStorageError(Exception):
 
 
 def _tiers(basis: GoodputBasis, summary: StorageSummary) -> tuple[out.TierRow, ...]:
-    """Return the guidance for as many accelerators as the design has."""
     rows = []
     for tier in basis.hazards.profile.storage_tiers.values():
         part = basis.design.accelerators / tier.accelerators.value
@@ -55,14 +54,6 @@ def _tiers(basis: GoodputBasis, summary: StorageSummary) -> tuple[out.TierRow, .
 
 
 def _incast_rows(requests: GrantedRequests, client: float, sender: float, most: float) -> tuple[out.IncastRow, ...]:
-    """Return the rate of one client from several servers.
-
-    Args:
-        requests: how it grants requests to send.
-        client: rate of its NICs [GB/s].
-        sender: rate of a server's NICs [GB/s].
-        most: what a node reads, however many servers send [GB/s].
-    """
     counts = np.array(_SENDERS)
     limited = incast(
         counts,
@@ -104,7 +95,6 @@ def study_storage(
     """Return the storage of a design, with what a job asks of it.
 
     Args:
-        job: the job; None for the storage alone.
         images: images a second that jobs read, one file each; None for none [1/s].
 
     Raises:
@@ -171,7 +161,6 @@ def _file_systems(storage: _StorageBasis) -> tuple[str, ...]:
 
 
 def _untimed(job: GoodputJob | None) -> tuple[str, ...]:
-    """Return why a job's reads are left out, in a sentence."""
     if job is None or job.untimed is None:
         return ()
     return (f"What `{job.model.id}` reads is left out, since it could not be timed: {job.untimed}.",)

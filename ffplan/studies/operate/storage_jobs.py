@@ -27,8 +27,6 @@ _LANE = 0.5
 
 @record
 class _Save:
-    """A checkpoint on its way."""
-
     size: float
     """[byte]"""
     writers: int
@@ -64,9 +62,6 @@ def _checkpoint_burst(basis: GoodputBasis, storage: _StorageBasis, timed_job: Go
     """Return the checkpoints of a job as storage sees them.
 
     A convolutional network is trained by data parallelism alone: its ranks have the same state, and one writes it.
-
-    Args:
-        basis: the design with its hazards.
     """
     job = job_on(basis, timed_job.gpus, model_parameters(timed_job.model), replicated=is_replicated(timed_job.model))
     save = _save(basis, job)
@@ -105,18 +100,13 @@ def _checkpoint_burst(basis: GoodputBasis, storage: _StorageBasis, timed_job: Go
 
 
 def kept_checkpoints(basis: GoodputBasis) -> float | None:
-    """Return the checkpoints that storage keeps at a time [1]; None if unknown.
-
-    Args:
-        basis: the design with its hazards.
-    """
+    """Return the checkpoints that storage keeps at a time [1]; None if unknown."""
     hazards = basis.hazards
     count = hazards.section.checkpoints_kept or hazards.profile.checkpoints_kept
     return None if count is None else float(count.value)
 
 
 def _source(basis: GoodputBasis, figure: PlainEstimate) -> str:
-    """Return where the size of an image is from, in words."""
     source = basis.hazards.profile.sources.get(figure.source)
     if source is None:
         return "the design"
@@ -158,14 +148,7 @@ def _job(basis: GoodputBasis, job: GoodputJob | None, size: float) -> out.ImageJ
 def _image_report(
     basis: GoodputBasis, read: float, timed_job: GoodputJob | None, images: float | None
 ) -> out.ImageReport | None:
-    """Return the image reads that storage can feed; None if their size is unknown.
-
-    Args:
-        basis: the design with its hazards.
-        read: what its storage reads [GB/s].
-        timed_job: the job; of a convolutional network it reads images.
-        images: images a second that all jobs read; None for the job's [1/s].
-    """
+    """Return the image reads that storage can feed; None if their size is unknown."""
     figure = basis.hazards.section.image_bytes or basis.hazards.profile.image_bytes
     if figure is None or not figure.value:
         return None
@@ -191,13 +174,6 @@ def _image_report(
 def _metadata_report(
     basis: GoodputBasis, images: out.ImageReport | None, burst: out.BurstReport | None
 ) -> out.MetadataReport:
-    """Return the opens at metadata servers, with one file per image and per writer of a checkpoint.
-
-    Args:
-        basis: the design with its hazards.
-        images: images that jobs read.
-        burst: checkpoints of the job.
-    """
     planned = sum(group.group.count for group in basis.design.groups if group.group.role == "management")
     asked = images.asked_s if images is not None else None
     opens = (asked or 0.0) + (burst.opens_s if burst else 0.0)
@@ -214,7 +190,6 @@ def _metadata_report(
 
 
 def _image_words(images: out.ImageReport | None) -> tuple[str, ...]:
-    """State the share of storage that a network's images take."""
     job = images.job if images is not None else None
     if images is None or job is None:
         return ()
@@ -231,12 +206,6 @@ def _image_words(images: out.ImageReport | None) -> tuple[str, ...]:
 
 
 def _file_assumptions(basis: GoodputBasis, images: out.ImageReport | None) -> list[str]:
-    """State the assumptions on files.
-
-    Args:
-        basis: the design with its hazards.
-        images: images that jobs read.
-    """
     sentences = []
     if basis.hazards.section.metadata_opens is None:
         sentences.append(

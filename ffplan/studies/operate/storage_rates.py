@@ -32,7 +32,6 @@ WAYS = {
 
 
 def _efficiency(basis: GoodputBasis, storage: _StorageBasis) -> tuple[Figure, Part]:
-    """Return the rate of storage over its NICs, and the part that gives it: server, profile, or file system."""
     server, system, profile = storage.service.server, storage.service.file_system, basis.hazards.profile
     assert isinstance(server, StorageServer)
     assert system is not None
@@ -45,8 +44,6 @@ def _efficiency(basis: GoodputBasis, storage: _StorageBasis) -> tuple[Figure, Pa
 
 @record
 class _StorageFigure:
-    """One rate of a design's storage, as its file has it."""
-
     name: str
     """Its name in formulas."""
     label: str
@@ -57,11 +54,6 @@ class _StorageFigure:
 
 
 def _storage_figures(basis: GoodputBasis) -> tuple[_StorageFigure, ...]:
-    """Return the rates of a design's file system; none of a design without storage.
-
-    Args:
-        basis: the design with its hazards and its storage.
-    """
     storage = basis.storage
     if storage is None:
         return ()
@@ -83,11 +75,6 @@ def _storage_figures(basis: GoodputBasis) -> tuple[_StorageFigure, ...]:
 
 
 def _storage_inputs(basis: GoodputBasis) -> tuple[Input, ...]:
-    """Return the rates of a design's file system as inputs of a job's outcome.
-
-    Args:
-        basis: the design with its hazards and its storage.
-    """
     from ffplan.studies.operate.reliability import (
         _estimate_input,  # numpy comes with it, which `design` does without
     )
@@ -99,13 +86,7 @@ def _storage_inputs(basis: GoodputBasis) -> tuple[Input, ...]:
 
 
 def _service_of(basis: GoodputBasis, way: Way, *, least: bool = False) -> ServiceRates:
-    """Return the rates of a design's file system in one direction.
-
-    Args:
-        basis: the design with its storage.
-        way: read or write.
-        least: take the low end of each rate in place of the likely one.
-    """
+    """Return rates in one direction, read or write; with `least`, each rate's low end in place of the likely one."""
     figures = ((figure.name, figure.figure) for figure in _storage_figures(basis))
     return service_rates({name: float(figure.range[0] if least else figure.value) for name, figure in figures}, way)
 
@@ -119,27 +100,14 @@ def _servers(storage: _StorageBasis, way: Way) -> dict[str, float]:
 
 
 def _servers_terms(basis: GoodputBasis, way: Way, part: float = 1.0) -> list[StorageTerm]:
-    """Return the limits of all storage servers together, the least first; none of a design without storage.
-
-    Args:
-        basis: the design with its storage.
-        way: read or write.
-        part: part of their NICs in reach [1].
-    """
+    """Return what limits all storage servers together, the least first; `part` of their NICs are in reach."""
     if basis.storage is None:
         return []
     return _ordered(server_terms(with_nics(_servers(basis.storage, way), part), _service_of(basis, way)))
 
 
 def _nodes_terms(basis: GoodputBasis, way: Way, nodes: int, *, least: bool = False) -> list[StorageTerm]:
-    """Return the limits of what some compute nodes move, the least first; none of a design without storage.
-
-    Args:
-        basis: the design with its storage.
-        way: read or write.
-        nodes: nodes that move data at once [1].
-        least: take the low ends of the file system's rates: what the slowest healthy system reaches.
-    """
+    """Return what limits some nodes, the least first; with `least`, as the slowest healthy system reaches."""
     storage = basis.storage
     if storage is None:
         return []
@@ -149,23 +117,10 @@ def _nodes_terms(basis: GoodputBasis, way: Way, nodes: int, *, least: bool = Fal
 
 
 def _storage_range(basis: GoodputBasis, way: Way, nodes: int) -> tuple[StorageTerm, StorageTerm]:
-    """Return the limits of a number of nodes, at likely and at low rates of the file system.
-
-    Args:
-        basis: the design with its storage.
-        way: read or write.
-        nodes: nodes that move data at once [1].
-    """
     return _nodes_terms(basis, way, nodes)[0], _nodes_terms(basis, way, nodes, least=True)[0]
 
 
 def _job_terms(basis: GoodputBasis, job: JobCase, way: Way) -> list[StorageTerm]:
-    """Return the limits of what a job moves with storage in its zones, the least first.
-
-    Args:
-        basis: the design with its storage.
-        way: read or write.
-    """
     servers = job.read_gbyte_s if way == "read" else job.write_gbyte_s
     service = _service_of(basis, way)
     return _ordered(transfer_terms(servers, service, nodes=job.nodes, nics_gbyte_s=job.clients_gbyte_s))

@@ -23,11 +23,7 @@ _NAMED = 3
 
 
 def storage_summary(basis: GoodputBasis) -> StorageSummary | None:
-    """Return capacity and rates of a design's storage; None without one.
-
-    Args:
-        basis: the design with its storage.
-    """
+    """Return capacity and rates of a design's storage; None without one."""
     storage = basis.storage
     if storage is None:
         return None
@@ -49,8 +45,6 @@ def storage_summary(basis: GoodputBasis) -> StorageSummary | None:
 
 @record
 class _Expected:
-    """What a job on all accelerators expects of one profile."""
-
     design: ResolvedDesign
     hazards: Hazards
     units: JobUnits
@@ -87,11 +81,7 @@ class _Expected:
 
 
 def reliability_summary(basis: GoodputBasis) -> ReliabilitySummary:
-    """Return the failures that a job on all accelerators of a design expects.
-
-    Args:
-        basis: the design, with accelerators, and its hazards.
-    """
+    """Return the failures that a job on all accelerators of a design expects."""
     design, profile, nodes = basis.design, basis.hazards.profile, basis.design.compute.group.count
     units = job_units(design, basis.fabric, nodes)
     expected = _Expected(design=design, hazards=basis.hazards, units=units)

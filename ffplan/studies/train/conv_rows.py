@@ -34,15 +34,6 @@ if TYPE_CHECKING:
 def _conv_run(
     model: Model, plan: PlanFields, part: Accelerator, system: Cluster, software: Software, margins: MemoryMargins
 ) -> ConvRun:
-    """Return a network on a machine, with the plan as written.
-
-    Args:
-        margins: what its runtime takes of device memory beyond tensors.
-
-    Raises:
-        RefusedError: at 8 bits.
-        UncalibratedError: if the accelerators have no training constants.
-    """
     if plan.precision == "fp8":
         raise RefusedError(
             "fp8: convolutions at this precision are not modelled; take bf16",
@@ -64,13 +55,6 @@ def _conv_run(
 
 
 def _conv_rows(run: ConvRun, plans: Sequence[ParallelPlans], limit: float) -> list[TrainRow]:
-    """Return plans with their time and memory.
-
-    Args:
-        run: network and machine.
-        plans: the plans, of plain numbers.
-        limit: device memory [byte].
-    """
     speeds = run.speeds
     many = replace(run, plans=stacked(plans))
     parts = conv_step_parts(many)
@@ -119,7 +103,6 @@ def _conv_rows(run: ConvRun, plans: Sequence[ParallelPlans], limit: float) -> li
 
 
 def _memory(run: ConvRun) -> StageMemory:
-    """Return the memory of a rank."""
     parts = {name: float(value) / GIB for name, value in conv_memory(run, run.plans.micro).items()}
     layers = sum(layer.count for layer in run.layers)
     return StageMemory(

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
 @record
 class _Diagnosis:
-    """Reason why a plan cannot run, and a remedy."""
-
     reason: str
     """A name of `constraints.REASONS`."""
     message: str
@@ -42,7 +40,6 @@ _WORDS_OF = {
 
 
 def _nearest(value: float, number: int) -> str:
-    """Return the nearest divisors of a number below and above a value."""
     allowed = divisors(number, number)
     below = max((choice for choice in allowed if choice < value), default=None)
     above = min((choice for choice in allowed if choice > value), default=None)
@@ -50,13 +47,6 @@ def _nearest(value: float, number: int) -> str:
 
 
 def _memory(shape: Transformer, plans: ParallelPlans, limit: float, over: float) -> _Diagnosis | None:
-    """Return the memory that does not fit, and its largest part; None if the excess is within `over`.
-
-    Args:
-        plans: one plan, plain numbers.
-        limit: device memory [byte].
-        over: allowed excess of device memory, as a share of the limit [1].
-    """
     stages = {name: float(index) for name, index in fullest_candidates(shape, plans).items()}
     sizes_by_part = plan_bytes(shape, plans, list(stages.values()))
     most, name, place = max((float(sizes_by_part["total"][index]), name, index) for index, name in enumerate(stages))
@@ -76,7 +66,6 @@ def _batches(plans: ParallelPlans) -> str:
 
 
 def _of_ranks(shape: Transformer, p: ParallelPlans, reason: str) -> tuple[str, str]:
-    """Return message and remedy where ranks, experts or shares do not divide."""
     t, pp = int(p.tensor), int(p.pipeline)
     if reason == "ranks":
         ways = int(p.tensor * p.context * p.pipeline)
@@ -115,7 +104,6 @@ def _of_ranks(shape: Transformer, p: ParallelPlans, reason: str) -> tuple[str, s
 
 
 def _of_pipelines(shape: Transformer, p: ParallelPlans, reason: str) -> tuple[str, str]:
-    """Return message and remedy where layers, micro-batches or the sequence do not divide."""
     pp, layers = int(p.pipeline), int(shape.layers)
     if reason == "stages":
         return f"{pp} pipeline stages for {layers} layers", f"take at most {layers} stages"
@@ -145,7 +133,6 @@ def _fixed_extras(plans: ParallelPlans) -> dict[str, Any]:
 
 
 def _relaxations(plans: ParallelPlans) -> list[dict[str, Any]]:
-    """Return the fields of a plan to leave out to find one that runs, the fewest first."""
     there = _fixed_extras(plans)
     return [{}, *({name: value} for name, value in there.items()), *([there] if len(there) > 1 else [])]
 
@@ -159,7 +146,6 @@ def explain(shape: Transformer, plans: ParallelPlans, reason: str) -> _Diagnosis
 
 
 def _host_memory(shape: Transformer, plans: ParallelPlans, host_limit: float) -> _Diagnosis:
-    """Return the host memory that does not hold what is offloaded."""
     held = float(np.max(host_bytes(shape, plans)))
     where = "the drives of its node" if plans.on_drives else "host memory"
     text = f"every rank leaves {gib(held)} to {where}, but may fill only {gib(host_limit)}"
@@ -176,13 +162,9 @@ def _diagnose(
     *,
     over: float = 0.0,
 ) -> _Diagnosis | None:
-    """Return why one plan cannot run, or None.
+    """Return why one plan cannot run; a limit [byte] that is None is not checked.
 
-    Args:
-        plans: one plan, plain numbers.
-        limit: device memory [byte]; not checked if omitted.
-        host_limit: host memory that a rank may fill [byte]; not checked if omitted.
-        over: allowed excess of device memory, as a share of the limit [1]; such a plan is at the edge, and runs.
+    A plan that exceeds device memory by no more than `over`, a share of the limit, is at the edge, and runs.
     """
     code = int(reason_codes(violations(shape, plans, None)))
     if code:

@@ -48,7 +48,6 @@ class Job:
 
 
 def _around(value: int, step: int, most: int) -> tuple[Iterator[int], Iterator[int]]:
-    """Return multiples of a number, from a value downwards and upwards, each side up to `_TRIED` of them."""
     low = value // step * step
     low -= step * (low == value)
     return iter(range(low, 0, -step)[:_TRIED]), iter(range((value // step + 1) * step, most + 1, step)[:_TRIED])
@@ -85,7 +84,6 @@ def _candidates(job: Job, plans: ParallelPlans, reason: str) -> list[Iterable[_C
 
 
 def _runs(job: Job, change: _Change) -> bool:
-    """Return whether the plan runs with some of its fields changed."""
     fields = {name: getattr(job.plan, name) for name in job.plan.model_fields_set}
     fields |= {name: value for name, value in change.items() if name != "gpus"}
     try:
@@ -99,13 +97,7 @@ def _runs(job: Job, change: _Change) -> bool:
 
 
 def _remedies(job: Job, plans: ParallelPlans, reason: str) -> list[_Change]:
-    """Return changes of a plan with which it runs: of each kind, the nearest below and above.
-
-    Args:
-        job: the plan on its accelerators.
-        plans: the same as plain numbers.
-        reason: its first fault, a name of `constraints.REASONS`.
-    """
+    """Return changes of a plan with which it runs: of each kind, the nearest below and above."""
     changes = []
     for side in _candidates(job, plans, reason):
         first = next((change for change in islice(side, _TRIED) if _runs(job, change)), None)
@@ -114,25 +106,16 @@ def _remedies(job: Job, plans: ParallelPlans, reason: str) -> list[_Change]:
 
 
 def _typed(change: _Change) -> str:
-    """Return a change as it is typed: options, or the fields of a plan file that have none."""
     return " ".join(
         f"{OPTIONS[name]} {value}" if name in OPTIONS else f"`{name}: {value}`" for name, value in change.items()
     )
 
 
 def _remedy_words(changes: list[_Change]) -> str:
-    """Return remedies in words; empty if there are none."""
     return f"take {' or '.join(map(_typed, changes))}" if changes else ""
 
 
 def _batch_for(setup: TrainSetup, plan: PlanFields, counts: tuple[int, ...]) -> int | None:
-    """Return a batch with which a plan runs on all numbers of accelerators; None if none is near.
-
-    Args:
-        setup: workload and machine.
-        plan: the plan, whose batch is left out.
-        counts: numbers of accelerators.
-    """
     units, pipeline = [], plan.pipeline
     for count in counts:
         plans = parallel_plans(plan, float(count))
@@ -149,13 +132,6 @@ def _batch_for(setup: TrainSetup, plan: PlanFields, counts: tuple[int, ...]) -> 
 
 
 def _batch_words(batch: int | None, counts: tuple[int, ...], *, search: bool = False) -> str:
-    """Return the message for a request without a batch.
-
-    Args:
-        batch: a batch that runs, where one was found.
-        counts: numbers of accelerators.
-        search: True if the batch is for a search.
-    """
     text = "no batch: give --batch, the sequences of a step over all ranks"
     if batch is None:
         return text
@@ -165,16 +141,13 @@ def _batch_words(batch: int | None, counts: tuple[int, ...], *, search: bool = F
 
 
 def _near_batch(setup: TrainSetup, unit: int) -> int:
-    """Return the multiple of a number of sequences that comes nearest to a usual step [1]."""
     return max(1, round(TOKENS / float(setup.shape.sequence) / unit)) * unit
 
 
 def _batched(plan: PlanFields, batch: int) -> PlanFields:
-    """Return a plan with a batch."""
     fields = {name: getattr(plan, name) for name in plan.model_fields_set}
     return PlanFields.model_validate({**fields, "batch": batch})
 
 
 def _with_batch(setup: TrainSetup, batch: int) -> TrainSetup:
-    """Return workload and machine with another batch."""
     return replace(setup, run=replace(setup.run, plans=replace(setup.run.plans, batch=float(batch))))

@@ -39,15 +39,7 @@ _FITS, EDGE = "fits", "edge"
 def _memory_fields(
     margins: MemoryMargins, limit: float, allocated: float, worst: float, temporary: float
 ) -> dict[str, Any]:
-    """Return the fields of a row that judge its memory.
-
-    Args:
-        margins: what the runtime takes beyond tensors.
-        limit: device memory that a rank may fill [byte].
-        allocated: what tensors have on the fullest stage [byte].
-        worst: up to what the runtime may go [byte].
-        temporary: what the optimizer takes for a moment [byte].
-    """
+    """Judge what tensors have on the fullest stage, what the runtime may go up to, and Adam's transient, in bytes."""
     low, high = ((1.0 + share) * allocated / GIB for share in margins.reserved or (0.0, 0.0))
     edge = max(worst, allocated) > limit
     return {
@@ -60,7 +52,6 @@ def _memory_fields(
 
 
 def _edge_words(margins: MemoryMargins, limit: float, allocated: float, temporary: float) -> str:
-    """Return why a plan may run out of memory, in words."""
     if allocated > limit:
         return (
             f"tensors are counted at {gib(allocated)}, {gib(allocated - limit)} more than the {gib(limit)} there are; "
@@ -119,8 +110,6 @@ def _plan_row(sequence: float, plans: ParallelPlans, system: Cluster) -> PlanRow
 
 @record
 class _Memory:
-    """Memory of one plan."""
-
     allocated: float
     """What tensors have on the fullest stage [byte]."""
     temporary: float
@@ -132,7 +121,6 @@ class _Memory:
 
 
 def _memory(run: TrainRun) -> _Memory:
-    """Return the memory of the plan of a run, as `one_plan` has it."""
     shape, plan = run.shape, run.plans
     count = int(plan.pipeline)
     fullest = {int(stage_number) for stage_number in fullest_candidates(shape, plan).values()}
@@ -157,7 +145,6 @@ def _memory(run: TrainRun) -> _Memory:
 
 
 def _relevant(run: TrainRun | ConvRun) -> list[str]:
-    """Return the resources that can matter to a run."""
     host, plans = run.system.host, run.plans
     reduces = run.system.reducer.method == "hfreduce"
     swaps = plans.offload != "none" or bool(np.any(np.asarray(plans.offload_layers) > 0))
@@ -180,7 +167,6 @@ def stacked(plans: Sequence[ParallelPlans]) -> ParallelPlans:
 
 
 def _gains_at(seconds: Floats, after: Mapping[str, Any], index: int) -> tuple[Gain, ...]:
-    """Return the gain of one plan from each resource, the largest first."""
     gains = [
         Gain(
             name, RESOURCES[name], max(0.0, float(seconds[index] / np.broadcast_to(value, seconds.shape)[index]) - 1.0)
@@ -191,7 +177,6 @@ def _gains_at(seconds: Floats, after: Mapping[str, Any], index: int) -> tuple[Ga
 
 
 def _parts_at(parts: dict[str, float], seconds: float) -> tuple[StepPart, ...]:
-    """Return the parts of one step, the largest first."""
     listed = sorted((name for name in PARTS if parts[name] > 0), key=lambda name: -parts[name])
     return tuple(StepPart(name, PARTS[name].label, parts[name], parts[name] / seconds) for name in listed)
 
@@ -203,12 +188,7 @@ def one_plan(run: TrainRun) -> TrainRun:
 
 
 def pace(run: TrainRun, seconds: float) -> dict[str, Any]:
-    """Return the figures of a row that follow from the time of a step.
-
-    Args:
-        run: the run, as `one_plan` has it.
-        seconds: the time [s].
-    """
+    """Return the figures of a row that follow from the time of a step."""
     shape, p, speeds = run.shape, run.plans, run.speeds
     tokens = float(p.batch * shape.sequence / seconds)
     model, causal, hardware = (
@@ -251,17 +231,7 @@ def _train_rows(
     compared: bool,
     gains: bool = True,
 ) -> list[TrainRow]:
-    """Return plans with their time and memory.
-
-    Args:
-        run: workload and machine.
-        plans: the plans, of plain numbers.
-        limit: device memory [byte].
-        gpus_asked: accelerators asked for, of each.
-        compared: say of each why it lost against the first.
-        gains: find what limits each plan, and how much faster it would be with more of a resource; otherwise rows say
-            nothing of it.
-    """
+    """Return plans with their time and memory; without `gains`, rows say nothing of what limits them."""
     many = replace(run, plans=stacked(plans))
     others = {name: faster(many, name, MORE) for name in (_relevant(run) if gains else [])}
     fewer = without_path(many)

@@ -150,11 +150,6 @@ def _machine(design: ResolvedDesign, catalog: Catalog, request: TrainRequest) ->
 
 
 def _cluster_for(design: ResolvedDesign, catalog: Catalog, request: TrainRequest) -> tuple[Accelerator, Cluster]:
-    """Return accelerator and machine.
-
-    Raises:
-        RefusedError: if there are no accelerators, or the library for gradients cannot run.
-    """
     part = design.compute.accelerator
     if part is None:
         raise RefusedError(f"`{design.compute.server.id}` has no accelerators", infeasible=False)
@@ -170,11 +165,6 @@ def _cluster_for(design: ResolvedDesign, catalog: Catalog, request: TrainRequest
 
 
 def _software_for(design: ResolvedDesign, catalog: Catalog, part: Accelerator, plan: PlanFields) -> Software:
-    """Return the software of a plan.
-
-    Raises:
-        RefusedError: if it names a stack that does not exist.
-    """
     if plan.stack is not None and plan.stack not in (known := catalog.ids_of("stack")):
         near = did_you_mean(plan.stack, known, what="stack")
         raise RefusedError(f"no software stack `{plan.stack}`; {near}", infeasible=False, fields=("stack",))
@@ -205,11 +195,6 @@ def settled(design: ResolvedDesign, catalog: Catalog, request: TrainRequest) -> 
 
 
 def _refuse_expert_fields(plan: PlanFields) -> None:
-    """Refuse what would have no effect on a model without experts, where the plan itself says it.
-
-    Raises:
-        RefusedError: if it does.
-    """
     preset, fields = PRESETS.get(plan.preset or "", {}), type(plan).model_fields
     without = {"expert_tensor": (None, plan.tensor)}
     for name in _EXPERT_FIELDS:
@@ -266,7 +251,6 @@ def train_setup(
 
 
 def _read(catalog: Catalog) -> tuple[CatalogFile, ...]:
-    """Return every catalogue file read so far."""
     return tuple(
         CatalogFile(entry.part.id, entry.part.kind, entry.document.file, entry.document.sha256)
         for entry in catalog.used
@@ -274,7 +258,6 @@ def _read(catalog: Catalog) -> tuple[CatalogFile, ...]:
 
 
 def _basis(part: Accelerator, precision: str, near: Accelerator | None) -> str:
-    """State the basis of an accelerator's constants: its own runs, or a relative's."""
     rates = part.training
     assert rates is not None
     if near is not None:
@@ -291,7 +274,6 @@ def _basis(part: Accelerator, precision: str, near: Accelerator | None) -> str:
 
 
 def _model_band(model: Model, plan: PlanFields) -> _ErrorBand:
-    """Return the error of times for a model: of images, experts, long sequences, FP8, or all others."""
     shape = model.transformer
     if shape is None:
         return IMAGES
@@ -307,11 +289,6 @@ def _band(accelerator: Accelerator, near: Accelerator | None, kind: _ErrorBand, 
     """Return the error of times for a class of runs: the wider of the model's and the accelerator's.
 
     The class counts, not the options: a named stack may be another release, and narrows nothing.
-
-    Args:
-        near: the relative whose efficiencies it has; None for a calibrated one.
-        kind: error for the model.
-        by_fit: its constants, or the relative's, are from a fit in the catalogue.
     """
     if not by_fit:
         return _widest(kind, UNFITTED)
@@ -322,7 +299,6 @@ def _band(accelerator: Accelerator, near: Accelerator | None, kind: _ErrorBand, 
 
 
 def _refused(reasons: dict[str, int]) -> tuple[Refused, ...]:
-    """Return why plans are refused, the most frequent reason first."""
     return tuple(
         Refused(name, WORDS[name], count) for name, count in sorted(reasons.items(), key=lambda refusal: -refusal[1])
     )
@@ -345,15 +321,7 @@ def _train_report(
     counts: tuple[int, int, int, dict[str, int]] = (0, 0, 0, {}),
     skipped: tuple[Skipped, ...] = (),
 ) -> TrainReport:
-    """Return the report.
-
-    Args:
-        size: parameters of the model [1].
-        rows: plans with time and memory.
-        assumptions: assumptions behind the result.
-        counts: plans in a search's space, timed plans, feasible ones, and refused ones by reason.
-        skipped: numbers of accelerators on which the plan cannot run.
-    """
+    """Return the report; counts are a search's plans, timed ones, feasible ones, and refused ones by reason."""
     accelerator = design.compute.accelerator
     assert accelerator is not None
     relative = with_nearest_constants(accelerator, catalog)[1]
@@ -401,7 +369,6 @@ def _train_report(
 
 
 def _setup_assumptions(setup: TrainSetup, request: TrainRequest) -> tuple[str, ...]:
-    """Return the assumptions of a transformer that are not in the design, one sentence each."""
     sentences = _training_assumptions(setup.run, request.plan, given=request.memory is not None)
     if request.settled:
         sentences += (

@@ -56,12 +56,6 @@ if TYPE_CHECKING:
 
 
 def _images(design: ResolvedDesign, catalog: Catalog, request: TrainRequest) -> TrainReport:
-    """Return a convolutional network on several numbers of accelerators.
-
-    Raises:
-        RefusedError: if it cannot run on one of them.
-        UncalibratedError: if the accelerators have no training constants.
-    """
     part, system = _cluster_for(design, catalog, request)
     software = _software_for(design, catalog, part, request.plan)
     limit, margins = _memory_for(request, part, software)
@@ -84,7 +78,6 @@ def train(design: ResolvedDesign, catalog: Catalog, request: TrainRequest, *, ga
     """Return one plan on several numbers of accelerators.
 
     Args:
-        request: model, plan and numbers.
         gains: find what limits the plan of a transformer.
 
     Raises:
@@ -136,7 +129,6 @@ def fault_of(setup: TrainSetup, plans: ParallelPlans) -> _Diagnosis | None:
 
 
 def _no_batch(design: ResolvedDesign, catalog: Catalog, request: TrainRequest, transformer: Transformer) -> str:
-    """Return the message for a plan without a batch, with one that runs."""
     for count in request.gpus:
         check_available(design, count)
     setup = train_setup(design, catalog, replace(request, plan=_batched(request.plan, 1)), transformer)
@@ -162,7 +154,6 @@ def _published(catalog: Catalog, request: TrainRequest, wrong: _Diagnosis) -> It
 def _ways_out(
     design: ResolvedDesign, setup: TrainSetup, request: TrainRequest, plans: ParallelPlans, wrong: _Diagnosis
 ) -> Iterator[str]:
-    """Yield remedies for a plan that cannot run, each verified to run."""
     count = int(plans.gpus)
     job = Job(setup, request.plan, count, most_gpus(design))
     yield wrong.remedy if wrong.reason == "memory" else _remedy_words(_remedies(job, plans, wrong.reason))
@@ -174,15 +165,6 @@ def _ways_out(
 def _tried(
     counts: tuple[int, ...], plan: Callable[[int], ParallelPlans]
 ) -> tuple[dict[int, ParallelPlans], tuple[Skipped, ...]]:
-    """Return plans by numbers of accelerators, and the numbers on which there is none.
-
-    Args:
-        counts: numbers of accelerators.
-        plan: makes a plan, or refuses.
-
-    Raises:
-        RefusedError: the first, where all are refused.
-    """
     plans_by_size: dict[int, ParallelPlans] = {}
     refused: list[tuple[int, RefusedError]] = []
     for count in counts:
@@ -196,7 +178,6 @@ def _tried(
 
 
 def _nearest(setup: TrainSetup, plan: PlanFields, requested: ParallelPlans, count: int) -> str:
-    """Return the options of the nearest plan that runs on `count` accelerators, in words."""
     space = search_space(setup.shape, count, setup.run.system.domain, {})
     for left_out in _relaxations(requested):
         base = replace(requested, **left_out, reduced_bytes=0.0)
@@ -213,12 +194,6 @@ def _nearest(setup: TrainSetup, plan: PlanFields, requested: ParallelPlans, coun
 
 
 def _changed(plan: PlanFields, requested: ParallelPlans, near: ParallelPlans) -> list[str]:
-    """Return the options that make one plan of another: those above one, and whatever differs.
-
-    Args:
-        plan: the requested plan, as written.
-        requested: the same as plain numbers.
-    """
     changes = [
         f"{axis.option} {int(getattr(near, axis.array))}"
         for axis in AXES
