@@ -15,12 +15,21 @@ from ffplan.catalog.models import Model
 from ffplan.catalog.named import part_of
 from ffplan.catalog.store import Catalog
 from ffplan.design.training import PlanFields
-from ffplan.studies.choose.candidates import IDEAS, NO_DRAWS, Draft, Wishes, _built_from, _draft_from
+from ffplan.studies.choose.candidates import (
+    IDEAS,
+    NO_DRAWS,
+    Draft,
+    Sizes,
+    Wishes,
+    _built_from,
+    _draft_from,
+    _rounder_size,
+    _smallest,
+)
 from ffplan.studies.choose.first_designs import Builder, _fabric_slots
-from ffplan.studies.choose.node_count import Sizes, _rounder_size, _smallest
 from ffplan.studies.choose.recommend_target import _aim_of, _SizedCluster
 from ffplan.studies.cost.cost import accounted, inputs_for
-from ffplan.studies.cost.request import CostRequest
+from ffplan.studies.cost.ledger import CostRequest
 from ffplan.studies.train.cluster import cluster_of
 from ffplan.studies.train.default_job import TimedJob, timed_on
 from ffplan.training.constraints import RefusedError

@@ -17,8 +17,8 @@ from ffplan.studies.choose.candidates import (
     Wishes,
     _built_from,
     _draft_from,
+    _rounder_design,
 )
-from ffplan.studies.choose.node_count import _rounder_design
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

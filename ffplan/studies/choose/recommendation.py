@@ -17,7 +17,7 @@ from ffplan.studies.choose.cluster_search import DRAWS, _own_speed
 from ffplan.studies.choose.recommend import LOOSER
 from ffplan.studies.choose.recommend_target import BOUNDS, _aim_of, broken
 from ffplan.studies.cost.cost import evaluate, inputs_for, ledger_for, whole_life
-from ffplan.studies.cost.request import CostRequest
+from ffplan.studies.cost.ledger import CostRequest
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -55,7 +55,7 @@ def _studied(
 
 def _money(design: ResolvedDesign, catalog: Catalog, *, run: bool, priced: bool) -> dict[str, float]:
     from ffplan.studies.cost.cost import study_cost
-    from ffplan.studies.cost.request import CostRequest
+    from ffplan.studies.cost.ledger import CostRequest
     from ffplan.studies.train.default_job import timed_workload
 
     timed = None
@@ -76,11 +76,10 @@ def _workload(design: ResolvedDesign, catalog: Catalog, *, goodput: bool) -> dic
     if not goodput:
         report = workload_report(design, catalog, design.workload)
         return {f"train.{path}": value for path, value in numbers(plain(report.rows[0])).items()}
-    from ffplan.studies.cost.request import CostRequest
+    from ffplan.studies.cost.ledger import CostRequest
     from ffplan.studies.goodput.goodput import study_goodput
-    from ffplan.studies.operate.goodput_basis import goodput_basis
+    from ffplan.studies.operate.goodput_basis import goodput_basis, reliability_summary
     from ffplan.studies.operate.goodput_job import goodput_job
-    from ffplan.studies.operate.summaries import reliability_summary
 
     job = goodput_job(design, catalog, None, None)
     assert job is not None

@@ -22,7 +22,7 @@ from ffplan.results.design import SCHEMA_VERSION
 from ffplan.results.result import ToolInfo
 from ffplan.results.run import Band, RunReport
 from ffplan.studies.basis.provenance import announced, design_info, files_read, recalled_figures
-from ffplan.studies.cost.ledger import Ledger, _ledger_of, _speed_inputs, with_nic_prices
+from ffplan.studies.cost.ledger import CostRequest, Ledger, _ledger_of, _speed_inputs, with_nic_prices
 from ffplan.studies.cost.parts import (
     _Drawn,
     _rent_rows,
@@ -38,7 +38,6 @@ from ffplan.studies.cost.parts import (
     waiting,
 )
 from ffplan.studies.cost.phases import _phase_reports, _priced_counts, purchases
-from ffplan.studies.cost.request import CostRequest
 from ffplan.studies.cost.words import _cost_assumptions, headline, run_words
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""From a design to its account: parts, powers and inputs, before any number is drawn."""
+"""From a design to its account: request, parts, powers and inputs, before any number is drawn."""
 
 from __future__ import annotations
 
@@ -28,6 +28,20 @@ if TYPE_CHECKING:
 
     from ffplan.base.array_math import Number
     from ffplan.catalog.store import Catalog
+
+
+DRAWS = 10_000
+"""Default draws [1]."""
+
+
+@record
+class CostRequest:
+    """Draws, seed and years."""
+
+    draws: int = DRAWS
+    seed: int = 0
+    years: float | None = None
+    """Life in place of the profile's [year]."""
 
 
 @record

@@ -11,8 +11,8 @@ from ffplan.cost.draws import sample
 from ffplan.cost.sensitivity import likely
 from ffplan.results.design import SiteSummary
 from ffplan.studies.cost.cost import band, ledger_for
+from ffplan.studies.cost.ledger import CostRequest
 from ffplan.studies.cost.parts import bom_report, power_report
-from ffplan.studies.cost.request import CostRequest
 
 if TYPE_CHECKING:
     from ffplan.catalog.store import Catalog

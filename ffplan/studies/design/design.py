@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from ffplan.catalog.store import Catalog
     from ffplan.results.design import SiteSummary
     from ffplan.results.summaries import ReliabilitySummary, StorageSummary
-    from ffplan.studies.cost.request import CostRequest
+    from ffplan.studies.cost.ledger import CostRequest
 
     T = TypeVar("T")
 
@@ -276,8 +276,7 @@ def _summaries(
 ) -> tuple[ReliabilitySummary | None, StorageSummary | None]:
     if not design.accelerators:
         return None, None
-    from ffplan.studies.operate.goodput_basis import goodput_basis
-    from ffplan.studies.operate.summaries import reliability_summary, storage_summary
+    from ffplan.studies.operate.goodput_basis import goodput_basis, reliability_summary, storage_summary
 
     basis = goodput_basis(design, catalog, fabric)
     return reliability_summary(basis), storage_summary(basis)

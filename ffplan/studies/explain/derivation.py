@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ffplan.results.explanation import Derivation
     from ffplan.results.run import RunReport
     from ffplan.results.training import TrainReport
-    from ffplan.studies.explain.input_places import _Places
+    from ffplan.studies.explain.explain import _Places
 
 _SIZING = "ffplan.fabric.sizing.formulas"
 ROLES = {

@@ -1,4 +1,4 @@
-"""From a path to its explanation: the study that gives the value, and the parts it is taken into."""
+"""Explain one figure of a design, found by its path, or a sentence by the figures in it."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ffplan.base.errors import UsageError, did_you_mean
 from ffplan.base.plain import number_at, numbers, plain, steps
 from ffplan.base.record import record
+from ffplan.base.tracked import made_of, read_alike, track
 from ffplan.catalog.store import Catalog
 from ffplan.design.resolve import resolve
 from ffplan.design.training import PlanFields, Workload
@@ -17,22 +18,29 @@ from ffplan.figures.address import address_of, addresses, place_of
 from ffplan.figures.origins import figure_of
 from ffplan.figures.run import INPUTS_OF_RUN
 from ffplan.inputs.document import Document
+from ffplan.results.comparison import Comparison
+from ffplan.results.cost import CostStudy
 from ffplan.results.design import SCHEMA_VERSION
 from ffplan.results.explanation import Derivation, Explanation
 from ffplan.results.run import RunReport
-from ffplan.results.training import TrainRow
+from ffplan.results.training import TrainReport, TrainRow
+from ffplan.studies.compare.training import size_basis
+from ffplan.studies.compare.verdicts import advantages, verdicts
+from ffplan.studies.compare.words import money_headline
+from ffplan.studies.cost.words import headline, run_words
 from ffplan.studies.design.design import LEFT_OUT, study_design
 from ffplan.studies.explain.derivation import _training_parts, derivation_of
-from ffplan.studies.explain.explain import TENTH, Subject, _declared, _of_design, _sorted_out, influences
-from ffplan.studies.explain.input_places import _Places
+from ffplan.studies.explain.explain import TENTH, Subject, _declared, _of_design, _Places, _sorted_out, influences
 from ffplan.studies.explain.step_inputs import Step
+from ffplan.studies.train.rows import why_lost
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ffplan.catalog.read import Entry
     from ffplan.design.resolved import ResolvedDesign
-    from ffplan.results.training import TrainReport
+    from ffplan.results.comparison import MoneyComparison, TrainingComparison
+
 
 _NOT_MOVED = ("measurement", "rent-book", "model")
 """Kinds of parts whose figures are no inputs of a design."""
@@ -245,10 +253,76 @@ def _of_run(
     keep: Callable[[TrainReport, PlanFields], PlanFields],
     step: Callable[[int, int], None],
 ) -> Explanation:
-    from ffplan.studies.explain.run import NOTE, _explain_run
+    from ffplan.studies.explain.step_inputs import NOTE, _explain_run
 
     timed = _step(question, keep)
     explained = _explain_run(timed, field, step)
     moved = (explained.influences, explained.idle)
     notes = () if field in INPUTS_OF_RUN else (NOTE, _KEPT)
     return _explanation(question, timed.design, meanings(explained.run, field), explained.root, moved, notes)
+
+
+def told(value: Any) -> Any:
+    """Return a tracked copy of a result whose sentences name the figures that they are made of.
+
+    A sentence is made once more, by the function that made it, of the tracked copy.
+    """
+    copy = track(value)
+    if isinstance(copy, CostStudy):
+        study = replace(copy, run=_run(copy.run))
+        return replace(study, headline=_all_again(headline(study), study.headline))
+    if isinstance(copy, TrainReport):
+        return replace(copy, run=_run(copy.run), rows=tuple(_row(copy.rows[0], row) for row in copy.rows))
+    if isinstance(copy, Comparison):
+        return _comparison(copy)
+    return copy
+
+
+def _again(marked: str, plain: str) -> str:
+    """Return a sentence made anew; the result's own if it reads otherwise."""
+    return marked if read_alike(marked, plain) else plain
+
+
+def _all_again(marked: tuple[str, ...], plain: tuple[str, ...]) -> tuple[str, ...]:
+    """Return sentences made anew; the result's own if there are more or fewer."""
+    return tuple(map(_again, marked, plain)) if len(marked) == len(plain) else plain
+
+
+def _run(run: RunReport | None) -> RunReport | None:
+    if run is None:
+        return None
+    return replace(run, words=_again(run_words(run), run.words))
+
+
+def _row(best: TrainRow, row: TrainRow) -> TrainRow:
+    memory = (row.memory_gib, row.limit_gib, row.reserved_low_gib, row.reserved_high_gib, row.transient_gib)
+    text = None if row.memory_words is None else made_of(row.memory_words, *memory)
+    lost = None if row.lost is None else _again(why_lost(best, row), row.lost)
+    return replace(row, memory_words=text, lost=lost)
+
+
+def _comparison(comparison: Comparison) -> Comparison:
+    baseline = comparison.labels.index(comparison.baseline)
+    if comparison.training is None:
+        said = advantages(comparison.designs, comparison.labels, baseline, comparison.ratios)
+        return replace(comparison, verdicts=_all_again(said, comparison.verdicts))
+    said = verdicts(comparison.training, comparison.labels, baseline)
+    return replace(
+        comparison,
+        verdicts=_all_again(said, comparison.verdicts),
+        training=_training(comparison.training, comparison.labels),
+        money=_money(comparison.money, comparison.training, comparison) if comparison.money else None,
+    )
+
+
+def _training(job: TrainingComparison, labels: tuple[str, ...]) -> TrainingComparison:
+    most = [own_size.gpus for own_size in job.own_sizes]
+    return replace(job, size_basis=_again(size_basis(most, labels, job.gpus), job.size_basis))
+
+
+def _money(money: MoneyComparison, job: TrainingComparison, comparison: Comparison) -> MoneyComparison:
+    sides = tuple(replace(side, run=_run(side.run)) for side in money.sides)
+    size = next(job_size for job_size in job.sizes if job_size.batch == job.batch)
+    steps = {label: side for label, side in zip(comparison.labels, size.sides, strict=True) if side.plan}
+    told_money = money_headline(replace(money, sides=sides), comparison.labels, comparison.baseline, steps)
+    return replace(told_money, headline=_all_again(told_money.headline, money.headline))

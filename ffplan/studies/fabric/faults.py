@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ffplan.fabric.routing.degraded import Remaining
     from ffplan.fabric.routing.failures import Loss
     from ffplan.fabric.sizing.plan import FabricPlan
-    from ffplan.studies.fabric.wired import WiredDesign
+    from ffplan.studies.fabric.cabling import WiredDesign
 
 
 @record

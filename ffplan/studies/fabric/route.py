@@ -15,12 +15,12 @@ from ffplan.fabric.routing.traffic import Flows
 from ffplan.fabric.sizing.striping import uneven
 from ffplan.results.design import SCHEMA_VERSION
 from ffplan.results.fabric import LaneReport, OrderReport, PlacementReport, RouteReport
-from ffplan.studies.fabric.wired import hottest, tier_loads
+from ffplan.studies.fabric.cabling import hottest, tier_loads
 
 if TYPE_CHECKING:
     from ffplan.base.array_math import Floats
     from ffplan.fabric.routing.job_loads import JobNodes
-    from ffplan.studies.fabric.wired import WiredDesign
+    from ffplan.studies.fabric.cabling import WiredDesign
 
 
 @record

@@ -12,7 +12,7 @@ from ffplan.results.serve_comparison import ServeComparison, ServedSide, ServeVe
 from ffplan.serving.hardware import engine_speed
 from ffplan.studies.basis.provenance import files_of
 from ffplan.studies.cost.cost import study_cost
-from ffplan.studies.cost.request import CostRequest
+from ffplan.studies.cost.ledger import CostRequest
 from ffplan.studies.fleet.capacity import _spread_of
 from ffplan.studies.serve.answer import answer
 from ffplan.studies.serve.links import ServeError, fleet_of

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from ffplan.design.fleet_file import FleetDemand, FleetFile
-    from ffplan.studies.cost.request import CostRequest
+    from ffplan.studies.cost.ledger import CostRequest
     from ffplan.studies.fleet.members import _Member
 
 _SHIFTS = (-2, -1, 0, 1, 2)

@@ -36,11 +36,9 @@ from ffplan.results.serving import ServeTargets
 from ffplan.serving.load import Requests
 from ffplan.studies.cost.cost import inputs_for, ledger_for
 from ffplan.studies.cost.parts import hourly_rent
-from ffplan.studies.fleet.capacity import AVAILABLE, _ServedTarget, _stretch_of
+from ffplan.studies.fleet.capacity import AVAILABLE, _copy_on, _ServedTarget, _stretch_of, _ways
 from ffplan.studies.fleet.recommend import _copies_on
-from ffplan.studies.fleet.ways import _copy_on, _ways
-from ffplan.studies.operate.goodput_basis import goodput_basis
-from ffplan.studies.operate.summaries import reliability_summary
+from ffplan.studies.operate.goodput_basis import goodput_basis, reliability_summary
 from ffplan.studies.serve.links import ServeError
 from ffplan.studies.serve.loads import Load
 from ffplan.studies.serve.serve import plan_row
@@ -56,8 +54,7 @@ if TYPE_CHECKING:
     from ffplan.catalog.engines import Engine
     from ffplan.design.fleet_file import FleetDemand, FleetFile, FleetSite
     from ffplan.inputs.document import Document
-    from ffplan.studies.cost.ledger import Ledger
-    from ffplan.studies.cost.request import CostRequest
+    from ffplan.studies.cost.ledger import CostRequest, Ledger
     from ffplan.studies.train.default_job import TimedJob
 
 _CHANCES = (0.1, 0.5, 0.9)

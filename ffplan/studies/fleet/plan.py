@@ -17,7 +17,7 @@ from ffplan.results.design import SCHEMA_VERSION
 from ffplan.results.result import ToolInfo
 from ffplan.studies.basis.provenance import files_of, recalled_figures
 from ffplan.studies.cost.cost import band
-from ffplan.studies.cost.request import CostRequest
+from ffplan.studies.cost.ledger import CostRequest
 from ffplan.studies.fleet.horizon import QUARTERS_A_YEAR, _ClusterTimes, _Horizon, _total_of
 from ffplan.studies.fleet.members import _Member, _Members
 

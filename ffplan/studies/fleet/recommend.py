@@ -14,8 +14,7 @@ from ffplan.studies.choose.cluster_search import with_nics
 from ffplan.studies.choose.first_designs import MOST_NODES, Builder, priced_accelerators
 from ffplan.studies.choose.recommend_target import WORTH
 from ffplan.studies.cost.parts import bom_report
-from ffplan.studies.fleet.capacity import _stretch_of
-from ffplan.studies.fleet.ways import _copy_on, _copy_setup, _Way, _ways
+from ffplan.studies.fleet.capacity import _copy_on, _copy_setup, _stretch_of, _Way, _ways
 from ffplan.studies.serve.links import ServeError
 from ffplan.studies.serve.serve import plan_row
 from ffplan.studies.serve.setup import ServeSetup

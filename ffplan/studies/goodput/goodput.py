@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from ffplan.catalog.store import Catalog
     from ffplan.design.resolved import ResolvedDesign
     from ffplan.reliability.job import JobOutcome
-    from ffplan.studies.cost.request import CostRequest
+    from ffplan.studies.cost.ledger import CostRequest
     from ffplan.studies.goodput.levers import _JobMoney
 
 _HOUR = 3_600.0

@@ -16,8 +16,7 @@ from ffplan.reliability.job import JobCase, job_outcome
 from ffplan.reliability.spare_count import enough
 from ffplan.results import reliability as out
 from ffplan.studies.cost.cost import ledger_for
-from ffplan.studies.cost.ledger import Ledger
-from ffplan.studies.cost.request import CostRequest
+from ffplan.studies.cost.ledger import CostRequest, Ledger
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ffplan.cost.inputs import Input
     from ffplan.reliability.job import JobCase
     from ffplan.reliability.simulate import Interruption
-    from ffplan.studies.fabric.wired import WiredDesign
+    from ffplan.studies.fabric.cabling import WiredDesign
     from ffplan.studies.operate.reliability import Hazards
 
 _EVENT_S = 1.5e-4

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from ffplan.base.formatting import listed, percent, plural, span, stored
 from ffplan.studies.basis.job_layout import node_of
-from ffplan.studies.operate.goodput_basis import fallback_notes
+from ffplan.studies.operate.storage import fallback_notes
 from ffplan.studies.train.assumptions import copy_gaps
 
 if TYPE_CHECKING:

@@ -13,8 +13,7 @@ from ffplan.results.design import SCHEMA_VERSION
 from ffplan.results.result import ToolInfo
 from ffplan.studies.basis.job_layout import most_gpus, node_of, own_library, placement_of
 from ffplan.studies.basis.provenance import announced, design_info, files_read, recalled_figures
-from ffplan.studies.collective.collective import CollectiveRequest, collective_table
-from ffplan.studies.collective.rows import QueryError
+from ffplan.studies.collective.collective import CollectiveRequest, QueryError, collective_table
 from ffplan.studies.operate.acceptance_verdicts import (
     ERRORS,
     _collective_bound,
@@ -24,8 +23,7 @@ from ffplan.studies.operate.acceptance_verdicts import (
     _slow_parts,
     words,
 )
-from ffplan.studies.operate.goodput_basis import goodput_basis
-from ffplan.studies.operate.storage_rates import _storage_range
+from ffplan.studies.operate.goodput_basis import _storage_range, goodput_basis
 
 if TYPE_CHECKING:
     from ffplan.catalog.parts import Accelerator

@@ -12,7 +12,7 @@ from ffplan.node.host import memory_bandwidth
 from ffplan.node.host_copies import pcie_line_rate
 from ffplan.results.acceptance import CheckRow, JudgedRow, Measured, SlowRow
 from ffplan.studies.basis.job_layout import Placement, node_of, placement_fault, placement_of, ranks_key
-from ffplan.studies.operate.storage_rates import _storage_range
+from ffplan.studies.operate.goodput_basis import _storage_range
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -18,9 +18,8 @@ from ffplan.reliability.job import JobCase, JobOutcome, job_outcome
 from ffplan.reliability.storage import with_nics
 from ffplan.results.training import TrainReport
 from ffplan.studies.basis.job_layout import most_gpus, node_of
-from ffplan.studies.operate.goodput_basis import GoodputBasis, _spares_of, goodput_basis
+from ffplan.studies.operate.goodput_basis import GoodputBasis, _spares_of, _storage_inputs, goodput_basis
 from ffplan.studies.operate.reliability import _reliability_inputs
-from ffplan.studies.operate.storage_rates import _storage_inputs
 from ffplan.studies.train.default_job import _JobError, image_job, workload_gpus, workload_report
 from ffplan.training.conv_layers import gradient_bytes
 from ffplan.training.conv_step import STATE_BYTES

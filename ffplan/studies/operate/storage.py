@@ -9,12 +9,19 @@ import numpy as np
 from ffplan.base.formatting import GIB, data_size, number, percent, plural, span, stored
 from ffplan.base.version import __version__
 from ffplan.catalog.parts import StorageServer
+from ffplan.catalog.rates import DEFAULT_FILE_SYSTEM
 from ffplan.reliability.incast import blocked_rate, incast
 from ffplan.results import storage as out
 from ffplan.results.design import SCHEMA_VERSION
 from ffplan.results.result import ToolInfo
 from ffplan.studies.basis.provenance import announced, design_info, files_read, recalled_figures
-from ffplan.studies.operate.goodput_basis import _file_system_words, fallback_notes, goodput_basis
+from ffplan.studies.operate.goodput_basis import (
+    _nodes_terms,
+    _servers_terms,
+    _service_of,
+    goodput_basis,
+    storage_summary,
+)
 from ffplan.studies.operate.storage_jobs import (
     _checkpoint_burst,
     _file_assumptions,
@@ -22,8 +29,6 @@ from ffplan.studies.operate.storage_jobs import (
     _image_words,
     _metadata_report,
 )
-from ffplan.studies.operate.storage_rates import _nodes_terms, _servers_terms, _service_of
-from ffplan.studies.operate.summaries import storage_summary
 from ffplan.training.memory import kv_bytes
 
 if TYPE_CHECKING:
@@ -41,6 +46,20 @@ _SENDERS = (1, 2, 4, 8, 16, 32, 64)
 
 class NoStorageError(Exception):
     """Neither the design nor its profile has storage."""
+
+
+def fallback_notes(storage: _StorageBasis) -> list[str]:
+    """State the fallbacks for storage that a design does not describe."""
+    sentences = []
+    if not storage.planned:
+        server = storage.groups[0].server.id
+        sentences.append(
+            f"The design plans no storage: {plural(storage.servers, 'server')} `{server}` are assumed, as the "
+            "ownership profile sizes it."
+        )
+    if storage.client_assumed:
+        sentences.append("The compute server's file has no NIC for storage: one as the storage servers have is taken.")
+    return sentences
 
 
 def _tiers(basis: GoodputBasis, summary: StorageSummary) -> tuple[out.TierRow, ...]:
@@ -214,7 +233,15 @@ def _assumptions(
     ]
     sentences += _file_assumptions(basis, images)
     sentences += fallback_notes(storage)
-    sentences += _file_system_words(storage)
+    system = storage.service.file_system
+    assert system is not None
+    if system.id == DEFAULT_FILE_SYSTEM:
+        sentences.append(
+            f"`{storage.service.server.id}` names no file system: its rates span published systems, as one "
+            "range. `service.file_system` of the server names another."
+        )
+    else:
+        sentences.append(f"Clients, the whole and checkpoints have the rates of the file system `{system.id}`.")
     if any(not isinstance(group.server, StorageServer) or group.server.drives.read is None for group in storage.groups):
         sentences.append("The rate of the drives is unknown: NICs alone bound it.")
     if basis.design.spec.fabric.zones > 1 and storage.on_fabric:

@@ -11,9 +11,10 @@ from ffplan.base.record import record
 from ffplan.catalog.ownership import plain_amount
 from ffplan.catalog.parts import StorageServer
 from ffplan.reliability.hazards import DAY_S, YEAR_DAYS
+from ffplan.reliability.storage import transfer_terms
 from ffplan.results import storage as out
+from ffplan.studies.operate.goodput_basis import _ordered, _service_of
 from ffplan.studies.operate.goodput_job import is_replicated, job_on, model_parameters, recovery
-from ffplan.studies.operate.storage_rates import _job_terms
 
 if TYPE_CHECKING:
     from ffplan.catalog.ownership import PlainEstimate
@@ -116,7 +117,10 @@ def _source(basis: GoodputBasis, figure: PlainEstimate) -> str:
 def _reach(basis: GoodputBasis, gpus: int, parameters: float) -> tuple[float, str]:
     """Return the rate at which a job can read [GB/s], and what binds it: storage in its zones, or its own NICs."""
     job = job_on(basis, gpus, parameters)
-    least = _job_terms(basis, job, "read")[0]
+    terms = transfer_terms(
+        job.read_gbyte_s, _service_of(basis, "read"), nodes=job.nodes, nics_gbyte_s=job.clients_gbyte_s
+    )
+    least = _ordered(terms)[0]
     return least.gbyte_s, least.label
 
 

@@ -190,7 +190,7 @@ def _fabric_share(design: ResolvedDesign, fleet: Fleet, senders: int, receivers:
     from ffplan.fabric.family import routing_of
     from ffplan.fabric.routing.job_loads import all_nodes, loads_of
     from ffplan.fabric.routing.link_loads import outcome
-    from ffplan.studies.fabric.wired import hottest, tier_loads, wire_design
+    from ffplan.studies.fabric.cabling import hottest, tier_loads, wire_design
 
     wired = wire_design(design)
     router = routing_of(wired.fabric)

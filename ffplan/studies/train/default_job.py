@@ -15,9 +15,9 @@ from ffplan.design.training import PlanFields
 from ffplan.results.training import TrainReport
 from ffplan.studies.basis.job_layout import most_gpus
 from ffplan.studies.train.cluster import cluster_of
-from ffplan.studies.train.conv_rows import _conv_run
+from ffplan.studies.train.diagnosis import TOKENS
 from ffplan.studies.train.plan_search import search
-from ffplan.studies.train.remedies import TOKENS
+from ffplan.studies.train.rows import _conv_run
 from ffplan.studies.train.setup import TrainRequest, _cluster_for, _memory_for, _software_for
 from ffplan.studies.train.train import train
 from ffplan.training.accelerator_rates import UncalibratedError

@@ -10,8 +10,7 @@ from ffplan.base.formatting import plural
 from ffplan.base.record import record
 from ffplan.results.run import SurePlan
 from ffplan.studies.basis.job_layout import most_gpus
-from ffplan.studies.train.diagnosis import _relaxations
-from ffplan.studies.train.remedies import _batch_words, _batched, _near_batch, _with_batch
+from ffplan.studies.train.diagnosis import _batch_words, _batched, _near_batch, _relaxations, _with_batch
 from ffplan.studies.train.rows import EDGE, _train_rows
 from ffplan.studies.train.setup import (
     TrainRequest,

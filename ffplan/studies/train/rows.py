@@ -1,4 +1,4 @@
-"""Rows of a training report: a plan with its step, its memory and what it loses time to."""
+"""Rows of a training report, of transformers and of convolutional networks."""
 
 from __future__ import annotations
 
@@ -13,11 +13,14 @@ from ffplan.results.run import PlanRow, StepPart
 from ffplan.results.training import Gain, StageMemory, TrainRow
 from ffplan.studies.train.cluster import _plan_rooflines
 from ffplan.training.axes import AXES, NUMBERS, RECOMPUTE
+from ffplan.training.constraints import RefusedError
+from ffplan.training.conv_layers import image_flops
+from ffplan.training.conv_step import ConvRun, conv_memory, conv_step_parts, without_host
 from ffplan.training.memory import PARTS as MEMORY_PARTS
 from ffplan.training.memory import plan_bytes
 from ffplan.training.memory_margins import fullest_candidates, temporary_of, worst_of
 from ffplan.training.mfu import achieved, step_flops
-from ffplan.training.parallel_plan import layers_of, stage_layers
+from ffplan.training.parallel_plan import layers_of, parallel_plans, stage_layers
 from ffplan.training.part_kinds import PARTS
 from ffplan.training.sensitivity import RESOURCES, faster, merged_runs, without_path
 from ffplan.training.step import step_parts, step_time
@@ -26,11 +29,15 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from ffplan.base.array_math import Floats
+    from ffplan.catalog.models import Model
+    from ffplan.catalog.parts import Accelerator
+    from ffplan.design.training import PlanFields
+    from ffplan.studies.train.software import Software
     from ffplan.training.axes import ParallelPlans
-    from ffplan.training.conv_step import ConvRun
     from ffplan.training.group_collectives import Cluster
     from ffplan.training.memory_margins import MemoryMargins
     from ffplan.training.train_run import TrainRun
+
 
 _FITS, EDGE = "fits", "edge"
 """Verdicts on plans that are not refused."""
@@ -306,3 +313,90 @@ def why_lost(best: TrainRow, row: TrainRow) -> str:
 
 def _seconds(value: float) -> str:
     return f"{value:.2f} s" if value >= 1 else f"{value * 1e3:.0f} ms"
+
+
+def _conv_run(
+    model: Model, plan: PlanFields, part: Accelerator, system: Cluster, software: Software, margins: MemoryMargins
+) -> ConvRun:
+    if plan.precision == "fp8":
+        raise RefusedError(
+            "fp8: convolutions at this precision are not modelled; take bf16",
+            infeasible=False,
+            fields=("precision",),
+        )
+    speeds = without_host(software.rates(part, plan))
+    gradient, bucket = float(plan.reduced_bytes), plan.bucket_mib * 2.0**20
+    return ConvRun(
+        layers=model.convolutions,
+        plans=parallel_plans(plan, 1.0),
+        speeds=speeds,
+        system=system,
+        gradient=gradient,
+        bucket=bucket,
+        kept=float(plan.kept_bytes),
+        margins=replace(margins, temporary=0.0),  # Adam's, and SGD updates in place
+    )
+
+
+def _conv_rows(run: ConvRun, plans: Sequence[ParallelPlans], limit: float) -> list[TrainRow]:
+    speeds = run.speeds
+    many = replace(run, plans=stacked(plans))
+    parts = conv_step_parts(many)
+    seconds = np.asarray(step_time(parts))
+    after = {name: step_time(conv_step_parts(faster(many, name, MORE))) for name in _relevant(many)}
+    fewer = without_path(many)
+    left = None if fewer is None else np.broadcast_to(seconds / step_time(conv_step_parts(fewer)), seconds.shape)
+    rows: list[TrainRow] = []
+    for row, plan in enumerate(plans):
+        run_of_plan, time = replace(run, plans=plan), float(seconds[row])
+        tokens = float(plan.batch / time)
+        per_gpu = float(tokens / plan.gpus)
+        rate = float(achieved(plan.batch * image_flops(run.layers), time, plan.gpus))
+        bought = _gains_at(seconds, after, row)
+        memory = _conv_memory(run_of_plan)
+        allocated = memory.total_gib * GIB
+        rows.append(
+            TrainRow(
+                plan=_plan_row(1.0, plan, run.system),
+                idle=0,
+                step_s=time,
+                tokens_s=tokens,
+                tokens_s_gpu=per_gpu,
+                tflops_gpu=rate / 1e12,
+                mfu=rate / speeds.peak,
+                peak_tflops=speeds.peak / 1e12,
+                mfu_16_bit=rate / speeds.peak_16 if speeds.peak_16 else None,
+                mfu_causal=rate / speeds.peak,
+                hfu=rate / speeds.peak,
+                efficiency=per_gpu / (rows[0].tokens_s_gpu if rows else per_gpu),
+                parts=_parts_at({name: float(value[row]) for name, value in parts.items()}, time),
+                binding=bought[0].resource,
+                binding_label=bought[0].label,
+                gains=bought,
+                rooflines=(),
+                path_lost=None if left is None else float(left[row]),
+                memory_gib=memory.total_gib,
+                **_memory_fields(run.margins, limit, allocated, float(worst_of(allocated, 0.0, run.margins)), 0.0),
+                offloaded_gib=0.0,
+                limit_gib=limit / GIB,
+                stages=(memory,),
+                lost=None,
+            )
+        )
+    return rows
+
+
+def _conv_memory(run: ConvRun) -> StageMemory:
+    parts = {name: float(value) / GIB for name, value in conv_memory(run, run.plans.micro).items()}
+    layers = sum(layer.count for layer in run.layers)
+    return StageMemory(
+        stage=0,
+        layers=layers,
+        weights_gib=parts["weights"],
+        gradients_gib=parts["gradients"],
+        optimizer_gib=parts["optimizer"],
+        activations_gib=parts["activations"],
+        logits_gib=0.0,
+        working_gib=parts["working"],
+        total_gib=sum(parts.values()),
+    )

@@ -10,20 +10,22 @@ from ffplan.design.training import LEAST_ZERO
 from ffplan.results.training import Skipped, TrainReport
 from ffplan.studies.basis.job_layout import most_gpus
 from ffplan.studies.train.assumptions import _conv_assumptions
-from ffplan.studies.train.conv_rows import _conv_rows, _conv_run
-from ffplan.studies.train.diagnosis import _diagnose, _Diagnosis, _fixed_extras, _relaxations
-from ffplan.studies.train.plan_search import _evaluated
-from ffplan.studies.train.remedies import (
+from ffplan.studies.train.diagnosis import (
     Job,
     _batch_for,
     _batch_words,
     _batched,
+    _diagnose,
+    _Diagnosis,
+    _fixed_extras,
     _near_batch,
+    _relaxations,
     _remedies,
     _remedy_words,
     _with_batch,
 )
-from ffplan.studies.train.rows import _train_rows
+from ffplan.studies.train.plan_search import _evaluated
+from ffplan.studies.train.rows import _conv_rows, _conv_run, _train_rows
 from ffplan.studies.train.setup import (
     TrainRequest,
     TrainSetup,

@@ -16,7 +16,7 @@ from ffplan.base.errors import InputError
 from ffplan.catalog.prices import RentBook
 from ffplan.catalog.store import Catalog
 from ffplan.inputs.hours import read_hours
-from ffplan.studies.fleet.day import _free_block, _FreeBlock, _reserved_nodes
+from ffplan.studies.fleet.report import _free_block, _FreeBlock, _reserved_nodes
 from tests.support import ffplan
 
 if TYPE_CHECKING:
