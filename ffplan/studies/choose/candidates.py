@@ -6,7 +6,7 @@ from collections.abc import Callable
 from copy import copy
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING
 
 from ffplan.base.array_math import round_up
 from ffplan.base.errors import InputError
@@ -248,7 +248,6 @@ _MOST_TRIALS = 9
 _SMALLEST = 0.8
 """Smallest round size that is tried, over the size found [1]."""
 _ROUND_SIZES = 4
-"""Round sizes tried, at most [1]."""
 
 
 @record
@@ -303,22 +302,6 @@ def _rounder_size(sizes: Sizes, size: int, days: float) -> int | None:
     return None
 
 
-class _Sized(Protocol):
-    @property
-    def design(self) -> ResolvedDesign:
-        """The design."""
-
-    @property
-    def assessment(self) -> Assessment:
-        """Its assessment."""
-
-    @property
-    def purchase(self) -> float:
-        """Median of its purchase [currency]."""
-
-
-_AnySized = TypeVar("_AnySized", bound=_Sized)
-
 _ROUND = (4, 16, 64)
 """Numbers of nodes, or of scale-up domains, whose multiples are tried in place of the most [1]."""
 _LEAST_PART, _AS_FAST = 0.85, 0.99
@@ -327,7 +310,7 @@ _GAIN = 1.01
 """Least tokens per cost of a smaller number of nodes, over the most nodes' tokens per cost [1]."""
 
 
-def _tokens_s(built: _Sized, catalog: Catalog) -> float | None:
+def _tokens_s(built: Built, catalog: Catalog) -> float | None:
     """Return the tokens a second of a design's workload with its fastest plan; None if it cannot run."""
     from ffplan.studies.train.default_job import workload_report
     from ffplan.training.accelerator_rates import UncalibratedError
@@ -340,8 +323,8 @@ def _tokens_s(built: _Sized, catalog: Catalog) -> float | None:
 
 
 def _rounder_design(
-    most: _AnySized, build: Callable[[int], _AnySized | None], step: int, catalog: Catalog
-) -> tuple[_AnySized, str]:
+    most: Built, build: Callable[[int], Built | None], step: int, catalog: Catalog
+) -> tuple[Built, str]:
     """Return a design of a rounder number of nodes where the model trains as fast on it, and words for that.
 
     A number of nodes with large factors of two divides into more plans. Of the numbers tried, one is taken that trains

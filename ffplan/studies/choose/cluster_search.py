@@ -62,7 +62,6 @@ def _own_speed(inputs: tuple[Input, ...], accelerator: str) -> tuple[Input, ...]
 class _Trial:
     draft: Draft
     parts: Catalog
-    """What was read for the job."""
     timed: TimedJob
     days: float
     """Likely days of the run."""
@@ -97,7 +96,6 @@ class _ClusterSearch:
         self.late = 1.0
         """Days at the chance wanted over likely ones, of the last design that was drawn [1]."""
         self._machine: Cluster | None = None
-        """The machine of the last trial."""
 
     def tried(self, idea: Idea, nodes: int) -> _SizedCluster | None:
         """Return a design with some nodes, and its run; None if it cannot be built or the model cannot run."""

@@ -39,7 +39,6 @@ if TYPE_CHECKING:
 
 
 _WORDS = np.array([*REASONS, "fewer than two accelerators to communicate"])
-"""Words of the reasons why a design of a grid cannot be built."""
 _COMMUNICATION = ("time_s", "algbw_gbyte_s", "bound.algbw_gbyte_s")
 """Columns of an allreduce with a library: its time, its rate, and the bound of that."""
 
@@ -236,7 +235,7 @@ def _with_arrays(design: ResolvedDesign, axes: dict[str, Floats]) -> ResolvedDes
         elif path in ("site.pue", "site.electricity_price"):
             design = _with_site(design, rest, array)
         else:
-            design = _with_named(design, path, array)
+            design = _with_figure(design, path, array)
     return design
 
 
@@ -254,10 +253,6 @@ def _require_possible(figure: Any, path: str, value: Number) -> None:
 
 def _with_figure(design: ResolvedDesign, path: str, value: Number) -> ResolvedDesign:
     _require_finite(path, value)
-    return _with_named(design, path, value)
-
-
-def _with_named(design: ResolvedDesign, path: str, value: Number) -> ResolvedDesign:
     head, _, rest = path.partition(".")
     return _with_price(design, rest, value) if head == "prices" else _with_part(design, head, rest, value)
 

@@ -36,7 +36,6 @@ _MOST_GUESSES = 6
 """Sizes that are guessed from what the last one takes, before the rest is halved [1]."""
 _PROTOCOLS = {"ethernet": "Ethernet", "infiniband": "InfiniBand", "omni-path": "Omni-Path"}
 _LEAST_USED = 1e-9
-"""Least part of a wish that a design takes [1]."""
 
 
 class NoDesignError(Exception):
@@ -50,14 +49,6 @@ class _Parts:
     breakout: int
     endpoint: Link
     between: Link
-
-
-@record
-class _Site:
-    wishes: Wishes
-    name: str
-    currency: str
-    """Currency of the price book."""
 
 
 def _of(catalog: Catalog, kind: str, book: PriceBook, excluded: tuple[str, ...]) -> Iterator[str]:
@@ -176,18 +167,18 @@ def _workload(wishes: Wishes) -> str:
     return f"workload: {{model: {wishes.model}, tokens: {wishes.tokens:.15g}}}  # the fastest plan is searched"
 
 
-def _text(idea: Idea, parts: _Parts, nodes: int, tiers: int, site: _Site) -> str:
-    wishes, name = site.wishes, site.name
+def _text(builder: Builder, idea: Idea, parts: _Parts, nodes: int, tiers: int) -> str:
+    wishes = builder.wishes
     per = len(parts.server.accelerators)
     rails = _rails(idea, parts.server)
     fewer = f", nics: {idea.nics}" if idea.nics else ""
     family = idea.family if rails > 1 else "fat-tree"
-    limits = _limits(wishes, site.currency)
+    limits = _limits(wishes, builder.currency)
     lines = [
         f"# {nodes * per:,} accelerators; {idea.words}.",
         *([f"# {wishes.note}"] if wishes.note else []),
         "# A start: set prices, PUE, floor plan and storage to yours, then `ffplan check`, `compare` and `cost` it.",
-        f"name: {name}",
+        f"name: {builder.prefix}-{idea.name}",
         f"description: {nodes * per:,} {wishes.accelerator}, {idea.name}",
         "",
         "nodes:",
@@ -257,9 +248,8 @@ class Builder:
 
     def _draft(self, idea: Idea, nodes: int, position: int) -> Draft | None:
         parts = self.choices[position]
-        site = _Site(wishes=self.wishes, name=f"{self.prefix}-{idea.name}", currency=self.currency)
         made = (
-            _draft_from(_text(idea, parts, nodes, tiers, site), idea, self.catalog)
+            _draft_from(_text(self, idea, parts, nodes, tiers), idea, self.catalog)
             for tiers in _tiers(idea, parts, nodes)
         )
         return next((draft for draft in made if draft is not None), None)  # more tiers cost more

@@ -17,6 +17,7 @@ from ffplan.studies.choose.candidates import IDEAS, _built_from
 from ffplan.studies.choose.cluster_search import _ClusterSearch
 from ffplan.studies.choose.first_designs import priced_accelerators
 from ffplan.studies.choose.recommend_target import (
+    LOOSER,
     WORTH,
     Stage,
     Target,
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
     from ffplan.catalog.store import Catalog
 
 _MOST_MONTHS = 12 * MOST_YEARS
-"""Latest that a purchase may come [month]."""
 
 
 def stages_of(days: float, later: Sequence[tuple[float, float]], who: str) -> tuple[tuple[Stage, ...], float]:
@@ -102,8 +102,6 @@ def _grown(cluster: _SizedCluster, search: _ClusterSearch, target: Target, catal
 
 _FIRST_MFU = 0.4
 """Part of the peak that the first size tried is made for [1]."""
-LOOSER = 1.1
-"""A limit that is loosened, over what it was [1]."""
 _RIVALS = 3
 """Accelerators that are sized in any case, among possible winners and among paper-only parts [1]."""
 _NEAR = 1.1
@@ -128,7 +126,6 @@ class _Recommendation:
     miss: list[_SizedCluster]
     """Designs that break a limit, or that are as large as can be and too slow."""
     left_out: dict[str, str]
-    """Accelerators that were not sized, with the reason."""
     looser: list[_LooserLimit]
     """Each limit, looser by a tenth; none of a search that was stopped."""
     stopped: bool = False
@@ -159,7 +156,6 @@ def _order(target: Target) -> Callable[[_SizedCluster], tuple[float, str, str]]:
 class _Begun:
     search: _ClusterSearch
     nodes: int
-    """About the nodes that it may need [1]."""
     trial: _SizedCluster | None
     """The size; None if the model cannot run on it."""
 
@@ -276,7 +272,7 @@ class _Pool:
         return self.target.aim == "capex" and least * book.items[search.server.id].value > best * _NEAR
 
     def looser(self, limit: _KeptLimit) -> _LooserLimit:
-        target = self.target.with_limit(limit.name, limit.loosened(LOOSER))
+        target = self.target.with_limit(limit.name, limit.loosened)
         if limit.name != "days":
             best = self.best(target)
             return _LooserLimit(limit, best[0] if best else None)

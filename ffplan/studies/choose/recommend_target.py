@@ -28,6 +28,8 @@ _ROUNDING = 1e-9
 """What a product may lie above a whole number by rounding [1]."""
 WORTH = 0.35
 """How much above the best an accelerator may lie to be sized, or for leaner ways to build it to be tried [1]."""
+LOOSER = 1.1
+"""A limit that is loosened, over what it was [1]."""
 USUAL_DAYS = 30.0
 """Default days of a run at a sustained rate."""
 
@@ -56,9 +58,10 @@ class _KeptLimit:
         unit = figure_at_address(address).unit if address else "m2"
         return {"kW": "W", "": "1"}.get(unit, unit)
 
-    def loosened(self, factor: float) -> float:
-        """Return the limit times a factor; racks are whole."""
-        most = self.most * factor
+    @property
+    def loosened(self) -> float:
+        """The limit where it is looser; racks are whole."""
+        most = self.most * LOOSER
         return float(ceil(most - _ROUNDING)) if self.name == "racks" else most
 
 
@@ -76,9 +79,7 @@ class Stage:
 class _Grown:
     stage: Stage
     nodes: int
-    """Compute nodes."""
     days: float
-    """Days of the run on them."""
     alone: float
     """Bill of materials for a cluster of this size, without later growth [currency]."""
 

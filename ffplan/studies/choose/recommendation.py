@@ -14,7 +14,6 @@ from ffplan.results import recommendation as out
 from ffplan.results.design import SCHEMA_VERSION
 from ffplan.results.result import ToolInfo
 from ffplan.studies.choose.cluster_search import DRAWS, _own_speed
-from ffplan.studies.choose.recommend import LOOSER
 from ffplan.studies.choose.recommend_target import BOUNDS, _aim_of, broken
 from ffplan.studies.cost.cost import evaluate, inputs_for, ledger_for, whole_life
 from ffplan.studies.cost.ledger import CostRequest
@@ -98,9 +97,7 @@ class _Chances:
     in_time: float
     """Share of draws with the design in time at its size [1]."""
     days_p10: float
-    """Tenth percentile of the days."""
     days_p90: float
-    """Ninetieth percentile."""
 
 
 def _drawn(candidate: _SizedCluster, target: Target, catalog: Catalog, draws: int) -> tuple[Any, Any]:
@@ -228,9 +225,7 @@ _EFFORTS: dict[Effort, str] = {
     "typical": "what published runs took over their fastest plan; `--effort tuned` leaves that out",
     "first-run": "what a team's first runs of their size took over their fastest plan",
 }
-"""How well a run is tuned, in words."""
 _MOST_ON_PAPER = 3
-"""Designs on paper that are reported [1]."""
 
 
 def _first_of_each(candidates: Sequence[_SizedCluster]) -> list[_SizedCluster]:
@@ -253,7 +248,7 @@ def _limit(limit: _LooserLimit, target: Target, best: _SizedCluster | None) -> o
         address=BOUNDS[limit.limit.name],
         unit=limit.limit.unit,
         most=limit.limit.most,
-        looser=limit.limit.loosened(LOOSER),
+        looser=limit.limit.loosened,
         name=limit.best.built.assessment.design.name if limit.best else None,
         aim=aim,
         saving=saving,

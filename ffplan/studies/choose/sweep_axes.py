@@ -91,9 +91,7 @@ def _workload(design: ResolvedDesign, catalog: Catalog, *, goodput: bool) -> dic
 
 
 _MOST_POINTS = 1_000_000_000
-"""Most points of a sweep; more are refused with the size."""
 _MOST_VALUES = 10_000_000
-"""Most values of one axis."""
 _NUMBER = r"-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?"
 _LARGEST = 1e100
 """Largest number of a range, and one over the smallest start of a range by factors."""

@@ -105,7 +105,6 @@ def _sampled(count: int) -> Ints:
 @record
 class _GridAxes:
     across: int
-    """Position of the axis across."""
     down: int
     metric: str
     largest: bool
@@ -210,11 +209,7 @@ def _texts(column: Floats) -> list[str]:
 
 
 def written(sweep: Sweep, chunk: Chunk, names: Sequence[str], form: str | None) -> bytes:
-    """Return the points of a chunk as they are written.
-
-    Args:
-        form: csv, jsonl or parquet; None if none are wanted.
-    """
+    """Return the points of a chunk as they are written; `form`: csv, jsonl or parquet; None if none are wanted."""
     if form is None:
         return b""
     return parquet(sweep, chunk, names) if form == "parquet" else _lines(sweep, chunk, names, form).encode()

@@ -50,11 +50,7 @@ class SweepJob:
 
 
 def job_key(query: SweepQuery, directions: dict[str, str]) -> str:
-    """Return the key of a sweep with its front.
-
-    Args:
-        directions: min or max of each metric of the front.
-    """
+    """Return the key of a sweep with its front; `directions`: min or max of each metric of the front."""
     return "-".join([query.key, *(f"{name}:{way}" for name, way in directions.items())])
 
 
@@ -289,11 +285,7 @@ class Total:
         return {name: getattr(self, name) for name in names} | {"cells": cells}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Continue from plain data.
-
-        Raises:
-            KeyError, TypeError, ValueError: if it is no state.
-        """
+        """Continue from plain data; raise `KeyError, TypeError, ValueError` if it is no state."""
         self.chunks, self.points, self.built = int(state["chunks"]), int(state["points"]), int(state["built"])
         self.stats, self.refused = dict(state["stats"]), dict(state["refused"])
         self.unpriced = dict(state["unpriced"])

@@ -19,7 +19,7 @@ from ffplan.fabric.family import plan_fabric
 from ffplan.results.collective import AlgorithmRow, CollectiveRow, CollectiveTable, Limit
 from ffplan.results.design import SCHEMA_VERSION
 from ffplan.studies.basis.job_layout import Placement, job_layout, most_gpus, node_of, own_library
-from ffplan.studies.collective.row import _bound_of, _choice_name, _collective_row, _Pick
+from ffplan.studies.collective.allreduce import _bound_of, _choice_name, _collective_row, _Pick
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -168,7 +168,6 @@ _ALIASES = {
     "allgather": "all-gather",
     "reducescatter": "reduce-scatter",
 }
-"""Other spellings of operations."""
 
 
 @record
@@ -296,11 +295,7 @@ def default_library(operation: str, design: ResolvedDesign) -> str:
 
 
 def check_together(request: CollectiveRequest, libraries: list[str], design: ResolvedDesign) -> None:
-    """Refuse what cannot go together.
-
-    Raises:
-        QueryError: if something does not.
-    """
+    """Refuse what cannot go together; raise `QueryError` if something does not."""
     if any(name.startswith("hfreduce") for name in libraries) and (
         request.algorithm or request.protocol or request.in_network
     ):

@@ -113,11 +113,7 @@ class _Accounted:
 
 
 def accounted(ledger: Ledger, inputs: tuple[Input, ...], timed: TimedJob | None, request: CostRequest) -> _Accounted:
-    """Return the account of a design, likely and drawn.
-
-    Args:
-        timed: the job; None for the cluster alone.
-    """
+    """Return the account of a design, likely and drawn; `timed`: the job; None for the cluster alone."""
     job, v = timed.job if timed else None, likely(inputs)
     year, run = evaluate(ledger.account, job, v)
     drawn_year, drawn_run, drawn = year, run, None
@@ -128,11 +124,7 @@ def accounted(ledger: Ledger, inputs: tuple[Input, ...], timed: TimedJob | None,
 
 
 def band(value: Any, drawn: Any) -> Band:
-    """Return a figure with its quantiles.
-
-    Args:
-        drawn: its draws, shape [draws]; a number without draws.
-    """
+    """Return a figure with its quantiles; `drawn`: its draws, shape [draws]; a number without draws."""
     value_now = float(value)
     shape = getattr(drawn, "shape", ())
     if not shape:

@@ -24,9 +24,10 @@ from ffplan.fabric.family import links_of, plan_fabric, plan_networks
 from ffplan.fabric.sizing.plan import FabricPlan
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from ffplan.base.array_math import Number
+    from ffplan.catalog.prices import PriceBook
     from ffplan.catalog.store import Catalog
 
 
@@ -196,17 +197,16 @@ def _prices(
     """Return the price of every part: the design's book has it, or the profile's for what the design does not plan."""
     if design.prices is None:
         return {}
-    planned_parts = {line.part for line in planned}
-    prices: dict[str, Input] = {}
-    for book, items in ((owned.side_prices, around), (design.prices, (*planned, *around))):
-        rate = owned.rate_of(book.currency) if book else None
-        if book is None or rate is None:
-            continue
-        ids = tuple(
-            dict.fromkeys(line.part for line in items if book is design.prices or line.part not in planned_parts)
-        )
-        prices |= {line.name.removeprefix("price."): line for line in price_inputs(book, rate, ids)}
-    return prices
+    own, side = ({line.part: None for line in items} for items in (planned, around))
+    beside = [part for part in side if part not in own or owned.side_prices is design.prices]
+    return _book_prices(owned, owned.side_prices, beside) | _book_prices(owned, design.prices, own | side)
+
+
+def _book_prices(owned: ResolvedOwnership, book: PriceBook | None, parts: Iterable[str]) -> dict[str, Input]:
+    rate = owned.rate_of(book.currency) if book else None
+    if book is None or rate is None:
+        return {}
+    return {entry.name.removeprefix("price."): entry for entry in price_inputs(book, rate, tuple(parts))}
 
 
 def _ledger_of(design: ResolvedDesign, catalog: Catalog) -> Ledger:
@@ -290,15 +290,6 @@ def _held(ledger: Ledger) -> dict[str, float]:
     return {name: count for name, count in counts.items() if count}
 
 
-def _inputs(ledger: Ledger, names: tuple[str, ...]) -> dict[str, Input]:
-    prices: dict[str, Input] = {}
-    for book in (ledger.owned.side_prices, ledger.design.prices):
-        rate = ledger.owned.rate_of(book.currency) if book else None
-        if book is not None and rate is not None:
-            prices |= {entry.name.removeprefix("price."): entry for entry in price_inputs(book, rate, names)}
-    return prices
-
-
 def with_nic_prices(ledger: Ledger) -> Ledger:
     """Return a design's account with servers that follow the prices of their NICs.
 
@@ -312,7 +303,8 @@ def with_nic_prices(ledger: Ledger) -> Ledger:
         Definition.
     """
     held = _held(ledger)
-    prices = _inputs(ledger, tuple(held))
+    prices = _book_prices(ledger.owned, ledger.owned.side_prices, held)
+    prices |= _book_prices(ledger.owned, ledger.design.prices, held)
     within = tuple((name, held[name], price.likely) for name, price in prices.items())
     known = {entry.name for entry in ledger.inputs}
     new = tuple(entry for entry in prices.values() if entry.name not in known)

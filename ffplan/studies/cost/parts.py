@@ -296,7 +296,6 @@ def _waiting(lead: float, commissioning: float, value: float | None, basis: str)
 
 
 _FORGIVEN = 1e-9
-"""Noise of a number of months [month]."""
 Purchase = tuple[float, float, float, float]
 """Delivery month, month of the first job, share of the running costs from then on [1], price [currency]."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from ffplan.base.array_math import real
@@ -84,10 +85,7 @@ def _missing_gemm(accelerator: Accelerator) -> tuple[MissingFigure, ...]:
 
 def _nic_words(design: ResolvedDesign) -> str:
     group = design.compute
-    counts: dict[str, int] = {}
-    for nic in group.nics:
-        counts[nic.name] = counts.get(nic.name, 0) + 1
-    return ", ".join(f"{count} x {name}" for name, count in counts.items())
+    return ", ".join(f"{count} x {name}" for name, count in Counter(nic.name for nic in group.nics).items())
 
 
 def _single_links(network: ScaleUp) -> int:
@@ -336,15 +334,15 @@ def study_design(
     power = plan_power(design, fabric, links)
     site, unknown = (None, "") if "site" in without else _site(design, catalog, money)
     summary, storage = (None, None) if "reliability" in without else _summaries(design, catalog, fabric)
-    roles: dict[str, int] = {}
+    roles = Counter[str]()
     for group in design.groups:
-        roles[group.group.role] = roles.get(group.group.role, 0) + group.group.count
+        roles[group.group.role] += group.group.count
     assessment = out.Assessment(
         schema_version=out.SCHEMA_VERSION,
         tool=ToolInfo("ffplan", __version__),
         design=design_info(design),
         catalog=files_read(catalog),
-        nodes=roles,
+        nodes=dict(roles),
         accelerators=design.accelerators,
         peak_tflops=_cluster_tflops(design, lambda accelerator: accelerator.peak),
         gemm_tflops=_cluster_tflops(design, lambda accelerator: accelerator.gemm),

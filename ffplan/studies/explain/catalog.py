@@ -233,7 +233,6 @@ _MONTHS = 24
 _WIDE = 2.0
 """Highest over lowest known value from which a range is wide [1]."""
 _SOLD = ("server", "storage-server", "switch", "nic", "link")
-"""Kinds of parts that a price book should price."""
 _PRICED_BY = ("price-book", "rent-book")
 """Kinds of files whose figures grow old."""
 
@@ -357,7 +356,6 @@ def _not_sold(part: Part) -> bool:
 
 
 _CLOUDS = ("AWS", "Google", "Amazon", "Microsoft", "Oracle")
-"""First words of vendors whose machines are rented out."""
 _KINDS_OF_FINDING = (
     "out-of-range",
     "contradicted",
@@ -368,4 +366,3 @@ _KINDS_OF_FINDING = (
     "recalled",
     "second-hand",
 )
-"""Kinds of findings, worst first."""

@@ -207,7 +207,6 @@ _BY_PATH: dict[str, Callable[[Assessment, _Places | None], tuple[Derivation, ...
     "power.it_kw": lambda found, places: _power_parts(found, places)[:-1],
     "power.facility_kw": _power_parts,
 }
-"""Parts of assessed figures by their path."""
 
 
 def derivation_of(

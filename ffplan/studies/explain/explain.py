@@ -136,11 +136,7 @@ def derived(
     *,
     binds: bool = False,
 ) -> Derivation:
-    """Return a value whose equation a function states.
-
-    Args:
-        binds: it alone decides the value above.
-    """
+    """Return a value whose equation a function states; `binds`: it alone decides the value above."""
     stated, source = equation(place)
     return Derivation(
         label=label, value=value, unit=unit, formula=stated, source=source, place=place, binds=binds, steps=steps
@@ -159,11 +155,7 @@ def _declared(
 def given(
     label: str, value: float | None, unit: str, *, how: str = "", source: str = "", place: str = "", binds: bool = False
 ) -> Derivation:
-    """Return a value without an equation.
-
-    Args:
-        binds: it alone decides the value above.
-    """
+    """Return a value without an equation; `binds`: it alone decides the value above."""
     return Derivation(label=label, value=value, unit=unit, formula=how, source=source, place=place, binds=binds)
 
 
@@ -215,6 +207,32 @@ def _moves_it(changes: list[float | None]) -> bool:
     return any(change is not None and abs(change) > _LEAST for change in changes)
 
 
+def _influence_of(
+    tried: list[str],
+    changes: list[float | None],
+    *,
+    name: str,
+    value: str,
+    place: str,
+    source: str,
+    grade: str = "",
+    status: str = "given",
+) -> tuple[Influence, bool]:
+    influence = Influence(
+        input=name,
+        value=value,
+        at_less=tried[0],
+        at_more=tried[1],
+        place=place,
+        source=source,
+        grade=grade,
+        status=status,
+        less=changes[0],
+        more=changes[1],
+    )
+    return influence, _moves_it(changes)
+
+
 def _of_part(
     value: Callable[[Entry, tuple[str | int, ...]], float | None], entry: Entry, base: float
 ) -> Iterator[tuple[Influence, bool]]:
@@ -231,19 +249,16 @@ def _of_part(
         if len(changes) < 2:
             continue
         source = part.sources[figure.source]
-        influence = Influence(
-            input=f"{part.id}: {'.'.join(map(str, path))}",
+        yield _influence_of(
+            tried,
+            changes,
+            name=f"{part.id}: {'.'.join(map(str, path))}",
             value=_shown(figure.value),
-            at_less=tried[0],
-            at_more=tried[1],
             place=_figure_at(entry, *path),
             source=source.title,
             grade=str(figure.grade or source.grade),
             status=str(figure.status or source.status),
-            less=changes[0],
-            more=changes[1],
         )
-        yield influence, _moves_it(changes)
 
 
 def _numbers(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[tuple[str | int, ...], float]]:
@@ -283,19 +298,8 @@ def _of_design(subject: Subject, base: float, without: tuple[str, ...] = ()) -> 
             text = json.dumps(_with(document.data, path, grown), ensure_ascii=False)
             changed = parse_document(text.encode(), document.file)
             changes.append(_relative(_value(subject, changed, subject.catalog.fresh()), base))
-        influence = Influence(
-            input=".".join(map(str, path)),
-            value=_shown(value),
-            at_less=tried[0],
-            at_more=tried[1],
-            place=_stated_at(document, *path),
-            source="the design",
-            grade="",
-            status="given",
-            less=changes[0],
-            more=changes[1],
-        )
-        yield influence, _moves_it(changes)
+        name, place = ".".join(map(str, path)), _stated_at(document, *path)
+        yield _influence_of(tried, changes, name=name, value=_shown(value), place=place, source="the design")
 
 
 def influences(

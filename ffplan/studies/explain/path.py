@@ -31,8 +31,11 @@ from ffplan.studies.cost.words import headline, run_words
 from ffplan.studies.design.design import LEFT_OUT, study_design
 from ffplan.studies.explain.derivation import _training_parts, derivation_of
 from ffplan.studies.explain.explain import TENTH, Subject, _declared, _of_design, _Places, _sorted_out, influences
-from ffplan.studies.explain.step_inputs import Step
+from ffplan.studies.explain.step_inputs import NOTE, Step, _explain_run
+from ffplan.studies.train.default_job import with_tokens, workload_gpus, workload_report
 from ffplan.studies.train.rows import why_lost
+from ffplan.training.accelerator_rates import UncalibratedError
+from ffplan.training.constraints import RefusedError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -41,11 +44,12 @@ if TYPE_CHECKING:
     from ffplan.design.resolved import ResolvedDesign
     from ffplan.results.comparison import MoneyComparison, TrainingComparison
 
+    _Meanings = Callable[[Any, str], str]
+
 
 _NOT_MOVED = ("measurement", "rent-book", "model")
 """Kinds of parts whose figures are no inputs of a design."""
 _KEPT = f"Inputs are changed by {100 * TENTH:.0f} % with the plan kept; another plan may then be faster."
-"""What a reader should know of changed inputs of a step."""
 
 
 @cache
@@ -100,7 +104,7 @@ def _entries(catalog: Catalog) -> list[Entry]:
 
 def explain(
     question: Question,
-    meanings: Callable[[Any, str], str],
+    meanings: _Meanings,
     keep: Callable[[TrainReport, PlanFields], PlanFields],
     step: Callable[[int, int], None],
 ) -> Explanation:
@@ -119,9 +123,8 @@ def explain(
     if address not in _of_jobs():
         return _of_assessment(question, meanings, step)
     field = address.partition(".")[2]
-    if address.startswith("run."):
-        return _of_run(question, field, meanings, keep, step)
-    return _of_training(question, field, meanings, keep, step)
+    of = _of_run if address.startswith("run.") else _of_training
+    return of(question, field, meanings, _step(question, keep), step)
 
 
 def _alias(path: str, data: Any) -> str:
@@ -154,9 +157,7 @@ def _hint(path: str, assessment: Any) -> str:
     return did_you_mean(leaf if elsewhere else path, elsewhere or known, what="figure")
 
 
-def _of_assessment(
-    question: Question, meanings: Callable[[Any, str], str], step: Callable[[int, int], None]
-) -> Explanation:
+def _of_assessment(question: Question, meanings: _Meanings, step: Callable[[int, int], None]) -> Explanation:
     catalog = question.catalog.fresh()
     design = resolve(question.document, catalog)
     assessment = study_design(design, catalog, all_scales=True).assessment
@@ -183,9 +184,7 @@ def _of_assessment(
     return _explanation(question, design, meaning, root, moved)
 
 
-def _resolved(question: Question) -> tuple[ResolvedDesign, Catalog]:
-    from ffplan.studies.train.default_job import with_tokens
-
+def _step(question: Question, keep: Callable[[TrainReport, PlanFields], PlanFields]) -> Step:
     catalog = question.catalog.fresh()
     design = resolve(question.document, catalog)
     if question.workload is not None:
@@ -194,45 +193,25 @@ def _resolved(question: Question) -> tuple[ResolvedDesign, Catalog]:
     if design.workload is None:
         remedy = "add `workload` to the design, or name --model and its options"
         raise UsageError(f"ffplan explain: {question.path} needs a job: {remedy}")
-    return design, catalog
-
-
-def _timed(question: Question) -> tuple[ResolvedDesign, Catalog, TrainReport]:
-    from ffplan.studies.train.default_job import workload_report
-    from ffplan.training.accelerator_rates import UncalibratedError
-    from ffplan.training.constraints import RefusedError
-
-    design, catalog = _resolved(question)
     try:
-        return design, catalog, workload_report(design, catalog, design.stated_workload)
+        report = workload_report(design, catalog, design.workload)
     except (RefusedError, UncalibratedError) as error:
         raise UsageError(f"ffplan explain: {error}") from None
-
-
-def _step(question: Question, keep: Callable[[TrainReport, PlanFields], PlanFields]) -> Step:
-    from ffplan.studies.train.default_job import workload_gpus
-
-    design, catalog, report = _timed(question)
     return Step(
         document=question.document,
         catalog=question.catalog,
         design=design,
         used=catalog,
         report=report,
-        plan=keep(report, design.stated_workload.plan or PlanFields()),
-        gpus=workload_gpus(design, design.stated_workload),
+        plan=keep(report, design.workload.plan or PlanFields()),
+        gpus=workload_gpus(design, design.workload),
         batch_given=question.workload is not None and question.workload.batch is not None,
     )
 
 
 def _of_training(
-    question: Question,
-    field: str,
-    meanings: Callable[[Any, str], str],
-    keep: Callable[[TrainReport, PlanFields], PlanFields],
-    step: Callable[[int, int], None],
+    question: Question, field: str, meanings: _Meanings, timed: Step, step: Callable[[int, int], None]
 ) -> Explanation:
-    timed = _step(question, keep)
     row, inner = timed.report.rows[0], _training_parts(timed.report)
     value, figure = float(getattr(row, field)), figure_of(row, field)
     root = _declared(figure.label, value, figure.unit, figure, inner)
@@ -247,19 +226,11 @@ def _of_training(
 
 
 def _of_run(
-    question: Question,
-    field: str,
-    meanings: Callable[[Any, str], str],
-    keep: Callable[[TrainReport, PlanFields], PlanFields],
-    step: Callable[[int, int], None],
+    question: Question, field: str, meanings: _Meanings, timed: Step, step: Callable[[int, int], None]
 ) -> Explanation:
-    from ffplan.studies.explain.step_inputs import NOTE, _explain_run
-
-    timed = _step(question, keep)
-    explained = _explain_run(timed, field, step)
-    moved = (explained.influences, explained.idle)
+    run, root, moved = _explain_run(timed, field, step)
     notes = () if field in INPUTS_OF_RUN else (NOTE, _KEPT)
-    return _explanation(question, timed.design, meanings(explained.run, field), explained.root, moved, notes)
+    return _explanation(question, timed.design, meanings(run, field), root, moved, notes)
 
 
 def told(value: Any) -> Any:

@@ -30,7 +30,7 @@ from ffplan.results.result import DesignInfo, ToolInfo
 from ffplan.studies.compare.compare import compare
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from ffplan.results.design import Assessment
     from ffplan.results.run import RunReport
@@ -97,14 +97,8 @@ def figure_changes(before: Values, after: Values) -> tuple[FigureChange, ...]:
     return tuple(rows)
 
 
-def _moved(rows: tuple[FigureChange, ...], least: float = 1e-9) -> tuple[FigureChange, ...]:
-    return tuple(row for row in rows if _has_moved(row, least))
-
-
-def _has_moved(row: FigureChange, least: float) -> bool:
-    if row.before is None or row.after is None or row.relative is None:
-        return row.before != row.after
-    return abs(row.relative) > least
+def _moved(rows: tuple[FigureChange, ...]) -> tuple[FigureChange, ...]:
+    return tuple(row for row in rows if (row.before != row.after if row.relative is None else abs(row.relative) > 1e-9))
 
 
 _MOST_STEPS = 40
@@ -246,7 +240,6 @@ def regressions(rows: tuple[FigureChange, ...], thresholds: dict[str, float]) ->
 
 
 _DIGEST = 12
-"""Letters shown of a SHA-256."""
 _LEFT_OUT = ("training", "verdicts")
 """Parts of a comparison that need options which the report does not hold."""
 _MOST_DEPTH, _MOST_DESIGNS, _MOST_DIGITS = 40, 50, 20
@@ -269,15 +262,10 @@ class _Saved:
     kind: str
     value: dict[str, Any]
     designs: tuple[dict[str, Any], ...]
-    """Assessments in it."""
 
 
 def read_report(text: str) -> _Saved:
-    """Return a saved report.
-
-    Raises:
-        NoReportError: if it is not the JSON of `ffplan design` or `ffplan compare`.
-    """
+    """Return a saved report; raise `NoReportError` if it is not the JSON of `ffplan design` or `ffplan compare`."""
     value = _json(text)
     kind = "comparison" if isinstance(value, dict) and "designs" in value else "design"
     designs = value.get("designs") if kind == "comparison" else [value]
@@ -328,14 +316,15 @@ def _json(text: str) -> Any:
         raise NoReportError(f"not valid JSON: {error}") from None
     level = [value]
     for _ in range(_MOST_DEPTH):
-        level = [inner for holder in level if isinstance(holder, dict | list) for inner in _held(holder)]
+        level = [
+            inner
+            for holder in level
+            if isinstance(holder, dict | list)
+            for inner in (holder.values() if isinstance(holder, dict) else holder)
+        ]
         if not level:
             return value
     raise NoReportError(f"this report has more than {_MOST_DEPTH} levels")
-
-
-def _held(holder: dict[str, Any] | list[Any]) -> Iterable[Any]:
-    return holder.values() if isinstance(holder, dict) else holder
 
 
 def _names_its_inputs(value: Any) -> bool:

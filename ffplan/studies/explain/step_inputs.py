@@ -22,7 +22,6 @@ from ffplan.figures.origins import figure_of
 from ffplan.figures.run import INPUTS_OF_RUN
 from ffplan.inputs.document import Document
 from ffplan.results.explanation import Derivation, Influence
-from ffplan.results.run import RunReport
 from ffplan.results.training import TrainReport
 from ffplan.studies.cost.cost import evaluate, inputs_for, ledger_for, study_cost
 from ffplan.studies.cost.ledger import CostRequest, Ledger
@@ -33,6 +32,7 @@ from ffplan.studies.explain.explain import (
     _account_at,
     _declared,
     _figure_at,
+    _influence_of,
     _moves_it,
     _of_design,
     _of_part,
@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from ffplan.catalog.read import Entry
+    from ffplan.results.run import RunReport
     from ffplan.studies.explain.explain import _InputPlace
     from ffplan.training.train_run import TrainRun
 
@@ -61,7 +62,6 @@ if TYPE_CHECKING:
 @record
 class _Pace:
     setup: TrainSetup
-    """Workload, plan and machine."""
     row: dict[str, Any]
     """Figures of the plan's row that follow from the time of its step, by name."""
 
@@ -94,30 +94,111 @@ def _paced(design: ResolvedDesign, catalog: Catalog, request: TrainRequest, know
     return _Pace(setup, known.row if known and time else _row(run))
 
 
+_NOT_OF_STEPS = ("measurement", "rent-book", "model", "price-book", "ownership", "reliability")
+"""Kinds of parts whose figures are no inputs of a step."""
+_LENGTHS = 128
+"""Tokens that the lengths tried are multiples of, on every rank of a sequence [1]."""
+_USUAL = "not stated: about 4 million tokens a step"
+
+
 @record
-class _KeptPlan:
+class Step:
+    """A step that is timed again with inputs changed."""
+
     document: Document
     """The design file."""
     catalog: Catalog
     """Parts, not counted as read."""
-    model: str
-    """Catalogue id."""
+    design: ResolvedDesign
+    used: Catalog
+    """Parts of the design, as read."""
+    report: TrainReport
+    """The step as it is."""
     plan: PlanFields
-    """The plan, which stays, with its batch."""
+    """Its plan, which stays."""
     gpus: int
-    """Accelerators that it uses [1]."""
+    """Accelerators of the job [1]."""
+    batch_given: bool
+    """Whether the command line gives the batch."""
+
+    def again(self, design: ResolvedDesign, parts: Catalog, plan: PlanFields | None = None) -> TrainReport | None:
+        """Return the step on a changed design; None if its plan cannot run."""
+        try:
+            return job_report(
+                design, parts, self._model(parts), plan or self.plan, self._used_gpus, searching=False, gains=False
+            )
+        except RefusedError:
+            return None
+
+    def _model(self, parts: Catalog) -> Model:
+        return parts.get(Model, self.report.model, self.document, ("workload", "model"))
+
+    @property
+    def _used_gpus(self) -> int:
+        return self.report.rows[0].plan.gpus  # a search may have left accelerators of the job idle
 
     def pace(
         self, design: ResolvedDesign, parts: Catalog, system: Cluster | None, known: _Pace | None = None
     ) -> _Pace | None:
-        """Return the pace of the plan; None if it cannot run."""
-        model = parts.get(Model, self.model, self.document, ("workload", "model"))
+        """Return the pace of the plan on a changed design; None if it cannot run."""
         fixed = frozenset(self.plan.model_fields_set)
-        request = TrainRequest(model=model, plan=self.plan, gpus=(self.gpus,), fixed=fixed, system=system)
+        request = TrainRequest(
+            model=self._model(parts), plan=self.plan, gpus=(self._used_gpus,), fixed=fixed, system=system
+        )
         try:
             return _paced(design, parts, request, known)
         except RefusedError:
             return None
+
+    def of_parts(self, field: str, step: Callable[[int, int], None]) -> Iterator[tuple[Influence, bool]]:
+        """Yield the influence of every figure of the parts on a figure of the step.
+
+        Args:
+            field: the figure, a field of the plan's row.
+        """
+        row = self.report.rows[0]
+        reached = _reach(self)
+        entries = [entry for entry in self.used.used if entry.part.kind not in _NOT_OF_STEPS]
+        base = float(reached.base.row[field] if reached.base else getattr(row, field))
+
+        def value(entry: Entry, path: tuple[str | int, ...]) -> float | None:
+            changed = reached.changed(entry, path)
+            return None if changed is None else float(changed.row[field])
+
+        for index, entry in enumerate(entries):
+            step(index, len(entries) + 1)
+            yield from _of_part(value, entry, base)
+
+    def of_job(self, field: str) -> Iterator[tuple[Influence, bool]]:
+        """Yield the influence of batch and sequence length on a figure of the step, in whole micro-batches.
+
+        Args:
+            field: the figure, a field of the plan's row.
+        """
+        row, base = self.report.rows[0].plan, float(getattr(self.report.rows[0], field))
+        model = self.used.entry(self.report.model)
+        plan = ("workload", "plan")
+        stated = _stated_at(self.document, "workload", "batch") or _stated_at(self.document, *plan, "batch")
+        length = _stated_at(self.document, *plan, "sequence")
+        # a batch fills the pipeline of every rank a whole number of times
+        rounds = row.data * row.micro_batch * row.pipeline
+        places = {
+            "batch": (row.batch, rounds, "the command line" if self.batch_given else stated or _USUAL),
+            "sequence": (row.sequence, _LENGTHS * row.context, length or _figure_at(model, "transformer", "sequence")),
+        }
+        for name, (now, unit, place) in places.items():
+            tried = [_whole(now, factor, unit) for factor in (1 - TENTH, 1 + TENTH)]
+            changes = [self._changed(name, there, field, base) for there in tried]
+            ends = [f"{there:,}" for there in tried]
+            yield _influence_of(ends, changes, name=name, value=f"{now:,}", place=place, source="the job")
+
+    def _changed(self, name: str, there: int, field: str, base: float) -> float | None:
+        """Return the relative change of a figure with one field of the plan at another value [1]."""
+        update: dict[str, Any] = {name: there}
+        plan = self.plan.model_copy(update=update)
+        plan.model_fields_set.add(name)
+        report = self.again(self.design, self.used.fresh(), plan) if there > 0 else None
+        return None if report is None else float(getattr(report.rows[0], field)) / base - 1
 
 
 @record
@@ -128,7 +209,7 @@ class Reach:
     machine never reads leaves the machine as it is.
     """
 
-    job: _KeptPlan
+    job: Step
     system: Cluster
     """The machine as it is, with the times of its collectives."""
     base: _Pace | None
@@ -159,8 +240,9 @@ class Reach:
             return None
 
 
-def _reach(job: _KeptPlan, design: ResolvedDesign, used: Catalog) -> Reach:
+def _reach(job: Step) -> Reach:
     """Return how far the figures of the parts that a step uses reach into it."""
+    design, used = job.design, job.used
     system = cluster_of(design, used, job.plan.reducer)
     base = job.pace(design, used, system)
     beside, of_system = set[Place](), set[Place]()
@@ -175,116 +257,6 @@ def _reach(job: _KeptPlan, design: ResolvedDesign, used: Catalog) -> Reach:
     return Reach(job=job, system=system, base=base, beside=frozenset(beside), of_system=frozenset(of_system))
 
 
-_NOT_OF_STEPS = ("measurement", "rent-book", "model", "price-book", "ownership", "reliability")
-"""Kinds of parts whose figures are no inputs of a step."""
-_LENGTHS = 128
-"""Tokens that the lengths tried are multiples of, on every rank of a sequence [1]."""
-_USUAL = "not stated: about 4 million tokens a step"
-
-
-@record
-class Step:
-    """A step that is timed again with inputs changed."""
-
-    document: Document
-    """The design file."""
-    catalog: Catalog
-    """Parts, not counted as read."""
-    design: ResolvedDesign
-    used: Catalog
-    """Parts of the design, as read."""
-    report: TrainReport
-    """The step as it is."""
-    plan: PlanFields
-    """Its plan, which stays."""
-    gpus: int
-    """Accelerators of the job [1]."""
-    batch_given: bool
-    """Whether the command line gives the batch."""
-
-    def again(self, design: ResolvedDesign, parts: Catalog, plan: PlanFields | None = None) -> TrainReport | None:
-        """Return the step on a changed design; None if its plan cannot run."""
-        model = parts.get(Model, self.report.model, self.document, ("workload", "model"))
-        used = self.report.rows[0].plan.gpus  # a search may have left accelerators of the job idle
-        try:
-            return job_report(design, parts, model, plan or self.plan, used, searching=False, gains=False)
-        except RefusedError:
-            return None
-
-    def entries(self) -> list[Entry]:
-        """Return the parts whose figures are inputs of the step."""
-        return [entry for entry in self.used.used if entry.part.kind not in _NOT_OF_STEPS]
-
-    def of_parts(self, field: str, step: Callable[[int, int], None]) -> Iterator[tuple[Influence, bool]]:
-        """Yield the influence of every figure of the parts on a figure of the step.
-
-        Args:
-            field: the figure, a field of the plan's row.
-        """
-        row = self.report.rows[0]
-        job = _KeptPlan(
-            document=self.document,
-            catalog=self.catalog,
-            model=self.report.model,
-            plan=self.plan,
-            gpus=row.plan.gpus,  # a search may have left accelerators of the job idle
-        )
-        reached, entries = _reach(job, self.design, self.used), self.entries()
-        base = float(reached.base.row[field] if reached.base else getattr(row, field))
-
-        def value(entry: Entry, path: tuple[str | int, ...]) -> float | None:
-            changed = reached.changed(entry, path)
-            return None if changed is None else float(changed.row[field])
-
-        for index, entry in enumerate(entries):
-            step(index, len(entries) + 1)
-            yield from _of_part(value, entry, base)
-
-    def of_job(self, field: str) -> Iterator[tuple[Influence, bool]]:
-        """Yield the influence of batch and sequence length on a figure of the step, in whole micro-batches.
-
-        Args:
-            field: the figure, a field of the plan's row.
-        """
-        row, base = self.report.rows[0].plan, float(getattr(self.report.rows[0], field))
-        model = self.used.entry(self.report.model)
-        stated = _stated_at(self.document, "workload", "batch") or _stated_at(
-            self.document, "workload", "plan", "batch"
-        )
-        length = _stated_at(self.document, "workload", "plan", "sequence")
-        rounds = (
-            row.data * row.micro_batch * row.pipeline
-        )  # a batch fills the pipeline of every rank a whole number of times
-        places = {
-            "batch": (row.batch, rounds, "the command line" if self.batch_given else stated or _USUAL),
-            "sequence": (row.sequence, _LENGTHS * row.context, length or _figure_at(model, "transformer", "sequence")),
-        }
-        for name, (now, unit, place) in places.items():
-            tried = [_whole(now, factor, unit) for factor in (1 - TENTH, 1 + TENTH)]
-            changes = [self._changed(name, there, field, base) for there in tried]
-            influence = Influence(
-                input=name,
-                value=f"{now:,}",
-                at_less=f"{tried[0]:,}",
-                at_more=f"{tried[1]:,}",
-                place=place,
-                source="the job",
-                grade="",
-                status="given",
-                less=changes[0],
-                more=changes[1],
-            )
-            yield influence, _moves_it(changes)
-
-    def _changed(self, name: str, there: int, field: str, base: float) -> float | None:
-        """Return the relative change of a figure with one field of the plan at another value [1]."""
-        update: dict[str, Any] = {name: there}
-        plan = self.plan.model_copy(update=update)
-        plan.model_fields_set.add(name)
-        report = self.again(self.design, self.used.fresh(), plan) if there > 0 else None
-        return None if report is None else float(getattr(report.rows[0], field)) / base - 1
-
-
 def _whole(value: int, factor: float, unit: int) -> int:
     """Return the multiple of a unit nearest to a value times a factor, at least one unit away from the value."""
     multiple = round(value * factor / unit) * unit
@@ -296,18 +268,13 @@ _OF_ACCOUNT = ("site", "ownership", "rent", "cost", "workload")
 """Sections of a design whose numbers are inputs of the account, or of the job."""
 
 
-@record
-class _RunExplained:
-    run: RunReport
-    root: Derivation
-    influences: tuple[Influence, ...]
-    """Inputs that move it, the strongest first."""
-    idle: int
-    """Inputs that do not [1]."""
+def _explain_run(
+    step: Step, field: str, tell: Callable[[int, int], None]
+) -> tuple[RunReport, Derivation, tuple[tuple[Influence, ...], int]]:
+    """Return a run, the derivation of its figure, inputs that move it, the strongest first, and how many do not.
 
-
-def _explain_run(step: Step, field: str, tell: Callable[[int, int], None]) -> _RunExplained:
-    """Return a figure with its parts; `tell` is told how many parts are done, and of how many."""
+    `tell` is told how many parts are done, and of how many.
+    """
     design, catalog = step.design, step.used
     tokens = design.workload.tokens if design.workload else None
     if tokens is None:
@@ -328,7 +295,7 @@ def _explain_run(step: Step, field: str, tell: Callable[[int, int], None]) -> _R
     if field in INPUTS_OF_RUN:
         if field not in factors:
             raise UsageError(f"ffplan explain: run.{field} is 1: no input of the account")
-        return _RunExplained(run=run, root=factors[field], influences=(), idle=0)
+        return run, factors[field], ((), 0)
     given_at = _stated_at(design.document, "workload", "tokens") or "the command line"
     parts = _run_parts(run, study, factors=tuple(factors.values()), tokens_at=given_at)
     figure = figure_of(run, field)
@@ -354,8 +321,7 @@ def _explain_run(step: Step, field: str, tell: Callable[[int, int], None]) -> _R
 
     subject = Subject(document=step.document, catalog=step.catalog, evaluate=whole)
     of_file = _of_design(subject, account.likely, _OF_ACCOUNT)
-    influences, idle = _sorted_out([*((item, _moves_it([item.less, item.more])) for item in tried), *of_file])
-    return _RunExplained(run=run, root=root, influences=influences, idle=idle)
+    return run, root, _sorted_out([*((item, _moves_it([item.less, item.more])) for item in tried), *of_file])
 
 
 def _factor(entry: Input, place: str, design: ResolvedDesign) -> Derivation:
@@ -373,9 +339,7 @@ class _Account:
     timed: TimedJob
     inputs: tuple[Input, ...]
     field: str
-    """The figure."""
     likely: float
-    """Its value."""
 
     def value(self, values: dict[str, Any]) -> float:
         _, outcome = evaluate(self.ledger.account, self.timed.job, {**likely(self.inputs), **values})

@@ -40,11 +40,7 @@ class WiredDesign:
 
 
 def wire_design(design: ResolvedDesign) -> WiredDesign:
-    """Return a design with its wired fabric.
-
-    Raises:
-        InputError: as `plan_fabric` does.
-    """
+    """Return a design with its wired fabric; raise `InputError` as `plan_fabric` does."""
     plan = plan_fabric(design)
     fabric = wire(design, plan)
     return WiredDesign(design, plan, fabric, Names(design, fabric))

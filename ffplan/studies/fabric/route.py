@@ -67,7 +67,6 @@ def _beside(
 
 
 _REDUCING = ("ring", "tree", "library-tree")
-"""Traffic of an allreduce."""
 
 
 def _allreduce(wired: WiredDesign, nodes: int, size: float, slower: float) -> tuple[float, float] | None:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ffplan.base.array_math import Floats
 from ffplan.base.record import record
 from ffplan.catalog.engines import Engine
 from ffplan.catalog.models import Model
@@ -47,9 +46,7 @@ class _ServedTarget:
     targets: ServeTargets
     _: KW_ONLY
     request: PlanRequest = PlanRequest()
-    """What is fixed of the plan."""
     chance: float = 0.85
-    """Chance that the targets hold [1]."""
     apart: bool = False
     """Pools that compute prompts apart from decoding are tried too."""
 
@@ -89,7 +86,6 @@ _ROUNDS = 4
 _BELOW = 1.6
 """Mean of a rate over one that percentiles allow, at first [1]."""
 _POINTS = 64
-"""Number of loads to average [1]."""
 _TURNS, _LEAST_REQUESTS = 10, 1_000
 """Requests of a run for each that is under way, and least ones [1]."""
 _LATE = 1.1
@@ -106,41 +102,21 @@ def _spread_of(band: float) -> float:
     return log(1 + band) / _NORMAL.inv_cdf(0.9)
 
 
-@record
-class _Curve:
-    under_way: Floats
-    """Requests of an attention group."""
-    rate: Floats
-    """Requests a second of the copy [1/s]."""
-    ttft: Floats
-    tpot: Floats
-
-
-def _curve(setup: ServeSetup, load: Load) -> _Curve:
-    under_way = np.geomspace(1.0, max(setup.most(load.requests), 1.0), _POINTS)
-    steady = setup.means(load.requests, under_way)
-    return _Curve(
-        under_way=under_way / setup.parts,
-        rate=np.maximum.accumulate(np.asarray(steady.rate)),
-        ttft=np.asarray(steady.ttft),
-        tpot=np.asarray(steady.tpot),
-    )
-
-
 class Copy:
     """A copy of a model under a load with latency targets."""
 
     def __init__(self, setup: ServeSetup, load: Load, targets: ServeTargets) -> None:
         self.setup, self.load, self.targets = setup, load, targets
-        self._means = _curve(setup, load)
+        # mean latencies over requests under way
+        under_way = np.geomspace(1.0, max(setup.most(load.requests), 1.0), _POINTS)
+        steady = setup.means(load.requests, under_way)
+        self._under_way = under_way / setup.parts  # of an attention group
+        self._rate = np.maximum.accumulate(np.asarray(steady.rate))
+        self._ttft, self._tpot = np.asarray(steady.ttft), np.asarray(steady.tpot)
 
     def meets(self, rate: float, stretch: float) -> bool:
-        """Return whether the targets are met.
-
-        Args:
-            stretch: factor of all times [1].
-        """
-        under_way = float(np.interp(rate * stretch, self._means.rate, self._means.under_way))
+        """Return whether the targets are met; `stretch`: factor of all times [1]."""
+        under_way = float(np.interp(rate * stretch, self._rate, self._under_way))
         # a run sees each place of the batch taken some times
         count = int(min(max(_TURNS * under_way, _LEAST_REQUESTS), MOST_REQUESTS // 2))
         targets = scaled(self.targets, 1 / stretch)
@@ -178,9 +154,8 @@ class Copy:
 
     def _mean_rate(self, stretch: float) -> float:
         """Return the largest rate whose mean latencies meet the targets [1/s]."""
-        means = self._means
-        met = mean_within(scaled(self.targets, 1 / stretch), means.ttft, means.tpot)
-        return float(means.rate[met].max() if met.any() else means.rate[0]) / stretch
+        met = mean_within(scaled(self.targets, 1 / stretch), self._ttft, self._tpot)
+        return float(self._rate[met].max() if met.any() else self._rate[0]) / stretch
 
     def chance(self, rate: float, least: float) -> float:
         """Return the chance that the targets are met [1]."""

@@ -95,14 +95,12 @@ class _Member:
     building_life: Number
     """Life of an own building [month]."""
     year: YearAccount
-    """One cluster's year."""
     residual: Number
     """Value of the hardware at the end of its life, over its price [1]."""
     peak_kw: float
     """Facility power of one with everything at its maximum [kW]."""
     rented: bool
     accelerators: int
-    """Accelerators of one."""
     currency: str
     accelerator: str
     hourly: Number | None
@@ -112,7 +110,6 @@ class _Member:
     term: float | None
     """Term of its rent [month]; None for a purchase, or a rent by the hour."""
     work: dict[str, Work]
-    """What one does for each demand that it serves."""
 
     @property
     def capital(self) -> Number:

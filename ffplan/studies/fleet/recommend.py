@@ -31,7 +31,6 @@ _SIZED = {True: 4, False: 2}
 _LEAST_NODES = 2
 """Nodes of a fleet: one is no fabric, and serves nothing while it is repaired [1]."""
 _RACK_UNITS = 42
-"""Nodes of a rack at most [1]."""
 _PROBE = 64
 """Accelerators of the design on which plans are sought: as many as the widest copy has [1]."""
 
@@ -95,7 +94,6 @@ class _Candidate:
     probe: Draft
     """The design on which the ways were sought."""
     ways: list[_Way]
-    """Ways to spread a copy, or pools."""
     estimate: float
     """The aim as mean latencies have it."""
     trusted: bool

@@ -118,20 +118,17 @@ def _rents(study: CostStudy, nodes: list[int], per_node: int) -> tuple[DayRent, 
             reserved_nodes=kept,
             reserved_offer=committed.offer if committed is not None and kept else None,
             hourly_offer=hourly.offer if hourly is not None and kept < most else None,
-            month=per_node * HOURS_PER_YEAR / MONTHS * (by_term * kept + by_hour * _hourly_nodes(nodes, kept)),
+            month=per_node
+            * HOURS_PER_YEAR
+            / MONTHS
+            * (by_term * kept + by_hour * (sum(max(count - kept, 0) for count in nodes) / len(nodes))),
         )
         for kept, way in ways.items()
     ]
     return tuple(sorted(rents, key=lambda rent: rent.month))
 
 
-def _hourly_nodes(nodes: list[int], kept: int) -> float:
-    """Return the nodes beyond those kept, on average over the hours [1]."""
-    return sum(max(count - kept, 0) for count in nodes) / len(nodes)
-
-
 _PAPER = 3
-"""Fleets on paper that are reported [1]."""
 
 
 def kept(found: _Recommended, target: FleetTarget, best: int) -> list[_SizedFleet]:
@@ -146,18 +143,17 @@ def _may_win(fleet: _SizedFleet, target: FleetTarget) -> bool:
 def fleet_report(
     found: _Recommended, target: FleetTarget, catalog: Catalog, files: dict[str, str], best: int
 ) -> FleetReport:
-    """Return the report of a search.
-
-    Args:
-        files: files that designs were written to, by name of the design.
-    """
+    """Return the report of a search; `files`: files that designs were written to, by name of the design."""
     from ffplan.catalog.prices import PriceBook
 
     book = catalog.entry(target.book).part
     assert isinstance(book, PriceBook)
     designs = kept(found, target, best)
     paper = [fleet for fleet in found.fleets if not _may_win(fleet, target) and not broken(fleet, target)]
-    near = sorted((fleet for fleet in found.fleets if broken(fleet, target)), key=lambda one: _excess(one, target))
+    near = sorted(
+        (fleet for fleet in found.fleets if broken(fleet, target)),
+        key=lambda fleet: (max(broken(fleet, target).values()), _aim_of(fleet, target)),
+    )
     requests = target.load.requests
     return FleetReport(
         schema_version=SCHEMA_VERSION,
@@ -179,10 +175,6 @@ def fleet_report(
         left_out=tuple(UnsizedAccelerator(name, reason) for name, reason in sorted(found.left_out.items())),
         assumptions=_assumptions(target),
     )
-
-
-def _excess(fleet: _SizedFleet, target: FleetTarget) -> tuple[float, float]:
-    return max(broken(fleet, target).values()), _aim_of(fleet, target)
 
 
 def _row(fleet: _SizedFleet, target: FleetTarget, catalog: Catalog, files: dict[str, str]) -> FleetDesign:

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from ffplan.reliability.job import JobOutcome
     from ffplan.studies.cost.ledger import CostRequest
     from ffplan.studies.goodput.levers import _JobMoney
+    from ffplan.studies.operate.goodput_job import JobRecovery
 
 _HOUR = 3_600.0
 _SIZES = (512, 2_048, 8_192, 16_384, 32_768, 65_536, 100_000)
@@ -186,15 +187,9 @@ def _size_rows(basis: GoodputBasis, job: JobCase, replica: int, draws: int, seed
 
 
 def _reliability(
-    basis: GoodputBasis,
-    timed_job: GoodputJob,
-    job: JobCase,
-    inputs: tuple[Input, ...],
-    *,
-    outcomes: tuple[JobOutcome, JobOutcome],
-    money: _JobMoney | None,
+    recovered: JobRecovery, many: JobOutcome, timed_job: GoodputJob, money: _JobMoney | None
 ) -> out.ReliabilityReport:
-    outcome, many = outcomes
+    basis, job, inputs, outcome = recovered.basis, recovered.job, recovered.inputs, recovered.outcome
     hazards = basis.hazards
     rate = timed_job.report.rows[0].tokens_s if timed_job.report else None
     silent = hazards.silent.per_year * timed_job.gpus
@@ -261,13 +256,13 @@ def study_goodput(design: ResolvedDesign, catalog: Catalog, timed_job: GoodputJo
     parameters, replicated = model_parameters(timed_job.model), is_replicated(timed_job.model)
     recovered = job_recovery(design, catalog, timed_job.gpus, parameters, timed_job.report, replicated=replicated)
     basis, job, inputs = recovered.basis, recovered.job, recovered.inputs
-    outcomes = recovered.outcome, drawn_outcome(recovered, money.draws, money.seed)
+    many = drawn_outcome(recovered, money.draws, money.seed)
 
     def metric(v: dict[str, Number]) -> Number:
         return job_outcome(job, v).goodput
 
     cost = _job_money(design, catalog, timed_job.gpus)
-    reliability = _reliability(basis, timed_job, job, inputs, outcomes=outcomes, money=cost)
+    reliability = _reliability(recovered, many, timed_job, cost)
     report = out.GoodputReport(
         schema_version=SCHEMA_VERSION,
         tool=ToolInfo("ffplan", __version__),
@@ -279,7 +274,7 @@ def study_goodput(design: ResolvedDesign, catalog: Catalog, timed_job: GoodputJo
         tornado=tuple(swing_row(swing) for swing in tornado(metric, inputs) if swing.width),
         inputs=input_rows(tuple(entry for entry in inputs if _used(entry, job))),
         simulation=None,
-        assumptions=(*_goodput_assumptions(basis, timed_job, job, outcomes[0]), *announced(catalog)),
+        assumptions=(*_goodput_assumptions(basis, timed_job, job, recovered.outcome), *announced(catalog)),
         unverified=recalled_figures(catalog),
     )
     return GoodputStudy(report, basis, job, inputs)

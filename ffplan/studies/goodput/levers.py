@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from ffplan.studies.operate.goodput_basis import GoodputBasis
 
 _STORAGE = ("storage", "storage-network")
-"""Categories of the bill that storage is bought in."""
 
 
 @record
@@ -38,7 +37,6 @@ class _Bought:
     year: float | None
     """What they add to a year: write-off, cost of capital, support [currency per year]."""
     why: str | None
-    """Why there is no price."""
 
 
 @record
@@ -116,11 +114,9 @@ class _Lever:
     words: str
     job: JobCase
     inputs: dict[str, Number] = field(default_factory=dict)
-    """Inputs that it changes."""
     parts: dict[str, float] | None = None
     """Parts that it buys, by catalogue id; None if a price book has no such part."""
     why: str = _SERVICE
-    """Why it has no parts."""
 
 
 def _restarts(basis: GoodputBasis, job: JobCase) -> Iterator[_Lever]:

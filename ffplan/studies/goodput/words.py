@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 HOUR = 3_600.0
 _FEW = 3
-"""Kinds of failure that a sentence names."""
 
 
 def _share(band: Band) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from ffplan.base.formatting import ids_listed
@@ -54,7 +55,6 @@ _UNLISTED = "Ranks of a log that does not list them are expected to fill nodes o
 
 
 _TESTS = {"nccl": "nccl-tests", "rccl": "rccl-tests"}
-"""Benchmarks of collectives by library."""
 
 
 def _tool(part: Accelerator, nvidia: str) -> str:
@@ -280,12 +280,7 @@ def study_acceptance(
     _collectives(sheet, design, catalog)
     _storage(sheet, basis)
     rows = tuple(sheet.rows)
-
-    def more(
-        operation: str, gpus: int, sizes: tuple[float, ...], placement: Placement | None
-    ) -> dict[tuple[int, float], float]:
-        return _collective_points(design, catalog, operation, (gpus,), sizes, placement)
-
+    more = partial(_collective_points, design, catalog)
     host = node_of(design)
     judged = _judge(rows, measured, tolerance, more, basis, host=host, bounds=bounds)
     slow = _slow_parts(measured, job, host.domain_gpus)

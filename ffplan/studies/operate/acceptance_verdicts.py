@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ffplan.results.training import TrainReport
     from ffplan.studies.operate.goodput_basis import GoodputBasis
 
-    Collectives = Callable[[str, int, tuple[float, ...], Placement | None], dict[tuple[int, float], float]]
+    Collectives = Callable[[str, tuple[int, ...], tuple[float, ...], Placement | None], dict[tuple[int, float], float]]
     """Bus bandwidth by ranks and size: of an operation, its ranks, sizes and placement."""
 
 _ROUNDING = 1e-3
@@ -34,7 +34,6 @@ class _RateLimit:
     most: float
     """In the unit of its check."""
     of: str
-    """What bounds it, for people."""
 
 
 def _collective_bound(operation: str, gpus: int, host: Host, placement: Placement | None = None) -> _RateLimit | None:
@@ -113,7 +112,6 @@ _LEAST_GAP = 0.02
 _TO_SIGMA = 1.4826
 """Standard deviation of a normal distribution over its median absolute deviation [1]."""
 _NAMED = 5
-"""Nodes that a sentence names [1]."""
 _ORDER = {"fail": 0, "doubt": 1, "not judged": 2, "pass": 3}
 ERRORS = "ibdiagnet-errors"
 """Check of a fabric's own diagnosis: errors by stage; all must be 0."""
@@ -167,7 +165,7 @@ def _of_collectives(
         operation, gpus = items[0].check, items[0].gpus
         placement = placement_of(items[0], host)
         sizes = tuple(sorted({measured_value.size_bytes for measured_value in items if measured_value.size_bytes}))
-        points = more(operation, gpus, sizes, placement) if operation in operations and sizes else {}
+        points = more(operation, (gpus,), sizes, placement) if operation in operations and sizes else {}
         for value in items:
             expected = points.get((gpus, value.size_bytes))
             if expected is None:
@@ -207,17 +205,15 @@ def _judge(
 ) -> tuple[JudgedRow, ...]:
     by_check = {row.check: row for row in rows if not row.gpus}
     found = []
-    collectives = [item for item in measured if item.gpus]
     for value in measured:
         if value.gpus:
             continue
         row = by_check.get(value.check)
         if row is None:
-            why = "the sheet has no such check for this design"
-            found.append(_unjudged(value, why))
+            found.append(_unjudged(value, "the sheet has no such check for this design"))
         else:
             found.append(_of_nodes(value, row, tolerance, basis, bounds.get(value.check)))
-    found += _of_collectives(rows, collectives, tolerance, more, host)
+    found += _of_collectives(rows, [value for value in measured if value.gpus], tolerance, more, host)
     return tuple(sorted(found, key=lambda item: _ORDER[item.verdict]))
 
 
@@ -286,28 +282,23 @@ def words(rows: tuple[CheckRow, ...], judged: tuple[JudgedRow, ...], slow: tuple
     """Return the answer, a sentence each."""
     if not judged:
         return (f"{plural(len(rows), 'check')}; give the logs with `--measured` to have them judged.",)
-    counts = {verdict: sum(judged_row.verdict == verdict for judged_row in judged) for verdict in _ORDER}
+    counts = {verdict: sum(row.verdict == verdict for row in judged) for verdict in _ORDER}
     lines = [
         f"Of {plural(len(judged), 'measured value')}, {counts['pass']:,} pass and {counts['fail']:,} fail"
         + (f"; {counts['doubt']:,} {'is' if counts['doubt'] == 1 else 'are'} in doubt" if counts["doubt"] else "")
         + (f"; {counts['not judged']:,} are not judged" if counts["not judged"] else "")
         + "."
     ]
-    unjudged = list(
-        dict.fromkeys(
-            judged_row.why for judged_row in judged if judged_row.verdict == "not judged" and judged_row.measured.gpus
-        )
-    )
+    unjudged = list(dict.fromkeys(row.why for row in judged if row.verdict == "not judged" and row.measured.gpus))
     if unjudged:
         lines.append(f"Not judged: {first_few(unjudged, _NAMED)}.")
-    failing = list(dict.fromkeys(judged_row.measured.host for judged_row in judged if judged_row.verdict == "fail"))
+    failing = list(dict.fromkeys(row.measured.host for row in judged if row.verdict == "fail"))
     if failing:
         lines.append(f"Failing: {first_few(failing, _NAMED)}.")
     if slow:
         names = list(dict.fromkeys(f"{row.host} {row.part}".strip() for row in slow))
-        lines.append(
-            f"Slower than the fleet: {listed(names[:5])}{f' and {len(names) - 5:,} more' if len(names) > 5 else ''}."
-        )
+        more = f" and {len(names) - 5:,} more" if len(names) > 5 else ""
+        lines.append(f"Slower than the fleet: {listed(names[:5])}{more}.")
         worst = max((row for row in slow if row.step), key=lambda row: row.step or 0.0, default=None)
         if worst is not None:
             lines.append(

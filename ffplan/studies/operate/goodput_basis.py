@@ -37,7 +37,6 @@ if TYPE_CHECKING:
 
 
 _OWN = ("both", "storage")
-"""Networks of NICs that carry storage."""
 
 
 @record
@@ -63,7 +62,6 @@ class _StorageBasis:
     """Whether a NIC is assumed, since the server's file has none for storage."""
     in_every_zone: bool
     on_fabric: bool
-    """Whether the compute fabric carries it."""
 
 
 def _line(nic: Nic, rate: float) -> float:
@@ -249,7 +247,6 @@ def _efficiency(basis: GoodputBasis, storage: _StorageBasis) -> tuple[Figure, Pa
 @record
 class _StorageFigure:
     name: str
-    """Its name in formulas."""
     label: str
     unit: str
     figure: Figure
@@ -322,7 +319,6 @@ def _storage_range(basis: GoodputBasis, way: Way, nodes: int) -> tuple[StorageTe
 
 _YEAR_HOURS = YEAR_S / 3_600.0
 _NAMED = 3
-"""Kinds of failure that a report names [1]."""
 
 
 def storage_summary(basis: GoodputBasis) -> StorageSummary | None:

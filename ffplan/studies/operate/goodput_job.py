@@ -11,6 +11,7 @@ from ffplan.catalog.models import Model
 from ffplan.cost.draws import sample
 from ffplan.cost.inputs import Input
 from ffplan.cost.sensitivity import likely
+from ffplan.design.training import Workload
 from ffplan.fabric.sizing.plan import zones_of
 from ffplan.node.host_copies import host_copies
 from ffplan.reliability.hazards import OF_NODES, domain_nodes, job_units
@@ -21,6 +22,8 @@ from ffplan.studies.basis.job_layout import most_gpus, node_of
 from ffplan.studies.operate.goodput_basis import GoodputBasis, _spares_of, _storage_inputs, goodput_basis
 from ffplan.studies.operate.reliability import _reliability_inputs
 from ffplan.studies.train.default_job import _JobError, image_job, workload_gpus, workload_report
+from ffplan.training.accelerator_rates import UncalibratedError
+from ffplan.training.constraints import RefusedError
 from ffplan.training.conv_layers import gradient_bytes
 from ffplan.training.conv_step import STATE_BYTES
 from ffplan.training.model_flops import parameters
@@ -270,11 +273,6 @@ def goodput_job(design: ResolvedDesign, catalog: Catalog, model: str | None, gpu
         _JobError: if the model is none, the design has no accelerators, or the job is too large.
         KeyError: if the model is unknown.
     """
-    from ffplan.catalog.models import Model
-    from ffplan.design.training import Workload
-    from ffplan.training.accelerator_rates import UncalibratedError
-    from ffplan.training.constraints import RefusedError
-
     work = design.workload
     if model is not None:
         work = Workload.model_construct(model=model, tokens=None, batch=None, gpus=gpus, plan=None, search=False)

@@ -41,11 +41,7 @@ class Hazards:
 
 
 def profile_of(design: ResolvedDesign, catalog: Catalog) -> ReliabilityProfile:
-    """Return the reliability profile of a design.
-
-    Raises:
-        InputError: if the profile is unknown.
-    """
+    """Return the reliability profile of a design; raise `InputError` if the profile is unknown."""
     section = design.reliability or Reliability.model_construct()
     path = ("reliability", "profile") if design.reliability is not None else ()
     return catalog.get(ReliabilityProfile, section.profile, design.document, path)
@@ -165,7 +161,6 @@ _TIMES: dict[str, tuple[str, str]] = {
 """Inputs of a profile beside its rates: label and unit."""
 _A_YEAR = "events a year of one scale-up domain"
 _PARTS = ("hangs", "reschedule", "standby", "together")
-"""Inputs that are parts of a whole."""
 
 
 def _estimate_input(name: str, label: str, unit: str, figure: Figure, owner: Part, *, part: bool = False) -> Input:

@@ -31,7 +31,6 @@ class _Save:
     size: float
     """[byte]"""
     writers: int
-    """Nodes that write it."""
     files: int
     seconds: float
     """Time to save it [s]."""

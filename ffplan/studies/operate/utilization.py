@@ -125,11 +125,7 @@ def largest_job(design: ResolvedDesign) -> int:
 
 
 def expected_seconds(design: ResolvedDesign, request: UtilizationRequest) -> float:
-    """Return how long the simulation will take [s].
-
-    Raises:
-        UsageError: if a mix has more jobs than memory can hold.
-    """
+    """Return how long the simulation will take [s]; raise `UsageError` if a mix has more jobs than memory can hold."""
     zonings = 2 if design.spec.fabric.zones > 1 and not design.side_by_side else 1
     crowded = request.table is None or request.table.gpus.sum() > design.accelerators
     looks = request.days * DAY_S / request.quantum_s if crowded and "time-sharing" in request.policies else 0.0

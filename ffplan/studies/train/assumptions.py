@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from ffplan.training.train_run import TrainRun
 
 _DAY_S = 86_400.0
-"""Seconds of a day [s]."""
 _SHARDED = 64
 """Data-parallel ranks from which ZeRO 3 was measured to be slower than modelled."""
 

@@ -17,9 +17,8 @@ from ffplan.studies.basis.job_layout import most_gpus
 from ffplan.studies.train.cluster import cluster_of
 from ffplan.studies.train.diagnosis import TOKENS
 from ffplan.studies.train.plan_search import search
-from ffplan.studies.train.rows import _conv_run
-from ffplan.studies.train.setup import TrainRequest, _cluster_for, _memory_for, _software_for
-from ffplan.studies.train.train import train
+from ffplan.studies.train.setup import TrainRequest
+from ffplan.studies.train.train import _conv_run, train
 from ffplan.training.accelerator_rates import UncalibratedError
 from ffplan.training.constraints import RefusedError
 from ffplan.training.conv_step import conv_memory
@@ -58,17 +57,12 @@ def answered(door: str, answer: Callable[[], T], dashes: str = "") -> T:
         raise UsageError(f"{door}: {f'{dashes}{error.field} ' if error.field else ''}{error}") from None
 
 
-def _default_batch(model: Model, sequence: int | None, gpus: int) -> int:
-    assert model.transformer is not None
-    length = sequence or model.transformer.sequence
-    return max(1, round(TOKENS / length / gpus)) * gpus
-
-
 def with_default_batch(plan: PlanFields, model: Model, gpus: int) -> PlanFields:
     """Return a plan with its batch, or a default one."""
     if plan.batch is not None or model.transformer is None:
         return plan
-    return plan.model_copy(update={"batch": _default_batch(model, plan.sequence, gpus)})
+    length = plan.sequence or model.transformer.sequence
+    return plan.model_copy(update={"batch": max(1, round(TOKENS / length / gpus)) * gpus})
 
 
 def job_report(
@@ -110,15 +104,12 @@ def image_job(design: ResolvedDesign, catalog: Catalog, model: Model, gpus: int)
         UncalibratedError: if they have no training constants.
     """
     request = TrainRequest(model=model, plan=PlanFields(), gpus=(gpus,))
-    part, system = _cluster_for(design, catalog, request)
-    software = _software_for(design, catalog, part, request.plan)
-    limit, margins = _memory_for(request, part, software)
-    run = _conv_run(model, request.plan, part, system, software, margins)
+    _, run, limit = _conv_run(design, catalog, request)
     fixed, first = (sum(float(size) for size in conv_memory(run, images).values()) for images in (0.0, 1.0))
     micro = 2 ** int(log2(max((limit - fixed) / (first - fixed), 1.0)))
     plan = request.plan.model_copy(update={"micro_batch": micro})
     plan.model_fields_set.add("micro_batch")
-    return train(design, catalog, replace(request, plan=plan, system=system), gains=False)
+    return train(design, catalog, replace(request, plan=plan, system=run.system), gains=False)
 
 
 @record

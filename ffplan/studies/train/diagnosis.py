@@ -44,7 +44,6 @@ _WORDS_OF = {
     "logits": "scores over the vocabulary",
     "working": "layers gathered or recomputed",
 }
-"""Parts of the memory for people."""
 
 
 def _nearest(value: float, number: int) -> str:
@@ -188,7 +187,6 @@ _Change = dict[str, Any]
 """Fields of a plan, and `gpus`, with the values to write."""
 
 _TRIED = 256
-"""Values tried on each side of the one that does not run."""
 TOKENS = 4 * 2**20
 """Tokens of a step that a suggested batch comes near: what large models are trained with."""
 _ROUNDS = 4
@@ -313,5 +311,5 @@ def _batched(plan: PlanFields, batch: int) -> PlanFields:
     return PlanFields.model_validate({**fields, "batch": batch})
 
 
-def _with_batch(setup: TrainSetup, batch: int) -> TrainSetup:
-    return replace(setup, run=replace(setup.run, plans=replace(setup.run.plans, batch=float(batch))))
+def _with_fields(setup: TrainSetup, **fields: Any) -> TrainSetup:
+    return replace(setup, run=replace(setup.run, plans=replace(setup.run.plans, **fields)))

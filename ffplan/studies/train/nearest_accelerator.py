@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import log
 from typing import TYPE_CHECKING
 
@@ -23,9 +24,7 @@ class _ErrorBand:
     within: float
     """Its part between the runs of one source: the same of distances from the source's mean error [1]."""
     runs: int
-    """Runs that it was taken over."""
     basis: str
-    """Runs, in words."""
 
 
 WITHIN = 0.0685
@@ -47,14 +46,9 @@ KIN = _ErrorBand(0.077, WITHIN, 191, "published runs, each kind of chip predicte
 """Accelerators with the efficiencies of another chip of their process: `--leave-one-out chip`."""
 ESTIMATED = _ErrorBand(0.252, WITHIN, 338, "published runs, each chip predicted without its process")
 """Accelerators with the efficiencies of a chip of another process: `--leave-one-out process`."""
-IMAGES = _ErrorBand(ESTIMATED.band, WITHIN, 338, f"{ESTIMATED.basis}; none of them is of images")
+IMAGES = replace(ESTIMATED, basis=f"{ESTIMATED.basis}; none of them is of images")
 """Convolutional networks, of which no run is published with its settings."""
-UNFITTED = _ErrorBand(
-    ESTIMATED.band,
-    ESTIMATED.within,
-    ESTIMATED.runs,
-    f"{ESTIMATED.basis}; the catalogue has no fit of this part's own constants",
-)
+UNFITTED = replace(ESTIMATED, basis=f"{ESTIMATED.basis}; the catalogue has no fit of this part's own constants")
 """Accelerators with constants from elsewhere, which may be as far off as another process's."""
 
 

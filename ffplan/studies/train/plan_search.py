@@ -10,7 +10,7 @@ from ffplan.base.formatting import plural
 from ffplan.base.record import record
 from ffplan.results.run import SurePlan
 from ffplan.studies.basis.job_layout import most_gpus
-from ffplan.studies.train.diagnosis import _batch_words, _batched, _near_batch, _relaxations, _with_batch
+from ffplan.studies.train.diagnosis import _batch_words, _batched, _near_batch, _relaxations, _with_fields
 from ffplan.studies.train.rows import EDGE, _train_rows
 from ffplan.studies.train.setup import (
     TrainRequest,
@@ -50,12 +50,6 @@ def _refinement(request: TrainRequest) -> Refinement:
     )
 
 
-def _hiding(request: TrainRequest) -> TrainRequest:
-    if "overlap" in request.fixed:
-        return request
-    return replace(request, plan=request.plan.model_copy(update={"overlap": COLLECTIVES}))
-
-
 def _fixed(request: TrainRequest) -> dict[str, Any]:
     fields: dict[str, Any] = {
         axis.array: getattr(request.plan, axis.field) or 0
@@ -92,10 +86,6 @@ def _evaluated(setup: TrainSetup, request: TrainRequest, count: int) -> Evaluate
     )
 
 
-def _without(setup: TrainSetup, fields: dict[str, Any]) -> TrainSetup:
-    return replace(setup, run=replace(setup.run, plans=replace(setup.run.plans, **fields)))
-
-
 def _enough(design: ResolvedDesign, setup: TrainSetup, request: TrainRequest, count: int) -> str:
     most = most_gpus(design)
     while count < most:
@@ -109,14 +99,14 @@ def _hopeless(design: ResolvedDesign, setup: TrainSetup, request: TrainRequest, 
     count, (_, *options) = request.gpus[0], _relaxations(setup.run.plans)
     lead = f"none of {evaluated_space.candidates:,} plans can run"
     for fields in options:
-        if _evaluated(_without(setup, fields), request, count).feasible:
+        if _evaluated(_with_fields(setup, **fields), request, count).feasible:
             stated = " and ".join(f"`{name}: {getattr(request.plan, name)}`" for name in fields)
             return f"{lead} with {stated}; leave {'it' if len(fields) == 1 else 'both'} out"
     free = options[-1] if options else {}
     also = f" without {' and '.join(f'`{name}`' for name in free)}" if free else ""
     most = sorted(evaluated_space.refused.items(), key=lambda refusal: -refusal[1])[:3]
     reasons = "; ".join(f"{number:,}: {WORDS[name]}" for name, number in most)
-    enough = _enough(design, _without(setup, free), request, count)
+    enough = _enough(design, _with_fields(setup, **free), request, count)
     return f"{lead} on {plural(count, 'accelerator')} ({reasons}); {enough}{also}"
 
 
@@ -124,7 +114,7 @@ def _no_batch(design: ResolvedDesign, catalog: Catalog, request: TrainRequest, t
     count = request.gpus[0]
     setup = train_setup(design, catalog, replace(request, plan=_batched(request.plan, 1)), transformer)
     for batch in (_near_batch(setup, count), count):
-        if _evaluated(_with_batch(setup, batch), request, count).feasible:
+        if _evaluated(_with_fields(setup, batch=float(batch)), request, count).feasible:
             return _batch_words(batch, request.gpus, search=True)
     return _batch_words(None, request.gpus)
 
@@ -140,7 +130,6 @@ def _as_found(request: TrainRequest, plan: ParallelPlans) -> TrainRequest:
 
 
 _OFFLOADED = "No plan holds the optimizer's states on the accelerators: host memory does; `offload: none` refuses that."
-"""What a search that offloads by itself says of it."""
 
 
 @record
@@ -220,7 +209,8 @@ def search(
         raise RefusedError(f"{data_parallel_only(request.model)}; leave out --search", infeasible=False)
     if request.plan.batch is None:
         raise RefusedError(_no_batch(design, catalog, request, transformer), infeasible=False)
-    request = _hiding(request)
+    if "overlap" not in request.fixed:  # hide everything that can be
+        request = replace(request, plan=request.plan.model_copy(update={"overlap": COLLECTIVES}))
     tried, count = _tried(design, catalog, request, transformer, top), request.gpus[0]
     moved: tuple[str, ...] = ()
     if not tried.winners:

@@ -13,14 +13,13 @@ from ffplan.results.run import PlanRow, StepPart
 from ffplan.results.training import Gain, StageMemory, TrainRow
 from ffplan.studies.train.cluster import _plan_rooflines
 from ffplan.training.axes import AXES, NUMBERS, RECOMPUTE
-from ffplan.training.constraints import RefusedError
 from ffplan.training.conv_layers import image_flops
-from ffplan.training.conv_step import ConvRun, conv_memory, conv_step_parts, without_host
+from ffplan.training.conv_step import ConvRun, conv_memory, conv_step_parts
 from ffplan.training.memory import PARTS as MEMORY_PARTS
 from ffplan.training.memory import plan_bytes
 from ffplan.training.memory_margins import fullest_candidates, temporary_of, worst_of
 from ffplan.training.mfu import achieved, step_flops
-from ffplan.training.parallel_plan import layers_of, parallel_plans, stage_layers
+from ffplan.training.parallel_plan import layers_of, stage_layers
 from ffplan.training.part_kinds import PARTS
 from ffplan.training.sensitivity import RESOURCES, faster, merged_runs, without_path
 from ffplan.training.step import step_parts, step_time
@@ -29,10 +28,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from ffplan.base.array_math import Floats
-    from ffplan.catalog.models import Model
-    from ffplan.catalog.parts import Accelerator
-    from ffplan.design.training import PlanFields
-    from ffplan.studies.train.software import Software
     from ffplan.training.axes import ParallelPlans
     from ffplan.training.group_collectives import Cluster
     from ffplan.training.memory_margins import MemoryMargins
@@ -74,7 +69,6 @@ def _edge_words(margins: MemoryMargins, limit: float, allocated: float, temporar
 MORE = 1.1
 """Speed-up of a resource, to find its gain [1]."""
 _SHOWN = 16
-"""Most stages whose memory is listed one by one."""
 
 
 def _plan_row(sequence: float, plans: ParallelPlans, system: Cluster) -> PlanRow:
@@ -313,29 +307,6 @@ def why_lost(best: TrainRow, row: TrainRow) -> str:
 
 def _seconds(value: float) -> str:
     return f"{value:.2f} s" if value >= 1 else f"{value * 1e3:.0f} ms"
-
-
-def _conv_run(
-    model: Model, plan: PlanFields, part: Accelerator, system: Cluster, software: Software, margins: MemoryMargins
-) -> ConvRun:
-    if plan.precision == "fp8":
-        raise RefusedError(
-            "fp8: convolutions at this precision are not modelled; take bf16",
-            infeasible=False,
-            fields=("precision",),
-        )
-    speeds = without_host(software.rates(part, plan))
-    gradient, bucket = float(plan.reduced_bytes), plan.bucket_mib * 2.0**20
-    return ConvRun(
-        layers=model.convolutions,
-        plans=parallel_plans(plan, 1.0),
-        speeds=speeds,
-        system=system,
-        gradient=gradient,
-        bucket=bucket,
-        kept=float(plan.kept_bytes),
-        margins=replace(margins, temporary=0.0),  # Adam's, and SGD updates in place
-    )
 
 
 def _conv_rows(run: ConvRun, plans: Sequence[ParallelPlans], limit: float) -> list[TrainRow]:

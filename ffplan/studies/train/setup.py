@@ -15,10 +15,10 @@ from ffplan.catalog.models import Model, Transformer
 from ffplan.catalog.parts import Accelerator, Server, memory_bytes
 from ffplan.design.training import PRESETS, PlanFields
 from ffplan.results.design import SCHEMA_VERSION
-from ffplan.results.result import CatalogFile
 from ffplan.results.run import Band
 from ffplan.results.training import Refused, Skipped, TrainReport, TrainRow
 from ffplan.studies.basis.job_layout import most_gpus
+from ffplan.studies.basis.provenance import files_read
 from ffplan.studies.train.assumptions import _drives_assumption, _fsdp_assumption, _training_assumptions
 from ffplan.studies.train.cluster import _reducer_of, cluster_of
 from ffplan.studies.train.nearest_accelerator import (
@@ -123,11 +123,7 @@ def host_room(design: ResolvedDesign, plan: PlanFields, gpus: int) -> float:
 
 
 def check_available(design: ResolvedDesign, count: int) -> None:
-    """Refuse more accelerators than the design has.
-
-    Raises:
-        RefusedError: if there are too few.
-    """
+    """Refuse more accelerators than the design has; raise `RefusedError` if there are too few."""
     most = most_gpus(design)
     if count > most:
         raise RefusedError(
@@ -250,13 +246,6 @@ def train_setup(
     )
 
 
-def _read(catalog: Catalog) -> tuple[CatalogFile, ...]:
-    return tuple(
-        CatalogFile(entry.part.id, entry.part.kind, entry.document.file, entry.document.sha256)
-        for entry in catalog.used
-    )
-
-
 def _basis(part: Accelerator, precision: str, near: Accelerator | None) -> str:
     rates = part.training
     assert rates is not None
@@ -304,11 +293,6 @@ def _refused(reasons: dict[str, int]) -> tuple[Refused, ...]:
     )
 
 
-def _step_band(step: float, error: float) -> Band:
-    """Return a modelled time with P10 and P90 of its error, a factor as in the draws of a cost."""
-    return Band(step, step * exp(-error), step, step * exp(error))
-
-
 def _train_report(
     design: ResolvedDesign,
     catalog: Catalog,
@@ -330,7 +314,7 @@ def _train_report(
     assert near is None or isinstance(near, Accelerator)
     kind = _model_band(request.model, request.plan)
     band = _band(accelerator, near, kind, by_fit=fitted(near or accelerator, catalog))
-    speeds = software.rates(part, request.plan)
+    speeds, step = software.rates(part, request.plan), rows[0].step_s
     curve = speeds.curve if request.plan.attention != "unfused" else None
     return TrainReport(
         schema_version=SCHEMA_VERSION,
@@ -338,7 +322,7 @@ def _train_report(
         design=design.spec.name,
         design_file=design.document.file,
         design_sha256=design.document.sha256,
-        catalog=_read(catalog),
+        catalog=files_read(catalog),
         model=request.model.id,
         parameters=size,
         unit="images" if request.model.transformer is None else "tokens",
@@ -352,7 +336,7 @@ def _train_report(
         error_within=band.within,
         run=None,
         error_basis=f"{band.runs} {band.basis}",
-        step=_step_band(rows[0].step_s, band.band),
+        step=Band(step, step * exp(-band.band), step, step * exp(band.band)),  # a factor, as in the draws of a cost
         searched=counts[0],
         timed=counts[1],
         feasible=counts[2],

@@ -22,10 +22,10 @@ from ffplan.studies.train.diagnosis import (
     _relaxations,
     _remedies,
     _remedy_words,
-    _with_batch,
+    _with_fields,
 )
 from ffplan.studies.train.plan_search import _evaluated
-from ffplan.studies.train.rows import _conv_rows, _conv_run, _train_rows
+from ffplan.studies.train.rows import _conv_rows, _train_rows
 from ffplan.studies.train.setup import (
     TrainRequest,
     TrainSetup,
@@ -43,7 +43,7 @@ from ffplan.studies.train.software import _stacks_of
 from ffplan.training.axes import AXES, RECOMPUTE, ParallelPlans
 from ffplan.training.constraints import CANNOT, FIELDS, ROOM, RefusedError
 from ffplan.training.conv_layers import gradient_bytes
-from ffplan.training.conv_step import check_memory, conv_plan
+from ffplan.training.conv_step import ConvRun, check_memory, conv_plan, without_host
 from ffplan.training.model_flops import parameters
 from ffplan.training.parallel_plan import parallel_plans
 from ffplan.training.search_space import evaluate_space, nearest, search_space, single
@@ -52,16 +52,39 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from ffplan.catalog.models import Transformer
+    from ffplan.catalog.parts import Accelerator
     from ffplan.catalog.store import Catalog
     from ffplan.design.resolved import ResolvedDesign
     from ffplan.design.training import PlanFields
 
 
-def _images(design: ResolvedDesign, catalog: Catalog, request: TrainRequest) -> TrainReport:
+def _conv_run(design: ResolvedDesign, catalog: Catalog, request: TrainRequest) -> tuple[Accelerator, ConvRun, float]:
+    """Return accelerator, network on its machine, and the device memory that a rank may fill [byte]."""
+    plan = request.plan
     part, system = _cluster_for(design, catalog, request)
-    software = _software_for(design, catalog, part, request.plan)
+    software = _software_for(design, catalog, part, plan)
     limit, margins = _memory_for(request, part, software)
-    run = _conv_run(request.model, request.plan, part, system, software, margins)
+    if plan.precision == "fp8":
+        raise RefusedError(
+            "fp8: convolutions at this precision are not modelled; take bf16",
+            infeasible=False,
+            fields=("precision",),
+        )
+    run = ConvRun(
+        layers=request.model.convolutions,
+        plans=parallel_plans(plan, 1.0),
+        speeds=without_host(software.rates(part, plan)),
+        system=system,
+        gradient=float(plan.reduced_bytes),
+        bucket=plan.bucket_mib * 2.0**20,
+        kept=float(plan.kept_bytes),
+        margins=replace(margins, temporary=0.0),  # Adam's, and SGD updates in place
+    )
+    return part, run, limit
+
+
+def _images(design: ResolvedDesign, catalog: Catalog, request: TrainRequest) -> TrainReport:
+    part, run, limit = _conv_run(design, catalog, request)
 
     def plan(count: int) -> ParallelPlans:
         check_available(design, count)
@@ -140,7 +163,7 @@ def _no_batch(design: ResolvedDesign, catalog: Catalog, request: TrainRequest, t
         return text
     guess = _near_batch(setup, count)
     plan = _batched(request.plan, guess)
-    near = _nearest(_with_batch(setup, guess), plan, parallel_plans(plan, float(count)), count)
+    near = _nearest(_with_fields(setup, batch=float(guess)), plan, parallel_plans(plan, float(count)), count)
     return f"{text}; with --batch {guess}, {near}"
 
 

@@ -38,7 +38,6 @@ _KINDS = (
     ("estimated", "rows on an accelerator with the efficiencies of a relative"),
     ("arithmetic", "rows that the source computed"),
 )
-"""Kinds of rows."""
 
 
 def place(row: AccuracyRow) -> str:
