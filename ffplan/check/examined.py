@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ffplan.results.summaries import StorageSummary
     from ffplan.results.training import TrainReport
     from ffplan.studies.design.design import DesignStudy
-    from ffplan.studies.fabric.faults import SwitchLoss
+    from ffplan.studies.fabric.route import SwitchLoss
     from ffplan.studies.operate.goodput_job import JobRecovery
     from ffplan.training.accelerator_rates import UncalibratedError
     from ffplan.training.constraints import RefusedError
@@ -177,6 +177,6 @@ class Examined:
     @cached_property
     def switch_loss(self) -> SwitchLoss:
         """The accelerators that the worst loss of one switch cuts off."""
-        from ffplan.studies.fabric.faults import worst_switch_loss
+        from ffplan.studies.fabric.route import worst_switch_loss
 
         return worst_switch_loss(self.study.design, self.fabric)

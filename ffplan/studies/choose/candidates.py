@@ -35,15 +35,15 @@ class Wishes:
     """What a cluster is wanted for."""
 
     accelerator: str
-    gpus: int | None
-    """Accelerators; as many as budget and power allow if omitted."""
-    budget: float | None
-    """Most that the purchase may come to [currency of the book]."""
-    watts: float | None
-    """Most power, as `power_of` means it [W]."""
-    model: str | None
     book: str
     pue: float
+    gpus: int | None = None
+    """Accelerators; as many as budget and power allow if omitted."""
+    budget: float | None = None
+    """Most that the purchase may come to [currency of the book]."""
+    watts: float | None = None
+    """Most power, as `power_of` means it [W]."""
+    model: str | None = None
     power_of: str = "facility-peak"
     """What `watts` bounds, a name of `POWERS`."""
     note: str = ""
@@ -149,7 +149,6 @@ class Draft:
     """An idea built with parts, as far as its purchase and its power need it."""
 
     text: str
-    """The design file."""
     ledger: Ledger
     cost: float
     """Its bill of materials at likely prices [currency]."""
@@ -259,7 +258,6 @@ class Sizes:
     step: int
     """Sizes are multiples of it [1]."""
     most: int
-    """Most nodes [1]."""
 
 
 def _smallest(sizes: Sizes, first: float, days: float) -> tuple[int | None, int | None]:

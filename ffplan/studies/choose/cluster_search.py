@@ -73,7 +73,6 @@ class _ClusterSearch:
         self.model = part_of(catalog, Model, target.model, "--model")
         wishes = Wishes(
             accelerator=accelerator,
-            gpus=None,
             budget=target.capex,
             watts=target.watts,
             model=target.model,

@@ -48,11 +48,9 @@ class DesignGrid:
     """Many designs."""
 
     axes: dict[str, Floats]
-    """Varied values, by path."""
     columns: dict[str, Floats]
     """Results by the path that they have in an assessment; NaN if the design cannot be built."""
     feasible: Bools
-    """True for designs that can be built."""
     why: Any
     """Why a design cannot be built, empty if it can, as texts of the same shape."""
     unpriced: tuple[str, ...] = ()

@@ -23,6 +23,7 @@ from ffplan.studies.choose.candidates import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from ffplan.catalog.parts import Part
     from ffplan.catalog.store import Catalog
 
 
@@ -51,16 +52,16 @@ class _Parts:
     between: Link
 
 
-def _of(catalog: Catalog, kind: str, book: PriceBook, excluded: tuple[str, ...]) -> Iterator[str]:
+def _sold(catalog: Catalog, kind: str, book: PriceBook, excluded: tuple[str, ...]) -> Iterator[Part]:
     """Yield parts of a kind that have a price, are sold, and are not excluded."""
     for name in catalog.ids_of(kind):
-        if name in book.items and name not in excluded and not catalog.entry(name).part.announced:
-            yield name
+        if name in book.items and name not in excluded and not (part := catalog.entry(name).part).announced:
+            yield part
 
 
 def _links(catalog: Catalog, book: PriceBook, rate: float, excluded: tuple[str, ...]) -> tuple[Link, Link] | None:
     """Return the cheapest links of a rate to a leaf and between switches; None if none reaches."""
-    links = [catalog.entry(name).part for name in _of(catalog, "link", book, excluded)]
+    links = _sold(catalog, "link", book, excluded)
     fitting = [link for link in links if isinstance(link, Link) and link.rate.value == rate]
     pairs = []
     for reach in (_RACK_REACH, _HALL_REACH):
@@ -73,7 +74,7 @@ def _links(catalog: Catalog, book: PriceBook, rate: float, excluded: tuple[str, 
 
 def _priced_server(catalog: Catalog, accelerator: str, book: PriceBook, excluded: tuple[str, ...] = ()) -> Server:
     """Return the server with an accelerator whose price for each is least."""
-    parts = [catalog.entry(name).part for name in _of(catalog, "server", book, excluded)]
+    parts = _sold(catalog, "server", book, excluded)
     servers = [part for part in parts if isinstance(part, Server) and part.accelerator == accelerator]
     if not servers:
         remedy = "add one with `--catalog`, or choose another accelerator"
@@ -113,11 +114,10 @@ def _choices(catalog: Catalog, server: Server, book: PriceBook, wishes: Wishes) 
         return
     nic = nics[0]
     assert isinstance(nic, Nic)
-    for name in _of(catalog, "switch", book, wishes.excluded):
-        if wishes.switches and name not in wishes.switches:
-            continue
-        switch = catalog.entry(name).part
+    for switch in _sold(catalog, "switch", book, wishes.excluded):
         assert isinstance(switch, Switch)
+        if wishes.switches and switch.id not in wishes.switches:
+            continue
         if switch.fabric not in (nic.fabrics or FABRICS):
             continue
         if wishes.watts is not None and switch.power is None:
@@ -173,7 +173,7 @@ def _text(builder: Builder, idea: Idea, parts: _Parts, nodes: int, tiers: int) -
     rails = _rails(idea, parts.server)
     fewer = f", nics: {idea.nics}" if idea.nics else ""
     family = idea.family if rails > 1 else "fat-tree"
-    limits = _limits(wishes, builder.currency)
+    limits = _limits(wishes, builder.book.currency)
     lines = [
         f"# {nodes * per:,} accelerators; {idea.words}.",
         *([f"# {wishes.note}"] if wishes.note else []),
@@ -214,7 +214,7 @@ class Builder:
     def __init__(self, wishes: Wishes, catalog: Catalog, prefix: str) -> None:
         book = catalog.entry(wishes.book).part
         assert isinstance(book, PriceBook)
-        self.wishes, self.catalog, self.prefix, self.currency = wishes, catalog, prefix, book.currency
+        self.wishes, self.catalog, self.prefix, self.book = wishes, catalog, prefix, book
         self.server = _priced_server(catalog, wishes.accelerator, book, wishes.excluded)
         self.choices = tuple(_choices(catalog, self.server, book, wishes))
         self._cheapest: dict[str, int] = {}

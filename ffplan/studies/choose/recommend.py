@@ -171,13 +171,8 @@ class _Pool:
         self.late = 1.0
         """Days at the chance wanted over likely ones, of the accelerator sized last [1]."""
 
-    def best(self, target: Target) -> list[_SizedCluster]:
-        meet = (cluster for cluster in self.found if _trusted(cluster, target) and not broken(cluster, target))
-        return sorted(meet, key=_order(target))
-
-    def unmeasured(self) -> list[_SizedCluster]:
-        target = self.target
-        meet = (cluster for cluster in self.found if not _trusted(cluster, target) and not broken(cluster, target))
+    def best(self, target: Target, *, trusted: bool = True) -> list[_SizedCluster]:
+        meet = (item for item in self.found if _trusted(item, target) == trusted and not broken(item, target))
         return sorted(meet, key=_order(target))
 
     def try_one(self, name: str, peak: float) -> None:
@@ -265,9 +260,7 @@ class _Pool:
 
     def _hopeless(self, least: float, search: _ClusterSearch) -> bool:
         """Return whether the servers alone, at their whole peak, would cost more than the best purchase so far."""
-        book = self.catalog.entry(self.target.book).part
-        assert isinstance(book, PriceBook)
-        trials = [now.trial for now in self.begun.values() if now.trial is not None]
+        book, trials = search.builder.book, [now.trial for now in self.begun.values() if now.trial is not None]
         best = min((self._expected(trial) for trial in trials if _trusted(trial, self.target)), default=inf)
         return self.target.aim == "capex" and least * book.items[search.server.id].value > best * _NEAR
 
@@ -325,7 +318,7 @@ def recommend(target: Target, catalog: Catalog, tell: Callable[[str], None]) -> 
     pool.grow()
     return _Recommendation(
         meet=pool.best(target),
-        unmeasured=pool.unmeasured(),
+        unmeasured=pool.best(target, trusted=False),
         miss=[cluster for cluster in pool.found if broken(cluster, target)],
         left_out=pool.left_out,
         looser=[] if stopped else [pool.looser(limit) for limit in target.limits],

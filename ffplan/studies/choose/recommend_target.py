@@ -102,7 +102,6 @@ class Target:
     watts: float | None = None
     """Most that the facility may draw at its peak [W]."""
     racks: float | None = None
-    """Most racks that it may fill [1]."""
     floor: float | None = None
     """Most floor that its racks may take, aisles included [m2]."""
     effort: Effort | None = None
@@ -114,7 +113,6 @@ class Target:
     switches: tuple[str, ...] = ()
     """Switches to choose from; all with a price if empty."""
     excluded: tuple[str, ...] = ()
-    """Parts that are not bought."""
     slack: float = 0.1
     """How much above the best an alternative may lie [1]."""
     sustained: float | None = None

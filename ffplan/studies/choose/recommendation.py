@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from ffplan.studies.cost.ledger import CostRequest
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from ffplan.base.array_math import Floats, Number
     from ffplan.catalog.ownership import Effort
     from ffplan.catalog.store import Catalog
     from ffplan.studies.choose.recommend import _LooserLimit, _Recommendation
@@ -100,7 +101,7 @@ class _Chances:
     days_p90: float
 
 
-def _drawn(candidate: _SizedCluster, target: Target, catalog: Catalog, draws: int) -> tuple[Any, Any]:
+def _drawn(candidate: _SizedCluster, target: Target, catalog: Catalog, draws: int) -> tuple[Floats, Floats]:
     """Return days and aim of a design over the draws, shape (draws,) each; an accelerator's designs share errors."""
     request, parts = CostRequest(draws=draws), catalog.fresh()
     ledger = ledger_for(candidate.built.design, parts, request)
@@ -108,7 +109,7 @@ def _drawn(candidate: _SizedCluster, target: Target, catalog: Catalog, draws: in
     v = sample(inputs, draws, request.seed)
     year, run = evaluate(ledger.account, candidate.timed.job, v)
     assert run is not None
-    aims: dict[str, Any] = {
+    aims: dict[str, Number] = {
         "capex": year.capex + year.building,
         "tco": whole_life(ledger, v, year),
         "token": run.per_million,
@@ -235,11 +236,6 @@ def _first_of_each(candidates: Sequence[_SizedCluster]) -> list[_SizedCluster]:
     return list(first.values())
 
 
-def _near(result: _Recommendation, target: Target) -> list[_SizedCluster]:
-    miss = sorted(result.miss, key=lambda item: (max(broken(item, target).values()), item.accelerator))
-    return _first_of_each(miss)
-
-
 def _limit(limit: _LooserLimit, target: Target, best: _SizedCluster | None) -> out.LimitPrice:
     aim = _aim_of(limit.best, target) if limit.best else None
     saving = max(1 - aim / _aim_of(best, target), 0.0) if best and aim is not None else None
@@ -283,7 +279,8 @@ def recommendation(
         "A cluster that grows is sized for its last purchase. Each one before holds the fewest nodes on which the run "
         "is in time then; switches above the leaves come with the first, and prices stay as they are.",
     )
-    shares, near = _chances(chosen, target, catalog), _near(result, target)
+    miss = sorted(result.miss, key=lambda item: (max(broken(item, target).values()), item.accelerator))
+    shares, near = _chances(chosen, target, catalog), _first_of_each(miss)
     paper = _first_of_each(result.unmeasured)[:_MOST_ON_PAPER]
     limits = [_limit(cluster, target, best) for cluster in result.looser]
     rows = zip(chosen, shares, files, strict=True)

@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ffplan.base.formatting import amount, kilowatts, listed
-from ffplan.catalog.prices import PriceBook
 from ffplan.results.first_designs import NearWishes, UnmetWishes, WishedDesign
 from ffplan.studies.choose.candidates import MOST_DESIGNS, POWERS
 from ffplan.studies.choose.first_designs import Builder, _why_not, first_designs
@@ -27,9 +26,7 @@ class RelaxedSearch:
         self.wishes, self.catalog, self.prefix = wishes, catalog, prefix
         self.builder = Builder(wishes, catalog, prefix)
         self.each = len(self.builder.server.accelerators)
-        book = catalog.entry(wishes.book).part
-        assert isinstance(book, PriceBook)
-        self.currency = book.currency
+        self.currency = self.builder.book.currency
 
     def smaller(self) -> tuple[int, list[Built], list[str]] | None:
         """Return the most accelerators with which three ideas, or else the most, meet budget and power; the designs,

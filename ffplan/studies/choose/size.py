@@ -31,7 +31,6 @@ class SizeRequest:
     """Ports that each port of the switch is split into."""
     tiers: tuple[int, ...] = (1, 2, 3)
     planes: tuple[int, ...] = (2, 4, 8)
-    """Numbers of planes to consider."""
     rails: int = 8
     """NICs of a node."""
     oversubscription: float = 1.0

@@ -55,9 +55,7 @@ class SweepQuery:
     """A sweep, in plain data, so that any process can run a part of it."""
 
     text: str
-    """The design file."""
     file: str
-    """Its name."""
     overlays: tuple[str, ...]
     """Folders of the user's parts."""
     points: Points
@@ -83,7 +81,6 @@ class Chunk:
     """Some points with their results."""
 
     first: int
-    """Number of the first point."""
     columns: dict[str, Floats]
     """Metrics by path, NaN if a point has none, shape (points,)."""
     reason: list[str]
@@ -139,21 +136,15 @@ class Sweep:
         return False
 
     def _metrics(self, design: ResolvedDesign) -> set[str]:
-        for varied in (True, False):
+        """Return the metrics of the first point, or of the design itself where the point cannot be built."""
+        fields = {axis.path: axis.value(0) for axis in self.points.axes if self._is_field(axis)}
+        for values in (fields, {}):
             try:
-                base_design, catalog = self._first(design) if varied else (design, self.catalog.fresh())
-                return set(_studied(base_design, catalog, self.query.metrics)[0])
+                varied, catalog = self._resolve(self._text(values)) if values else (design, self.catalog.fresh())
+                return set(_studied(varied, catalog, self.query.metrics)[0])
             except (InputError, RefusedError, ZeroDivisionError):
                 continue
         return set()
-
-    def _first(self, design: ResolvedDesign) -> tuple[ResolvedDesign, Catalog]:
-        fields = [axis for axis in self.points.axes if self._is_field(axis)]
-        catalog = self.catalog.fresh()
-        if not fields:
-            return design, catalog
-        text = self._text({item.path: item.value(0) for item in fields})
-        return resolve(parse_document(text.encode(), self.query.file), catalog), catalog
 
     def _is_array(self, design: ResolvedDesign, axis: _SweptAxis) -> bool:
         if axis.numbers is None:
@@ -197,7 +188,7 @@ class Sweep:
         """Return why no design has a path, or none a value of this kind there; None if the value may do."""
         text = self._text({axis.path: axis.value(index)})
         try:
-            resolve(parse_document(text.encode(), self.query.file), self.catalog.fresh())
+            self._resolve(text)
         except InputError as error:
             for fault in error.findings:
                 if fault.rule in _NO_VALUE:
@@ -214,13 +205,16 @@ class Sweep:
                 raise UsageError(f"--vary {path}: the design has no {place} there") from None
         return json.dumps(data)
 
+    def _resolve(self, text: str) -> tuple[ResolvedDesign, Catalog]:
+        catalog = self.catalog.fresh()
+        return resolve(parse_document(text.encode(), self.query.file), catalog), catalog
+
     def _resolved(self, key: tuple[int, ...]) -> tuple[ResolvedDesign, Catalog] | str:
         chosen = [item for item, carried in zip(self.points.axes, self.by_array, strict=True) if not carried]
         pairs = list(zip(chosen, key, strict=True))
         text = self._text({item.path: item.value(at) for item, at in pairs if item.path not in self.of_parts})
-        catalog = self.catalog.fresh()
         try:
-            design = resolve(parse_document(text.encode(), self.query.file), catalog)
+            design, catalog = self._resolve(text)
             for axis, index in pairs:
                 if axis.path in self.of_parts:
                     design = _with_figure(design, axis.path, float(axis.numbers[index]))

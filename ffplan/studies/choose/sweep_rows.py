@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ffplan.base.array_math import Floats
+from ffplan.base.array_math import Floats, Ints
 from ffplan.base.control_characters import plain_cell
 from ffplan.base.plain import csv_parts
 from ffplan.base.record import record
@@ -18,7 +18,7 @@ from ffplan.figures.address import place_of
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ffplan.base.array_math import Bools, Ints
+    from ffplan.base.array_math import Bools
     from ffplan.studies.choose.sweep import Chunk, Sweep
     from ffplan.studies.choose.sweep_axes import Points, _SweptAxis
 
@@ -181,16 +181,14 @@ class Kept:
     """Points and the first of them, by reason."""
     unpriced: dict[str, int]
     """Points whose cost is unknown, by the part without a price."""
-    front_points: Any
+    front_points: Ints
     """Numbers of the points of its front, shape (points,)."""
     front_values: Floats
     """Metrics of the front at them, smaller is better, shape (points, metrics)."""
     front_metrics: dict[str, Floats]
-    """Every metric at them."""
-    sample_points: Any
+    sample_points: Ints
     """Numbers of its points that charts show, shape (points,)."""
     sample_metrics: dict[str, Floats]
-    """Every metric at them."""
     cells: Floats
     """Its best over a grid of two axes, shape (values down, values across)."""
 

@@ -62,14 +62,10 @@ class Ledger:
     around: tuple[Item, ...]
     """Parts of storage, side networks and spares."""
     prices: dict[str, Input]
-    """Price of a part, by catalogue id."""
     inputs: tuple[Input, ...]
-    """Every input of the account."""
     missing: tuple[MissingPrice, ...]
-    """Parts without a price."""
     missing_power: tuple[MissingFigure, ...]
     names: dict[str, str]
-    """Name of a part, by catalogue id."""
 
     @property
     def left_out(self) -> tuple[str, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import fields
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ffplan.base.array_math import Number
 from ffplan.base.outcomes import InputRow
@@ -142,12 +142,12 @@ def _year_rows(year: YearAccount) -> tuple[out.YearRow, ...]:
     return tuple(sorted(rows, key=lambda row: (-row.amount, row.name)))
 
 
-def _running_month(year: YearAccount) -> Any:
+def _running_month(year: YearAccount) -> Number:
     """Return the running cost of a month, capital apart [currency per month]."""
     return sum(amount for name, amount in year.yearly.items() if not YEARLY[name].capital) / MONTHS
 
 
-def _energy_of_use(ledger: Ledger, v: Values) -> Any:
+def _energy_of_use(ledger: Ledger, v: Values) -> Number:
     """Return the cost that full use adds to an idle year [currency per year]."""
     training, idle = mean_power(ledger.account, v)
     return run_energy(HOURS_PER_YEAR, training - idle, v["pue"]) * 1e3 * v["electricity"]

@@ -101,7 +101,8 @@ def _rent_words(tco: Tco) -> str:
         return "No rent of a 1-year or 3-year term is known for the accelerator: owning is set against none."
     offer = f"the cheapest {row.term} rent, {row.offer} at {money(row.hour, tco.currency)}"
     lead = owning_beside(row, "accelerator-hour in use", offer)
-    lead += _index_words(tco)
+    if (index := cheaper_index(tco.rents)) is not None:
+        lead += f"; an index of the market, {index.offer}, stands lower at {money(index.hour, tco.currency)}"
     if row.why is not None:
         return f"{lead}. Owning never breaks even: {row.why}."
     if row.break_even_months_from_order is not None and tco.waiting.months:
@@ -110,13 +111,6 @@ def _rent_words(tco: Tco) -> str:
     assert row.break_even_months is not None
     without = ", the wait for the first job left out" if tco.waiting.months else ""
     return f"{lead}. It breaks even after {_months(row.break_even_months)} in production{without}."
-
-
-def _index_words(tco: Tco) -> str:
-    row = cheaper_index(tco.rents)
-    if row is None:
-        return ""
-    return f"; an index of the market, {row.offer}, stands lower at {money(row.hour, tco.currency)}"
 
 
 def _waiting_words(tco: Tco) -> str:
@@ -148,11 +142,6 @@ def _outlives(run: RunReport, tco: Tco) -> str:
     return f"The run takes {number(years, 2)} years, longer than {life}."
 
 
-def _priced_elsewhere(study: CostStudy) -> str:
-    parts = study.bom.priced_elsewhere if study.bom else ()
-    return f" The profile's price book has {listed(f'`{part}`' for part in parts)}." if parts else ""
-
-
 def headline(study: CostStudy) -> tuple[str, ...]:
     """Return the answer, a sentence each."""
     tco, currency = study.tco, study.currency
@@ -162,7 +151,8 @@ def headline(study: CostStudy) -> tuple[str, ...]:
     partial = ""
     if tco.partial:
         partial = f"Partial: every cost below leaves out {listed(tco.partial)}, and owning is not compared with rent."
-        partial += _priced_elsewhere(study)
+        if study.bom and study.bom.priced_elsewhere:
+            partial += f" The profile's price book has {listed(f'`{part}`' for part in study.bom.priced_elsewhere)}."
     hour = band_words(tco.per_accelerator_hour, currency)
     if tco.facility == "rented":
         base = f"The rented fleet costs {hour} for an accelerator-hour in use, {money(tco.year, currency)} a year."

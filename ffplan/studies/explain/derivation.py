@@ -10,7 +10,7 @@ from ffplan.figures.origins import figure_at, unit_of
 from ffplan.studies.explain.explain import _declared, derived, given
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from ffplan.results.collective import CollectiveReport
     from ffplan.results.cost import CostStudy
@@ -98,20 +98,13 @@ def _collective_parts(report: CollectiveReport, places: _Places | None) -> tuple
         for term in sorted(report.bound.terms, key=lambda term: term.gbyte_s)
     )
     parts.append(derived("bound", report.bound.algbw_gbyte_s, "GB/s", "ffplan.collectives.bounds:rate", terms))
-    return (*parts, *_ledger(report))
-
-
-def _ledger(report: CollectiveReport) -> Iterator[Derivation]:
-    if report.ledger_operations is None:
-        return
-    lines = tuple(given(line.step, float(line.operations), "per byte", how=f"{line.kind}s") for line in report.ledger)
-    yield derived(
-        "host-memory operations of the busiest node",
-        report.ledger_operations,
-        "per byte",
-        "ffplan.collectives.hfreduce:ledger_total",
-        lines,
-    )
+    if report.ledger_operations is not None:
+        label, place = "host-memory operations of the busiest node", "ffplan.collectives.hfreduce:ledger_total"
+        steps = tuple(
+            given(line.step, float(line.operations), "per byte", how=f"{line.kind}s") for line in report.ledger
+        )
+        parts.append(derived(label, report.ledger_operations, "per byte", place, steps))
+    return tuple(parts)
 
 
 _MESSAGE = ("communication", "message_size")

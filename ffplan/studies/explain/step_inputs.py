@@ -106,20 +106,15 @@ class Step:
     """A step that is timed again with inputs changed."""
 
     document: Document
-    """The design file."""
     catalog: Catalog
     """Parts, not counted as read."""
     design: ResolvedDesign
     used: Catalog
     """Parts of the design, as read."""
     report: TrainReport
-    """The step as it is."""
     plan: PlanFields
-    """Its plan, which stays."""
     gpus: int
-    """Accelerators of the job [1]."""
     batch_given: bool
-    """Whether the command line gives the batch."""
 
     def again(self, design: ResolvedDesign, parts: Catalog, plan: PlanFields | None = None) -> TrainReport | None:
         """Return the step on a changed design; None if its plan cannot run."""

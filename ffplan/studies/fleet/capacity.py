@@ -60,7 +60,6 @@ class FleetTarget(_ServedTarget):
     peak: float
     """Requests at the peak over those on average [1]."""
     book: str
-    """Price book."""
     pue: float
     hours: tuple[float, ...] = ()
     """Requests of each hour of a day or week, as proportions; empty if unknown."""
@@ -75,7 +74,6 @@ class FleetTarget(_ServedTarget):
     switches: tuple[str, ...] = ()
     """Switches to choose from; all with a price if empty."""
     excluded: tuple[str, ...] = ()
-    """Parts that are not bought."""
     rack_area: float | None = None
     """Floor of a rack with its share of aisles; the ownership profile's if None [m2]."""
 

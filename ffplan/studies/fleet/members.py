@@ -72,7 +72,6 @@ class Work:
     rate: Number
     """Tokens of a quarter, or requests a second at the peak, over the draws."""
     plan: str
-    """Plan of the job, or of a copy."""
     paid: float
     """Part of the hours that a rent by the hour is paid for: those with jobs, and all where it serves [1]."""
 

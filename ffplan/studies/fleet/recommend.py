@@ -104,10 +104,8 @@ def _builder(target: FleetTarget, catalog: Catalog, accelerator: str, *, apart: 
     limits = dict(target.limits)
     wishes = Wishes(
         accelerator=accelerator,
-        gpus=None,
         budget=limits.get("capex"),
         watts=1e3 * limits["power"] if "power" in limits else None,
-        model=None,
         book=target.book,
         pue=target.pue,
         excluded=target.excluded,

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ffplan.base.record import record
 from ffplan.cost.power import HOURS_PER_YEAR
 from ffplan.cost.rent import MONTHS
 from ffplan.reliability.hazards import DAY_S
@@ -36,15 +35,7 @@ if TYPE_CHECKING:
 _HOURLY = "on-demand"
 
 
-@record
-class _FreeBlock:
-    nodes: int
-    start: int
-    """First hour, from the first of the file [h]."""
-    hours: int
-
-
-def _free_block(free: Sequence[int]) -> _FreeBlock | None:
+def _free_block(free: Sequence[int]) -> FreeNodes | None:
     """Return the block with most node-hours that are free in a row, around the end of the file; None without any.
 
     Equation:
@@ -60,7 +51,7 @@ def _free_block(free: Sequence[int]) -> _FreeBlock | None:
         best = max(best, (int(least[start]) * length, length, -start))
         least = np.minimum(least, np.roll(around, -length))
     area, length, start = best
-    return _FreeBlock(area // length, -start, length) if area else None
+    return FreeNodes(area // length, -start, length) if area else None
 
 
 def _reserved_nodes(nodes: Sequence[int], committed: float, hourly: float) -> int:
@@ -85,14 +76,13 @@ def _day_of(fleet: _SizedFleet, hours: tuple[float, ...]) -> FleetDay | None:
     rates = [fleet.peak * requests / most for requests in hours]
     copies = [max(ceil(rate / fleet.rate - 1e-9), 1) for rate in rates]
     nodes = [_nodes(count, fleet.setup.gpus, per_node) for count in copies]
-    block = _free_block([bought - fleet.spares - count for count in nodes])
     return FleetDay(
         hours=tuple(
             FleetHour(hour=hour, rate_s=rate, copies=count, nodes=taken)
             for hour, (rate, count, taken) in enumerate(zip(rates, copies, nodes, strict=True))
         ),
         used_share=sum(nodes) / (bought * len(nodes)),
-        free=FreeNodes(nodes=block.nodes, from_hour=block.start, hours=block.hours) if block else None,
+        free=_free_block([bought - fleet.spares - count for count in nodes]),
         rents=_rents(fleet.built.study, nodes, per_node),
     )
 

@@ -40,7 +40,6 @@ class FabricLosses:
     rate_left: dict[str, float]
     """By kind: leaf, spine, core, link [1]."""
     names: dict[str, tuple[str, ...]]
-    """Names of the parts, by kind."""
 
 
 @record
@@ -201,7 +200,7 @@ def fabric_losses(wired: WiredDesign, step: Callable[[int, int, str], None]) -> 
         step: called with the number of each draw, the draws, and the loss.
     """
     from ffplan.fabric.routing.degraded import ROLE_NUMBERS
-    from ffplan.studies.fabric.faults import FaultRequest, faults
+    from ffplan.studies.fabric.route import FaultRequest, faults
 
     roles = wired.fabric.network.switches.role
     pools = {kind: np.flatnonzero(roles == ROLE_NUMBERS[kind]) for kind in _KINDS}

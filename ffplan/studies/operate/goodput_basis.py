@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ffplan.base.record import record
-from ffplan.catalog.evidence import Figure
 from ffplan.catalog.parts import Part, StorageServer
 from ffplan.design.networks import node_rate
 from ffplan.design.ownership_sizing import ownership_sizing
@@ -29,6 +28,7 @@ from ffplan.studies.operate.reliability import Hazards, _estimate_input, _hazard
 
 if TYPE_CHECKING:
     from ffplan.base.array_math import Number
+    from ffplan.catalog.evidence import Figure
     from ffplan.catalog.ownership import PlainEstimate
     from ffplan.catalog.parts import Nic
     from ffplan.catalog.store import Catalog
@@ -244,48 +244,26 @@ def _efficiency(basis: GoodputBasis, storage: _StorageBasis) -> tuple[Figure, Pa
     return system.efficiency, system
 
 
-@record
-class _StorageFigure:
-    name: str
-    label: str
-    unit: str
-    figure: Figure
-    owner: Part
-    """Part whose sources the figure names."""
-
-
-def _storage_figures(basis: GoodputBasis) -> tuple[_StorageFigure, ...]:
+def _storage_inputs(basis: GoodputBasis) -> tuple[Input, ...]:
     storage = basis.storage
     if storage is None:
         return ()
     system = storage.service.file_system
     assert system is not None
     figure, owner = _efficiency(basis, storage)
-    label = "storage service over its NICs"
-    rates = [_StorageFigure(name="storage_efficiency", label=label, unit="1", figure=figure, owner=owner)]
+    inputs = [_estimate_input("storage_efficiency", "storage service over its NICs", "1", figure, owner, part=True)]
     for kind, words in _LABELS.items():
         both = getattr(system, kind)
-        if both is None:
-            continue
         for way, word in zip(("read", "write"), WAYS[kind], strict=True):
-            label = f"{system.id}: {words.format(way=word)}"
-            rates.append(
-                _StorageFigure(name=f"{kind}.{way}", label=label, unit="GB/s", figure=getattr(both, way), owner=system)
-            )
-    return tuple(rates)
-
-
-def _storage_inputs(basis: GoodputBasis) -> tuple[Input, ...]:
-    return tuple(
-        _estimate_input(figure.name, figure.label, figure.unit, figure.figure, figure.owner, part=figure.unit == "1")
-        for figure in _storage_figures(basis)
-    )
+            if both is not None:
+                label = f"{system.id}: {words.format(way=word)}"
+                inputs.append(_estimate_input(f"{kind}.{way}", label, "GB/s", getattr(both, way), system))
+    return tuple(inputs)
 
 
 def _service_of(basis: GoodputBasis, way: Way, *, least: bool = False) -> ServiceRates:
     """Return rates in one direction, read or write; with `least`, each rate's low end in place of the likely one."""
-    figures = ((figure.name, figure.figure) for figure in _storage_figures(basis))
-    return service_rates({name: float(figure.range[0] if least else figure.value) for name, figure in figures}, way)
+    return service_rates({rate.name: rate.low if least else rate.likely for rate in _storage_inputs(basis)}, way)
 
 
 def _ordered(terms: dict[str, Number]) -> list[StorageTerm]:

@@ -50,7 +50,6 @@ class GoodputJob:
     report: TrainReport | None
     """Its training; None if it could not be timed."""
     untimed: str | None
-    """Why it could not."""
 
 
 def model_parameters(model: Model) -> float:

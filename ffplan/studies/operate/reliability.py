@@ -32,7 +32,6 @@ class Hazards:
     section: Reliability
     profile: ReliabilityProfile
     document: Document
-    """The profile's file."""
     rates: tuple[HazardRate, ...]
     silent: CountedRate
     """Silent corruptions found, of one accelerator."""
@@ -166,7 +165,6 @@ _PARTS = ("hangs", "reschedule", "standby", "together")
 def _estimate_input(name: str, label: str, unit: str, figure: Figure, owner: Part, *, part: bool = False) -> Input:
     low, high = (plain_amount(end) for end in figure.range)
     source = owner.sources.get(figure.source)
-    status = _status(figure, owner)
     shape = figure.distribution if isinstance(figure, Estimate) else None
     return Input(
         input=name,
@@ -178,15 +176,10 @@ def _estimate_input(name: str, label: str, unit: str, figure: Figure, owner: Par
         high=high,
         distribution="fixed" if low == high else shape or "triangular",
         source=source.title if source else "the design",
-        status=status,
+        status=(figure.status or source.status) if source else "given",
         date=source.date if source else None,
         most=1.0 if part else float("inf"),
     )
-
-
-def _status(figure: Figure, owner: Part) -> str:
-    source = owner.sources.get(figure.source)
-    return (figure.status or source.status) if source else "given"
 
 
 def _rate_input(rate: HazardRate, profile: ReliabilityProfile) -> Input:

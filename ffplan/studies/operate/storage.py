@@ -168,7 +168,7 @@ def study_storage(
         images=pictures,
         metadata=(metadata := _metadata_report(basis, pictures, burst)),
         metadata_servers=metadata.planned,
-        assumptions=(*_assumptions(basis, storage, efficiency, pictures), *_untimed(job), *announced(catalog)),
+        assumptions=(*_assumptions(basis, storage, efficiency, pictures, job), *announced(catalog)),
         unverified=recalled_figures(catalog),
     )
 
@@ -177,12 +177,6 @@ def _file_systems(storage: _StorageBasis) -> tuple[str, ...]:
     """Return the catalogue ids of what runs on the servers; the one whose rates are taken comes first."""
     systems = (storage.service, *storage.groups)
     return tuple(dict.fromkeys(group.file_system.id for group in systems if group.file_system is not None))
-
-
-def _untimed(job: GoodputJob | None) -> tuple[str, ...]:
-    if job is None or job.untimed is None:
-        return ()
-    return (f"What `{job.model.id}` reads is left out, since it could not be timed: {job.untimed}.",)
 
 
 def _headline(
@@ -219,7 +213,11 @@ def _headline(
 
 
 def _assumptions(
-    basis: GoodputBasis, storage: _StorageBasis, efficiency: float, images: out.ImageReport | None
+    basis: GoodputBasis,
+    storage: _StorageBasis,
+    efficiency: float,
+    images: out.ImageReport | None,
+    job: GoodputJob | None,
 ) -> tuple[str, ...]:
     requests = basis.hazards.profile.requests
     window, gap = number(float(requests.window.value)), number(float(requests.gap.value) * 1e6)
@@ -248,4 +246,6 @@ def _assumptions(
         where = "one NIC in every zone" if storage.in_every_zone else "all its NICs in one zone"
         sentences.append(f"A storage server has {where}: a job within one zone reaches that zone's NICs.")
     sentences.append(f"GiB is {GIB:.0f} bytes; GB/s are 10^9 byte/s.")
+    if job is not None and job.untimed is not None:
+        sentences.append(f"What `{job.model.id}` reads is left out, since it could not be timed: {job.untimed}.")
     return tuple(sentences)

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ffplan.base.formatting import number, percent
-from ffplan.base.record import record
 from ffplan.catalog.ownership import plain_amount
 from ffplan.catalog.parts import StorageServer
 from ffplan.reliability.hazards import DAY_S, YEAR_DAYS
@@ -18,44 +17,11 @@ from ffplan.studies.operate.goodput_job import is_replicated, job_on, model_para
 
 if TYPE_CHECKING:
     from ffplan.catalog.ownership import PlainEstimate
-    from ffplan.reliability.job import JobCase
     from ffplan.studies.operate.goodput_basis import GoodputBasis, _StorageBasis
     from ffplan.studies.operate.goodput_job import GoodputJob
 
 _LANE = 0.5
 """Share of a NIC for each of two busy, equally weighted virtual lanes [1]."""
-
-
-@record
-class _Save:
-    size: float
-    """[byte]"""
-    writers: int
-    files: int
-    seconds: float
-    """Time to save it [s]."""
-    stop: float
-    """What it stops the job for [s]."""
-    load: float
-    """Time until every node has read it [s]."""
-    interval: float
-    """Work between two [s]."""
-    binds: str
-
-
-def _save(basis: GoodputBasis, job: JobCase) -> _Save:
-    """Return a checkpoint: every accelerator writes and reads its own part, or one node a whole that all read."""
-    outcome = recovery(basis, job).outcome
-    return _Save(
-        size=float(outcome.checkpoint_bytes),
-        writers=int(job.writers),
-        files=1 if job.replicated else int(job.gpus),
-        seconds=float(outcome.persist_s),
-        stop=float(outcome.save_s),
-        load=float(outcome.load_s),
-        interval=float(outcome.interval_s),
-        binds=outcome.persist_binds,
-    )
 
 
 def _checkpoint_burst(basis: GoodputBasis, storage: _StorageBasis, timed_job: GoodputJob) -> out.BurstReport:
@@ -64,12 +30,14 @@ def _checkpoint_burst(basis: GoodputBasis, storage: _StorageBasis, timed_job: Go
     A convolutional network is trained by data parallelism alone: its ranks have the same state, and one writes it.
     """
     job = job_on(basis, timed_job.gpus, model_parameters(timed_job.model), replicated=is_replicated(timed_job.model))
-    save = _save(basis, job)
-    per_writer = save.size / save.writers / save.seconds / 1e9
+    outcome, writers = recovery(basis, job).outcome, int(job.writers)
+    size, seconds, interval = float(outcome.checkpoint_bytes), float(outcome.persist_s), float(outcome.interval_s)
+    files = 1 if job.replicated else int(job.gpus)  # one node a whole that all read, or each accelerator its own part
+    per_writer = size / writers / seconds / 1e9
     share = per_writer / storage.client_gbyte_s
     lane = min(share, _LANE)  # with equal weights storage takes no more than half of a NIC that allreduce wants
-    cycle = save.interval + save.stop
-    daily = save.size * storage.copies * DAY_S / cycle
+    cycle = interval + float(outcome.save_s)
+    daily = size * storage.copies * DAY_S / cycle
     server = storage.groups[0].server
     assert isinstance(server, StorageServer)
     endurance, kept = server.drives.endurance, kept_checkpoints(basis)
@@ -77,25 +45,25 @@ def _checkpoint_burst(basis: GoodputBasis, storage: _StorageBasis, timed_job: Go
     return out.BurstReport(
         model=timed_job.model.id,
         gpus=timed_job.gpus,
-        bytes=save.size,
-        save_s=save.seconds,
-        load_s=save.load,
-        binds=save.binds,
-        interval_s=save.interval,
+        bytes=size,
+        save_s=seconds,
+        load_s=float(outcome.load_s),
+        binds=outcome.persist_binds,
+        interval_s=interval,
         node_gbyte_s=per_writer,
         nic_share=share,
-        mean_nic_share=share * min(1.0, save.seconds / cycle),
-        beside_allreduce_s=save.seconds * share / lane if storage.on_fabric else None,
+        mean_nic_share=share * min(1.0, seconds / cycle),
+        beside_allreduce_s=seconds * share / lane if storage.on_fabric else None,
         allreduce_left=1 - lane if storage.on_fabric else None,
         written_per_day=daily,
         drive_life_years=life,
-        kept=storage.usable_bytes / save.size,
+        kept=storage.usable_bytes / size,
         kept_wanted=kept,
-        kept_bytes=None if kept is None else kept * save.size,
-        kept_share=None if kept is None else kept * save.size / storage.usable_bytes,
-        writers=save.writers,
-        files=save.files,
-        opens_s=save.files / save.seconds,
+        kept_bytes=None if kept is None else kept * size,
+        kept_share=None if kept is None else kept * size / storage.usable_bytes,
+        writers=writers,
+        files=files,
+        opens_s=files / seconds,
     )
 
 

@@ -49,7 +49,6 @@ class UtilizationRequest:
     mix: JobMix | None
     """Distribution of jobs; None for a given list."""
     table: JobTable | None
-    """Jobs as given."""
     name: str
     """The mix, or the file of the jobs."""
     policies: tuple[str, ...]

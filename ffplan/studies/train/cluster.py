@@ -7,7 +7,7 @@ cluster, and the least batch and largest TP size of a run.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -31,6 +31,7 @@ from ffplan.training.rooflines import (
 from ffplan.training.train_run import inner_stride, placement_of
 
 if TYPE_CHECKING:
+    from ffplan.base.array_math import Floats
     from ffplan.catalog.store import Catalog
     from ffplan.design.resolved import ResolvedDesign
     from ffplan.fabric.sizing.plan import LinkCut
@@ -58,7 +59,7 @@ def cluster_of(design: ResolvedDesign, catalog: Catalog, reducer: str | None = N
     names = (library_id, library_id if name == "nccl" else name.removesuffix("-nvlink"))
     libraries = [catalog.get(Library, library, design.document, ()) for library in names]
 
-    def crossed(placement: GroupPlacement) -> tuple[Any, tuple[LinkCut, ...]]:
+    def crossed(placement: GroupPlacement) -> tuple[Floats, tuple[LinkCut, ...]]:
         boxes = np.asarray(placement.nodes) * node.domain_nodes
         span = np.minimum(
             boxes * placement.apart, np.maximum(boxes, reachable_nodes(design))
@@ -212,28 +213,20 @@ def _data(run: TrainRun) -> list[Roofline]:
     plain = float(data_parallel_tokens(run.speeds.peak, rate))
     book = _critical(run, plain, float(sharded_tokens(run.speeds.peak, rate)) if p.zero == 3 else plain, rate)
     here = _critical(run, plain, _here(run, rate, switched=switched), rate)
-    rows = [
+    rooflines = [(name, "book", book)]
+    if abs(here / book - 1) > _NEAR:
+        rooflines.append((f"{name}-here", "here", here))
+    return [
         Roofline(
             name=name,
-            label=f"{label}, book",
+            label=f"{label}, {whose}",
             unit="tokens a GPU",
             value=tokens,
-            critical=book,
-            computing_binds=tokens >= book,
+            critical=critical,
+            computing_binds=tokens >= critical,
         )
+        for name, whose, critical in rooflines
     ]
-    if abs(here / book - 1) > _NEAR:
-        rows.append(
-            Roofline(
-                name=f"{name}-here",
-                label=f"{label}, here",
-                unit="tokens a GPU",
-                value=tokens,
-                critical=here,
-                computing_binds=tokens >= here,
-            )
-        )
-    return rows
 
 
 def _plan_rooflines(run: TrainRun) -> tuple[Roofline, ...]:

@@ -252,8 +252,8 @@ def _train_rows(
             limit=limit,
             gpus_asked=gpus_asked[index],
             first=first,
+            path_lost=None if left is None else float(left[index]),
         )
-        row = replace(row, path_lost=None if left is None else float(left[index]))
         rows.append(replace(row, lost=why_lost(rows[0], row)) if compared and rows else row)
     return rows
 
@@ -267,6 +267,7 @@ def _row(
     limit: float,
     gpus_asked: int,
     first: TrainRow | None,
+    path_lost: float | None,
 ) -> TrainRow:
     capped = one_plan(run)
     shape, p, speeds = run.shape, capped.plans, pace(capped, seconds)
@@ -282,7 +283,7 @@ def _row(
         binding_label=bought[0].label if bought else "",
         gains=bought,
         rooflines=_plan_rooflines(run),
-        path_lost=None,
+        path_lost=path_lost,
         memory_gib=memory.allocated / GIB,
         **_memory_fields(run.margins, limit, memory.allocated, worst, memory.temporary),
         offloaded_gib=memory.host / GIB,
