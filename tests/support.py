@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from ffplan.node.host import Host
     from ffplan.results.collective import CollectiveReport
     from ffplan.results.design import Assessment
-    from ffplan.studies.fabric.wired import WiredDesign
+    from ffplan.studies.fabric.cabling import WiredDesign
 
 ROOT = Path(__file__).resolve().parent.parent
 DESIGNS = sorted(path.stem for path in (ROOT / "designs").glob("*.yaml"))
@@ -81,7 +81,7 @@ def _wired_shipped(name: str) -> WiredDesign:
 
 
 def _wired(file: Path, overlays: tuple[str, ...]) -> WiredDesign:
-    from ffplan.studies.fabric.wired import wire_design
+    from ffplan.studies.fabric.cabling import wire_design
 
     file = file if file.suffix else shipped_design(str(file))
     return wire_design(resolve(read_document(file, str(file)), Catalog(overlays)))

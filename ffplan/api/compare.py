@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     from ffplan.results.comparison import Comparison
     from ffplan.results.design import Assessment
     from ffplan.studies.compare.job import ComparedJob
-    from ffplan.studies.cost.request import CostRequest
+    from ffplan.studies.cost.ledger import CostRequest
 
 
 def _assessed(loaded: Design, money: CostRequest) -> Assessment:
     """Return the assessment of a design, its money by some draws."""
     from ffplan.check.run import examine
-    from ffplan.studies.cost.request import CostRequest
+    from ffplan.studies.cost.ledger import CostRequest
 
     if money == CostRequest():
         return assess(loaded)
@@ -73,7 +73,7 @@ def compare(
     from ffplan.design.resolved import with_effort
     from ffplan.studies.compare import compare as study
     from ffplan.studies.compare.job import compare_job
-    from ffplan.studies.cost.request import CostRequest
+    from ffplan.studies.cost.ledger import CostRequest
     from ffplan.studies.train.default_job import answered
 
     _refuse_outside("compare", locals())

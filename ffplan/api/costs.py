@@ -56,7 +56,7 @@ def costs(
     from ffplan.design.resolved import with_effort
     from ffplan.studies.basis.job_layout import most_gpus
     from ffplan.studies.cost.cost import study_cost
-    from ffplan.studies.cost.request import CostRequest
+    from ffplan.studies.cost.ledger import CostRequest
 
     _refuse_outside("costs", locals())
     if model is not None and tokens is None:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from ffplan.fabric.wiring.cabling import CableTable
     from ffplan.fabric.wiring.floor import Positions
-    from ffplan.studies.fabric.wired import WiredDesign
+    from ffplan.studies.fabric.cabling import WiredDesign
 
 
 def wire(design: str | Path | Design, *, network: str | None = "compute", merged: bool = False) -> nx.Graph[str]:
@@ -34,8 +34,7 @@ def wire(design: str | Path | Design, *, network: str | None = "compute", merged
         InputError: if the fabric cannot hold the design, something does not fit its rack, or no cable reaches.
         UsageError: if the design has no such network.
     """
-    from ffplan.studies.fabric.cabling import cable_tables
-    from ffplan.studies.fabric.wired import wire_design
+    from ffplan.studies.fabric.cabling import cable_tables, wire_design
 
     tables = cable_tables(wire_design(load(design).resolved))
     places = tables[0][2].places

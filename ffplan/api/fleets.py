@@ -30,7 +30,7 @@ def fleet(
         UsageError: if no shipped fleet has the name, or a number is out of range.
     """
     from ffplan.catalog.store import Catalog
-    from ffplan.studies.cost.request import CostRequest
+    from ffplan.studies.cost.ledger import CostRequest
     from ffplan.studies.fleet.plan import plan_fleet
 
     if not (0.5 <= chance <= 0.99 and draws >= 1):

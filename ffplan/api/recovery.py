@@ -70,7 +70,7 @@ def goodput(
         InputError: if the fabric cannot hold the design, or its ownership or reliability is wrong.
         UsageError: without a job, or for one that is too large.
     """
-    from ffplan.studies.cost.request import CostRequest
+    from ffplan.studies.cost.ledger import CostRequest
     from ffplan.studies.goodput.goodput import study_goodput
 
     loaded = load(design)

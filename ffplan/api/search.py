@@ -125,7 +125,7 @@ def sweep(
 
     from ffplan.studies.choose.sweep import Sweep, SweepQuery
     from ffplan.studies.choose.sweep_rows import grid_axes, kept
-    from ffplan.studies.choose.sweep_total import Total, sweep_report
+    from ffplan.studies.choose.sweep_run import Total, sweep_report
 
     points = _points(vary, pareto or {}, zipped=zipped, sample=sample, seed=seed)
     loaded, ways = load(design), dict(pareto or {})

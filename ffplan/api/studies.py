@@ -123,8 +123,7 @@ def collective(
     from ffplan.collectives.nccl import NAMES
     from ffplan.collectives.volumes import OF_TOKENS, OPERATIONS, PROTOCOLS
     from ffplan.studies.collective import collective as study
-    from ffplan.studies.collective.rows import QueryError
-    from ffplan.studies.fabric.wired import message_bytes
+    from ffplan.studies.fabric.cabling import message_bytes
 
     loaded, name = load(design), study.operation_name(str(operation))
     _one_of(name, OPERATIONS, "operation")
@@ -147,7 +146,7 @@ def collective(
         return study.collective_table(
             loaded.resolved, loaded.catalog, libraries, request, gpus=_counts(gpus) or None, sizes=messages
         )
-    except QueryError as error:
+    except study.QueryError as error:
         raise UsageError(f"collective: {error}") from None
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ffplan.results.summaries import StorageSummary
     from ffplan.results.training import TrainReport
     from ffplan.studies.design.design import DesignStudy
-    from ffplan.studies.fabric.faults import SwitchLoss
+    from ffplan.studies.fabric.route import SwitchLoss
     from ffplan.studies.operate.goodput_job import JobRecovery
     from ffplan.training.accelerator_rates import UncalibratedError
     from ffplan.training.constraints import RefusedError
@@ -99,7 +99,7 @@ class Examined:
         if workload is None or self.timed is None or workload.tokens is None:
             return None
         from ffplan.studies.cost.cost import study_run
-        from ffplan.studies.cost.request import CostRequest
+        from ffplan.studies.cost.ledger import CostRequest
         from ffplan.studies.train.default_job import timed_job, workload_gpus
 
         timed = timed_job(self.timed, workload_gpus(self.study.design, workload), workload.tokens)
@@ -144,7 +144,7 @@ class Examined:
         """Purchase, power and racks of the whole site, or why they are unknown; neither without accelerators."""
         if self.assessment.site is not None:
             return self.assessment.site, ""
-        from ffplan.studies.cost.request import CostRequest
+        from ffplan.studies.cost.ledger import CostRequest
         from ffplan.studies.cost.site import known_site
 
         limits = self.design.spec.limits
@@ -159,8 +159,7 @@ class Examined:
             return assessed if assessed is not None and assessed.planned else None
         if not any(group.group.role == "storage" for group in design.groups):
             return None
-        from ffplan.studies.operate.goodput_basis import goodput_basis
-        from ffplan.studies.operate.summaries import storage_summary
+        from ffplan.studies.operate.goodput_basis import goodput_basis, storage_summary
 
         return storage_summary(goodput_basis(design, self.catalog.fork(), self.fabric, beside=False))
 
@@ -178,6 +177,6 @@ class Examined:
     @cached_property
     def switch_loss(self) -> SwitchLoss:
         """The accelerators that the worst loss of one switch cuts off."""
-        from ffplan.studies.fabric.faults import worst_switch_loss
+        from ffplan.studies.fabric.route import worst_switch_loss
 
         return worst_switch_loss(self.study.design, self.fabric)

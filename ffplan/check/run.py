@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ffplan.check.checked import Checked
     from ffplan.design.resolved import ResolvedDesign
     from ffplan.results.design import Assessment
-    from ffplan.studies.cost.request import CostRequest
+    from ffplan.studies.cost.ledger import CostRequest
 
 _MONEY = frozenset({"ownership", "rent", "phases"})
 """Sections of a design about owning or renting it."""

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ffplan.cli.checked_files import _CheckedFile, _Task
     from ffplan.cli.versions import _Assessor
     from ffplan.results.difference import FigureChange
-    from ffplan.studies.explain.difference import Version
+    from ffplan.studies.explain.reproduce import Version
 
 
 def _owner(saved: Version, designs: list[str]) -> str | None:
@@ -75,7 +75,7 @@ def _skipped(file: str, why: str) -> Finding:
 def _of_design(file: str, result: _CheckedFile, reference: Version | str, assessor: _Assessor) -> Iterator[Finding]:
     """Yield findings on figures of one design that got worse."""
     from ffplan.inputs.document import read_document
-    from ffplan.studies.explain.difference import figure_changes, regressions
+    from ffplan.studies.explain.reproduce import figure_changes, regressions
 
     name = reference if isinstance(reference, str) else reference.info.file
     before = _before(file, reference, assessor)

@@ -130,7 +130,7 @@ def audit_parts(
     """
     from ffplan.catalog.store import Catalog
     from ffplan.report.catalog import audit_document
-    from ffplan.studies.explain.audit import audit
+    from ffplan.studies.explain.catalog import audit
 
     report = audit(Catalog(catalog or ()), _kind(kind, "audit"), months)
     emit(audit_document(report), form, output)

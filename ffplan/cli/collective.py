@@ -154,11 +154,10 @@ def collective(
     from ffplan.inputs.dimensions import BANDWIDTH
     from ffplan.inputs.quantities import parse_quantity
     from ffplan.report.collective import collective_document
-    from ffplan.studies.collective.collective import CollectiveRequest, check_together, collective_table, operation_name
-    from ffplan.studies.collective.rows import QueryError
-    from ffplan.studies.fabric.wired import message_bytes
+    from ffplan.studies.collective import collective as study
+    from ffplan.studies.fabric.cabling import message_bytes
 
-    operation = operation_name(operation)
+    operation = study.operation_name(operation)
     choice(operation, OPERATIONS, "--op")
     options = {"--tokens": tokens, "--hidden": hidden, "--top-k": top_k, "--experts": experts, "--max-nodes": max_nodes}
     _refuse_idle(
@@ -171,7 +170,7 @@ def collective(
     tokens_of = {name: value or DEEPSEEK_V3[name] for name, value in zip(DEEPSEEK_V3, options.values(), strict=True)}
     routing = Routing(**tokens_of, sms=sms) if operation in OF_TOKENS else None
     rate = _parsed(lambda: parse_quantity(nic_rate, BANDWIDTH), "--nic-rate") if nic_rate else None
-    request = CollectiveRequest(
+    request = study.CollectiveRequest(
         operation=operation,
         algorithm=algorithm,
         protocol=protocol,
@@ -185,8 +184,8 @@ def collective(
     if len(ranks or (0,)) * len(sizes) * len(libraries) > MOST_POINTS:
         raise UsageError(f"ffplan collective: more than {MOST_POINTS:,} points; ask for fewer sizes or numbers")
     try:
-        check_together(request, libraries, design)
-        report = collective_table(design, parts, libraries, request, ranks, sizes)
-    except QueryError as error:
+        study.check_together(request, libraries, design)
+        report = study.collective_table(design, parts, libraries, request, ranks, sizes)
+    except study.QueryError as error:
         raise UsageError(f"ffplan collective: {error}") from None
     emit(_with_extras(collective_document(report, chart=chart), form, [file], catalog, "collective"), form, output)

@@ -41,7 +41,7 @@ from ffplan.cli.serve_options import (
     _ServedModel,
 )
 from ffplan.cli.train_options import StackOption
-from ffplan.studies.cost.request import CostRequest
+from ffplan.studies.cost.ledger import CostRequest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -212,7 +212,7 @@ def compare(
     from ffplan.report.compare import compare_document
     from ffplan.studies.basis.provenance import design_info
     from ffplan.studies.compare import compare as study
-    from ffplan.studies.cost.request import DRAWS
+    from ffplan.studies.cost.ledger import DRAWS
 
     if serve:
         served = _ServedModel((isl, osl), (ttft, tpot, at), (engine, precision, kv), disaggregate)

@@ -171,7 +171,7 @@ def cost(
         raise UsageError("ffplan cost: --batch, --gpus, --plan and --search have an effect with --model only")
     from ffplan.report.cost import cost_document
     from ffplan.studies.cost.cost import study_cost
-    from ffplan.studies.cost.request import DRAWS, CostRequest
+    from ffplan.studies.cost.ledger import DRAWS, CostRequest
 
     design, parts = _resolved_design(file, catalog, profile, effort)
     if rent is not None:

@@ -17,7 +17,7 @@ from ffplan.cli.progress import Progress
 
 if TYPE_CHECKING:
     from ffplan.cli.versions import _Assessor
-    from ffplan.studies.explain.difference import Version
+    from ffplan.studies.explain.reproduce import Version
 
 
 def _versions(before: str, after: str, assessor: _Assessor) -> tuple[Version, Version]:
@@ -79,7 +79,7 @@ def diff(
     from ffplan.cli.versions import _Assessor
     from ffplan.inputs.document import parse_document
     from ffplan.report.explain import difference_document
-    from ffplan.studies.explain.difference import difference
+    from ffplan.studies.explain.reproduce import difference
 
     parts = Catalog(catalog or ())
     workload = _workload_of("diff", parts, model, tokens, batch, gpus)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from ffplan.design.resolved import ResolvedDesign
     from ffplan.interop.exported import Exported
-    from ffplan.studies.fabric.wired import WiredDesign
+    from ffplan.studies.fabric.cabling import WiredDesign
 
 
 class _Target(StrEnum):
@@ -154,7 +154,7 @@ def _nccl(wired: WiredDesign, plane: int | None, zone: int | None) -> str:
 def _every_network(wired: WiredDesign) -> Exported:
     """Return a design with its side networks."""
     from ffplan.interop.exported import Exported
-    from ffplan.studies.fabric.wired import wired_networks
+    from ffplan.studies.fabric.cabling import wired_networks
 
     beside = tuple(Exported(network.design, network.fabric, network.names) for network in wired_networks(wired))
     return Exported(wired.design, wired.fabric, wired.names, beside)

@@ -152,7 +152,7 @@ def faults(
     """Remove switches and links: endpoints lost, remaining bisection and allreduce rate."""
     from ffplan.fabric.routing.failures import LossError
     from ffplan.report.fabric import fault_document
-    from ffplan.studies.fabric import faults as study
+    from ffplan.studies.fabric import route as study
 
     choice(routing, ("adaptive", "static"), "--routing")
     wired = _wired_trees(file, catalog, "fabric faults: losses are modelled on trees")

@@ -35,7 +35,7 @@ def fleet(
         raise UsageError("ffplan fleet: --draws 0: chances are counted over draws; write 1 or more")
     from ffplan.catalog.store import Catalog
     from ffplan.report.fleet_plan import fleet_plan_document
-    from ffplan.studies.cost.request import DRAWS, CostRequest
+    from ffplan.studies.cost.ledger import DRAWS, CostRequest
     from ffplan.studies.fleet.plan import plan_fleet
 
     progress = Progress("planning")

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ffplan.catalog.store import Catalog
     from ffplan.design.resolved import ResolvedDesign
     from ffplan.results.design import Assessment
-    from ffplan.studies.fabric.wired import WiredDesign
+    from ffplan.studies.fabric.cabling import WiredDesign
 
 T = TypeVar("T")
 MOST_BYTES = 256 * 2**20
@@ -164,7 +164,7 @@ def _with_profile(design: ResolvedDesign, catalog: Catalog, profile: str | None)
 
 def _wired_design(name: str, catalogs: list[str] | None) -> WiredDesign:
     """Return a design given by path or name, wired."""
-    from ffplan.studies.fabric.wired import wire_design
+    from ffplan.studies.fabric.cabling import wire_design
 
     return wire_design(_resolved_design(name, catalogs)[0])
 
@@ -245,7 +245,7 @@ def message_size(design: ResolvedDesign, text: str | None) -> float:
     """Return the bytes per node: as requested, the design's message, or 1 GiB."""
     from ffplan.inputs.dimensions import DATA
     from ffplan.inputs.quantities import parse_quantity
-    from ffplan.studies.fabric.wired import message_bytes
+    from ffplan.studies.fabric.cabling import message_bytes
 
     if text is not None:
         return _parsed(lambda: parse_quantity(text, DATA), "--size")

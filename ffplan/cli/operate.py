@@ -104,7 +104,7 @@ def _with_options(
 
 def _losses(design: ResolvedDesign) -> FabricLosses | None:
     """Return the effect of single losses on the fabric; None for a very large one, or other than a tree."""
-    from ffplan.studies.fabric.wired import wire_design
+    from ffplan.studies.fabric.cabling import wire_design
     from ffplan.studies.goodput.simulation import fabric_losses
 
     wired = wire_design(design)
@@ -174,7 +174,7 @@ def goodput(
     if not simulate and (days != DAYS or runs != 10):
         raise UsageError("ffplan operate goodput: --days and --runs have an effect with --simulate only")
     from ffplan.report.goodput import goodput_document
-    from ffplan.studies.cost.request import CostRequest
+    from ffplan.studies.cost.ledger import CostRequest
     from ffplan.studies.goodput.goodput import study_goodput
 
     design, parts = _resolved_design(file, catalog, profile)

@@ -50,7 +50,7 @@ def _extras(value: Any, files: Sequence[str], catalogs: tuple[str, ...], schema:
     from ffplan.inputs.document import read_bytes, read_document
     from ffplan.report.document import Extras, Meaning
     from ffplan.schema.described import described
-    from ffplan.studies.explain.told import told
+    from ffplan.studies.explain.path import told
 
     base = Catalog(catalogs)
     texts, drawings = [], []
@@ -123,7 +123,7 @@ def _drawings(design: Any) -> list[Drawing]:
     from ffplan.interop.canvas import rack_drawing
     from ffplan.interop.drawing import caption, drawing
     from ffplan.report.document import Drawing
-    from ffplan.studies.fabric.wired import wire_design
+    from ffplan.studies.fabric.cabling import wire_design
 
     drawings = []
     plan = plan_fabric(design)

@@ -24,8 +24,7 @@ if TYPE_CHECKING:
     from ffplan.cli.sweep_file import _PointsTarget
     from ffplan.studies.choose.sweep import Sweep, SweepQuery
     from ffplan.studies.choose.sweep_rows import Kept
-    from ffplan.studies.choose.sweep_run import SweepJob
-    from ffplan.studies.choose.sweep_total import Total
+    from ffplan.studies.choose.sweep_run import SweepJob, Total
 
 FEW_CHUNKS = 4
 """Most chunks for which one process is faster than several [1]."""
@@ -128,8 +127,7 @@ def _swept(
     from ffplan.cli.sweep_file import _form_of, _PointsFile, _PointsFolder
     from ffplan.studies.choose.sweep import Sweep
     from ffplan.studies.choose.sweep_rows import grid_axes, header
-    from ffplan.studies.choose.sweep_run import SweepJob, job_key
-    from ffplan.studies.choose.sweep_total import Total
+    from ffplan.studies.choose.sweep_run import SweepJob, Total, job_key
 
     sweep, target = Sweep(query), None
     total = Total(directions, grid_axes(query.points, sweep.names, directions))
@@ -202,7 +200,7 @@ def sweep(
     from ffplan.report.choose import sweep_document
     from ffplan.studies.choose.sweep import SweepQuery
     from ffplan.studies.choose.sweep_axes import Points, axis
-    from ffplan.studies.choose.sweep_total import sweep_report
+    from ffplan.studies.choose.sweep_run import sweep_report
 
     directions, security = _directions(pareto), _security(tls)
     if resume and points is None:

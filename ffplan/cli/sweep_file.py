@@ -18,7 +18,7 @@ from ffplan.base.files import is_file, read_regular, write_whole
 from ffplan.cli.output import _refuse_target
 
 if TYPE_CHECKING:
-    from ffplan.studies.choose.sweep_total import Total
+    from ffplan.studies.choose.sweep_run import Total
 
 FORMS = {".csv": "csv", ".jsonl": "jsonl", ".parquet": "parquet"}
 

@@ -186,7 +186,7 @@ def _as_run(read: tuple[ResolvedDesign, Catalog], report: TrainReport, tokens: f
     if tokens is None:
         return report
     from ffplan.studies.cost.cost import study_run
-    from ffplan.studies.cost.request import CostRequest
+    from ffplan.studies.cost.ledger import CostRequest
     from ffplan.studies.train.default_job import timed_job
 
     if report.unit != "tokens":

@@ -18,7 +18,7 @@ from ffplan.inputs.document import parse_document, read_document
 
 if TYPE_CHECKING:
     from ffplan.inputs.document import Document
-    from ffplan.studies.explain.difference import Values, Version
+    from ffplan.studies.explain.reproduce import Values, Version
 
 _BUILT = re.compile(r"^(vendid=|(Switch|Ca|Hca)\s+\d+\s+\"|# Topology file)", re.MULTILINE)
 """Lines of ibnetdiscover output."""
@@ -44,7 +44,7 @@ class _Assessor:
         from ffplan.check.examined import Examined
         from ffplan.design.resolve import resolve
         from ffplan.studies.design.design import study_design
-        from ffplan.studies.explain.difference import values_of
+        from ffplan.studies.explain.reproduce import values_of
         from ffplan.studies.train.default_job import with_tokens
 
         catalog = self.catalog.fork()
@@ -62,7 +62,7 @@ class _Assessor:
             InputError: if the design cannot be assessed.
         """
         from ffplan.results.result import DesignInfo
-        from ffplan.studies.explain.difference import Version
+        from ffplan.studies.explain.reproduce import Version
 
         figures = self.figures(document)
         info = DesignInfo(
@@ -84,8 +84,7 @@ def _saved_version(file: str, command: str) -> Version:
         UsageError: if the file is no report, or has several designs.
     """
     from ffplan.results.result import DesignInfo
-    from ffplan.studies.explain.difference import Version, values_of
-    from ffplan.studies.explain.reproduce import NoReportError, read_report
+    from ffplan.studies.explain.reproduce import NoReportError, Version, read_report, values_of
 
     try:
         saved = read_report(_read_text(file, 16 * MAX_BYTES))

@@ -15,8 +15,7 @@ from ffplan.fabric.family import plan_fabric, plan_networks
 from ffplan.fabric.wiring.cabling import quantities
 from ffplan.interop.exported import Exported
 from ffplan.interop.inventory import _cables_listed, _devices_of, _ports_of
-from ffplan.studies.fabric.cabling import cable_list
-from ffplan.studies.fabric.wired import WiredDesign, wire_design, wired_networks
+from ffplan.studies.fabric.cabling import WiredDesign, cable_list, wire_design, wired_networks
 from tests.property.test_designs import SELDOM, accepted, designs
 from tests.support import ROOT, examples, wired
 

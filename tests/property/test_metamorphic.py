@@ -25,7 +25,7 @@ from ffplan.interop.exported import netlist, subnet
 from ffplan.report.design import design_document
 from ffplan.report.formats import render
 from ffplan.studies.compare.compare import compare
-from ffplan.studies.fabric.wired import wire_design
+from ffplan.studies.fabric.cabling import wire_design
 from tests.property.test_designs import CATALOG, designs
 from tests.support import document, examples
 

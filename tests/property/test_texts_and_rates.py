@@ -28,11 +28,10 @@ from ffplan.inputs.emit import comment, quoted, scalar
 from ffplan.inputs.model import IDENTIFIER
 from ffplan.node.resources import resources
 from ffplan.reliability.storage import Way, _checkpoint_terms
-from ffplan.studies.collective.row import _ledger_of
-from ffplan.studies.operate.goodput_basis import goodput_basis
+from ffplan.studies.collective.allreduce import _ledger_of
+from ffplan.studies.operate.goodput_basis import _nodes_terms, _servers_terms, _service_of, goodput_basis
 from ffplan.studies.operate.goodput_job import job_on, recovery
 from ffplan.studies.operate.storage import study_storage
-from ffplan.studies.operate.storage_rates import _nodes_terms, _servers_terms, _service_of
 from tests.property.test_designs import designs
 from tests.support import document, examples, host_named
 

@@ -19,7 +19,7 @@ from ffplan.inputs.validate import validate
 from ffplan.interop.topology.reading import read_server
 from ffplan.interop.topology.writing import Inside, topology_xml
 from ffplan.node.resources import resources
-from ffplan.studies.collective.row import _bound_of
+from ffplan.studies.collective.allreduce import _bound_of
 from ffplan.training.memory import stage_bytes
 from ffplan.training.model_flops import parameters
 from ffplan.training.overlap import host_optimizer_time

@@ -21,7 +21,7 @@ from ffplan.collectives.timing import CollectiveQuery, Timed, chosen, time_choic
 from ffplan.design.training import PlanFields
 from ffplan.fabric.sizing.fat_tree import Tree, _build_tree, _TreeRule
 from ffplan.fabric.sizing.formulas import rail_leaves, tree_bisection
-from ffplan.studies.collective.row import _bound_of, _ledger_of
+from ffplan.studies.collective.allreduce import _bound_of, _ledger_of
 from ffplan.training.accelerator_rates import accelerator_rates
 from ffplan.training.memory import stage_bytes
 from ffplan.training.model_flops import parameters

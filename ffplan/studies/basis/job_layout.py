@@ -33,9 +33,6 @@ class Placement:
 def _nics_near(host: Host, devices: Sequence[int]) -> float:
     """Return the NICs that some accelerators of a node send through [1].
 
-    Args:
-        devices: numbers of the accelerators; several of them may share a NIC.
-
     Equation:
         the NICs at the root ports of the accelerators, of those without one all NICs of the socket, else of the node;
         at most max(1, NICs / accelerators) for each, and at least 1
@@ -60,7 +57,6 @@ def placement_fault(measured: Measured, host: Host) -> str:
 
     Args:
         measured: the value, with what the log says of its ranks.
-        host: a compute node of the design.
     """
     part = host.accelerator
     others = [name for name in measured.accelerators if part is not None and is_another(name, part)]
@@ -82,7 +78,6 @@ def placement_of(measured: Measured, host: Host) -> Placement | None:
 
     Args:
         measured: the value, with what the log says of its ranks.
-        host: a compute node of the design.
     """
     if placement_fault(measured, host):
         return None
@@ -97,7 +92,6 @@ def fills_nodes(measured: Measured, host: Host) -> bool:
 
     Args:
         measured: the value, with what the log says of its ranks.
-        host: a compute node of the design.
     """
     return not placement_fault(measured, host) and placement_of(measured, host) is None
 

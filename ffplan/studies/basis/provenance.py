@@ -174,15 +174,10 @@ def _cost(design: ResolvedDesign) -> Iterator[str]:
         yield f"Not priced, as the design's cost scope excludes them: {names}."
     note = f": {book.currency_note}" if book.currency_note else "."
     yield f"Prices: `{book.id}` ({book.date}), in {book.currency}{note}"
-    yield from _cables(design, book)
+    if unpriced := [f"`{link.id}`" for link in design.cable_choices if link.id not in book.items]:
+        yield f"Cables are chosen by medium and not by price: no price of {listed(unpriced)}."
     if book.extends is not None:
         yield f"Prices missing in this book come from the book `{book.extends}` that it extends."
-
-
-def _cables(design: ResolvedDesign, book: PriceBook) -> Iterator[str]:
-    unpriced = [f"`{link.id}`" for link in design.cable_choices if link.id not in book.items]
-    if unpriced:
-        yield f"Cables are chosen by medium and not by price: no price of {listed(unpriced)}."
 
 
 def _cooling(design: ResolvedDesign) -> Iterator[str]:

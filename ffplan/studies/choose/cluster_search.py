@@ -15,12 +15,21 @@ from ffplan.catalog.models import Model
 from ffplan.catalog.named import part_of
 from ffplan.catalog.store import Catalog
 from ffplan.design.training import PlanFields
-from ffplan.studies.choose.candidates import IDEAS, NO_DRAWS, Draft, Wishes, _built_from, _draft_from
+from ffplan.studies.choose.candidates import (
+    IDEAS,
+    NO_DRAWS,
+    Draft,
+    Sizes,
+    Wishes,
+    _built_from,
+    _draft_from,
+    _rounder_size,
+    _smallest,
+)
 from ffplan.studies.choose.first_designs import Builder, _fabric_slots
-from ffplan.studies.choose.node_count import Sizes, _rounder_size, _smallest
 from ffplan.studies.choose.recommend_target import _aim_of, _SizedCluster
 from ffplan.studies.cost.cost import accounted, inputs_for
-from ffplan.studies.cost.request import CostRequest
+from ffplan.studies.cost.ledger import CostRequest
 from ffplan.studies.train.cluster import cluster_of
 from ffplan.studies.train.default_job import TimedJob, timed_on
 from ffplan.training.constraints import RefusedError
@@ -43,7 +52,7 @@ _DRAWN = CostRequest(draws=DRAWS)
 
 
 def _own_speed(inputs: tuple[Input, ...], accelerator: str) -> tuple[Input, ...]:
-    """Return inputs in which all designs of an accelerator share the errors of their speeds."""
+    """Let all designs of an accelerator share the errors of their speeds."""
     return tuple(
         replace(entry, key=f"speed_own.{accelerator}") if entry.name == "speed_own" else entry for entry in inputs
     )
@@ -51,34 +60,19 @@ def _own_speed(inputs: tuple[Input, ...], accelerator: str) -> tuple[Input, ...]
 
 @record
 class _Trial:
-    """A size that was tried: a draft with its job."""
-
     draft: Draft
     parts: Catalog
-    """What was read for the job."""
     timed: TimedJob
     days: float
     """Likely days of the run."""
 
 
 class _ClusterSearch:
-    """Sizes clusters of one accelerator for a target."""
-
     def __init__(self, target: Target, catalog: Catalog, accelerator: str, step: Callable[[str], None]) -> None:
-        """Choose server, switches and links.
-
-        Args:
-            target: what is wanted.
-            step: called with what is tried.
-
-        Raises:
-            NoDesignError: if no server has a price.
-        """
         self.target, self.catalog, self.accelerator, self.tell = target, catalog, accelerator, step
         self.model = part_of(catalog, Model, target.model, "--model")
         wishes = Wishes(
             accelerator=accelerator,
-            gpus=None,
             budget=target.capex,
             watts=target.watts,
             model=target.model,
@@ -101,18 +95,9 @@ class _ClusterSearch:
         self.late = 1.0
         """Days at the chance wanted over likely ones, of the last design that was drawn [1]."""
         self._machine: Cluster | None = None
-        """The machine of the last trial."""
 
     def tried(self, idea: Idea, nodes: int) -> _SizedCluster | None:
-        """Return a design with some nodes, and its run; None if it cannot be built or the model cannot run.
-
-        Args:
-            idea: the way to build the fabric.
-            nodes: its nodes [1].
-
-        Raises:
-            UncalibratedError: if the accelerator has no training constants.
-        """
+        """Return a design with some nodes, and its run; None if it cannot be built or the model cannot run."""
         key = idea.name, nodes
         if key not in self._tried:
             trial, cheapest = self._trial(idea, nodes), self.draft(idea, nodes)
@@ -122,11 +107,9 @@ class _ClusterSearch:
         return self._tried[key]
 
     def draft(self, idea: Idea, nodes: int) -> Draft | None:
-        """Return the cheapest way to build an idea with some nodes; None if it cannot be built."""
         return next(iter(self.builder.drafts(idea, nodes, self._first)), None)
 
     def _trial(self, idea: Idea, nodes: int) -> _Trial | None:
-        """Return a size with its job; None if it cannot be built or the model cannot run."""
         key = idea.name, nodes
         if key not in self._trials:
             self.tell(f"{self.accelerator}, {nodes * self.each:,}")
@@ -159,7 +142,6 @@ class _ClusterSearch:
         return _Trial(draft, parts, timed, float(run.days))
 
     def _sized(self, idea: Idea, trial: _Trial) -> _SizedCluster | None:
-        """Return the design of a size with all of its studies; None if one of them refuses it."""
         built = _built_from(trial.draft.text, idea, self.catalog, trial.timed)
         if built is None:
             return None
@@ -181,12 +163,7 @@ class _ClusterSearch:
         return float(np.quantile(run.days, self.target.chance)) / trial.days
 
     def smallest(self, idea: Idea, first: int, days: float) -> tuple[_SizedCluster | None, _SizedCluster | None]:
-        """Return the smallest design that takes no more than some days; else None, and the largest that takes more.
-
-        Args:
-            idea: the way to build the fabric.
-            first: nodes to begin with [1].
-        """
+        """Return the smallest design that takes no more than some days; else None, and the largest that takes more."""
         before: int | None = None
         full: _SizedCluster | None = None
         for _ in range(_ROUNDS):
@@ -200,11 +177,7 @@ class _ClusterSearch:
         return (full, None) if full is None or full.days <= days else (None, full)
 
     def scaled(self, nodes: int) -> _SizedCluster | None:
-        """Return a design with about some nodes, whether it is in time or not; None if none can be built or run.
-
-        Args:
-            nodes: its nodes [1].
-        """
+        """Return a design with about some nodes, whether it is in time or not; None if none can be built or run."""
         trial = self._trial(IDEAS[0], min(round_up(nodes / self.step) * self.step, _MOST_NODES))
         built = _built_from(trial.draft.text, IDEAS[0], self.catalog, trial.timed) if trial is not None else None
         if trial is None or built is None:
@@ -219,12 +192,7 @@ class _ClusterSearch:
         return Sizes(days=days, step=self.step, most=_MOST_NODES)
 
     def part(self, whole: _SizedCluster, days: float) -> tuple[int, float]:
-        """Return the fewest nodes of a design on which a job takes no more than some days [1], and its days.
-
-        Args:
-            whole: the design, which takes no more itself.
-            days: the days [day].
-        """
+        """Return the fewest nodes of a design on which a job takes no more than some days [1], and its days."""
         taken: dict[int, float | None] = {whole.nodes: whole.days}
         draft = _draft_from(whole.built.text, whole.built.idea, self.catalog)
         assert draft is not None, whole.built.text
@@ -261,11 +229,7 @@ class _ClusterSearch:
         return cluster
 
     def variants(self, full: _SizedCluster) -> list[_SizedCluster]:
-        """Return other ways to reach the target: fewer NICs while that saves, then leaner fabrics with these NICs.
-
-        Args:
-            full: the smallest design at full bandwidth with all NICs.
-        """
+        """Return other ways to reach the target: fewer NICs while that saves, then leaner fabrics with these NICs."""
         clusters: list[_SizedCluster] = []
         best, nics = full, len(_fabric_slots(self.server))
         idea = full.built.idea
@@ -289,11 +253,7 @@ class _ClusterSearch:
 
 
 def with_nics(idea: Idea, nics: int) -> Idea:
-    """Return an idea with fewer NICs in each node.
-
-    Args:
-        nics: NICs of a node on the fabric [1].
-    """
+    """Return an idea with fewer NICs in each node."""
     rate = "each with its whole rate at once" if idea is IDEAS[0] else idea.words
     text = f"{plural(nics, 'NIC')} in a node; {rate}"
     return replace(idea, name=f"{idea.name}-{nics}nic", words=text, nics=nics)

@@ -39,7 +39,6 @@ if TYPE_CHECKING:
 
 
 _WORDS = np.array([*REASONS, "fewer than two accelerators to communicate"])
-"""Words of the reasons why a design of a grid cannot be built."""
 _COMMUNICATION = ("time_s", "algbw_gbyte_s", "bound.algbw_gbyte_s")
 """Columns of an allreduce with a library: its time, its rate, and the bound of that."""
 
@@ -49,11 +48,9 @@ class DesignGrid:
     """Many designs."""
 
     axes: dict[str, Floats]
-    """Varied values, by path."""
     columns: dict[str, Floats]
     """Results by the path that they have in an assessment; NaN if the design cannot be built."""
     feasible: Bools
-    """True for designs that can be built."""
     why: Any
     """Why a design cannot be built, empty if it can, as texts of the same shape."""
     unpriced: tuple[str, ...] = ()
@@ -70,11 +67,6 @@ def _bound(query: CollectiveQuery, job: RankLayout) -> Number:
 
 
 def _can_communicate(design: ResolvedDesign) -> Truth:
-    """Return True for designs that have the two accelerators of an allreduce, where one is asked for.
-
-    Raises:
-        InputError: if a library cannot run on the compute nodes.
-    """
     communication = design.spec.communication
     if communication is None:
         return True
@@ -108,7 +100,6 @@ def _communication(design: ResolvedDesign, plan: FabricPlan, metrics: Collection
 
 
 def _cost(cost: CostPlan | None, design: ResolvedDesign) -> dict[str, Number]:
-    """Return the columns of cost, partial where a part has no price."""
     if cost is None:
         return {}
     columns: dict[str, Number | None] = {
@@ -138,7 +129,8 @@ def _power(design: ResolvedDesign, plan: FabricPlan, links: list[tuple[str, Link
 
 def _evaluated(varied: ResolvedDesign, metrics: Collection[str] | None) -> tuple[dict[str, Any], Any, tuple[str, ...]]:
     """Return the results of a design with arrays by path, the numbers of the reasons why some cannot be built, and
-    parts without a price."""
+    parts without a price.
+    """
     with np.errstate(divide="ignore", invalid="ignore"):
         plan, why = plan_tree_grid(varied)
         columns: dict[str, Any] = {"accelerators": varied.accelerators, "fabric.endpoints": plan.endpoints}
@@ -172,7 +164,8 @@ def _alike(varied: ResolvedDesign, count: int) -> list[Ints]:
 
 def _gridded(design: ResolvedDesign) -> bool:
     """Return whether arrays can carry a design: trees without floor plan or other networks, with cables that follow
-    from counts."""
+    from counts.
+    """
     alone = design.spec.fabric.family != "dragonfly" and design.spec.floor is None and not design.networks
     return alone and countable(design)
 
@@ -181,7 +174,6 @@ def design_grid(design: ResolvedDesign, axes: dict[str, Any], metrics: Collectio
     """Return many designs.
 
     Args:
-        design: the design that they vary.
         axes: arrays by path, see `with_arrays`; they broadcast against each other.
         metrics: columns to return; all if None. Communication costs most time, and is left out unless named.
 
@@ -223,13 +215,8 @@ def design_grid(design: ResolvedDesign, axes: dict[str, Any], metrics: Collectio
 def _with_arrays(design: ResolvedDesign, axes: dict[str, Floats]) -> ResolvedDesign:
     """Return a design with arrays in place of numbers.
 
-    Args:
-        axes: `nodes[i].count`, `fabric.oversubscription`, `site.pue`, `site.electricity_price`, `prices.<part>`, or a
-            figure of a part it uses, such as `qm8700.power` or `connectx-6-200g.line_efficiency`, in the unit of the
-            catalogue's canonical values; arrays of one shape.
-
-    Raises:
-        UsageError: if a path is none of these, or a value is out of range.
+    Axes are `nodes[i].count`, `fabric.oversubscription`, `site.pue`, `site.electricity_price`, `prices.<part>`, or a
+    figure of a part that it uses, such as `qm8700.power`, in the unit of the catalogue's canonical values.
     """
     for path, array in axes.items():
         head, _, rest = path.partition(".")
@@ -246,22 +233,16 @@ def _with_arrays(design: ResolvedDesign, axes: dict[str, Floats]) -> ResolvedDes
         elif path in ("site.pue", "site.electricity_price"):
             design = _with_site(design, rest, array)
         else:
-            design = _with_named(design, path, array)
+            design = _with_figure(design, path, array)
     return design
 
 
 def _require_finite(path: str, value: Number) -> None:
-    """Refuse numbers that no count, price or figure can be."""
     if not np.all(np.isfinite(value)) or np.any(np.asarray(value) < 0):
         raise UsageError(f"`{path}`: numbers must be finite and not below 0")
 
 
 def _require_possible(figure: Any, path: str, value: Number) -> None:
-    """Refuse values that no file can state for a figure: each dimension has its range.
-
-    Raises:
-        UsageError: with the first of them.
-    """
     values = np.unique(np.asarray(value, float))
     for end in (*values[:2], values[-1]):  # of some dimensions 0 is in the range, and what comes next above it is not
         if isinstance(figure, Figure) and (fault := figure.fault(float(end))) is not None:
@@ -269,21 +250,7 @@ def _require_possible(figure: Any, path: str, value: Number) -> None:
 
 
 def _with_figure(design: ResolvedDesign, path: str, value: Number) -> ResolvedDesign:
-    """Return a design with another price, or another figure of a part it uses.
-
-    Args:
-        path: `prices.<part>`, or a part and its figure, such as `qm8700.power`.
-        value: the figure, a number or an array [unit of the catalogue].
-
-    Raises:
-        UsageError: if the design has no such part, the part no such figure, or the value is out of range.
-    """
     _require_finite(path, value)
-    return _with_named(design, path, value)
-
-
-def _with_named(design: ResolvedDesign, path: str, value: Number) -> ResolvedDesign:
-    """Return a design with another price, or another figure of a part, by its path."""
     head, _, rest = path.partition(".")
     return _with_price(design, rest, value) if head == "prices" else _with_part(design, head, rest, value)
 
@@ -329,7 +296,6 @@ def _with_price(design: ResolvedDesign, part: str, array: Number) -> ResolvedDes
 
 
 def _figure(part: Any, steps: list[str], array: Number, path: str) -> Any:
-    """Return a part, or something inside one, with the figure at the end of the steps replaced."""
     if not steps:
         if not hasattr(part, "value"):
             raise UsageError(f"`{path}` is no figure")

@@ -17,12 +17,13 @@ from ffplan.studies.choose.candidates import (
     Wishes,
     _built_from,
     _draft_from,
+    _rounder_design,
 )
-from ffplan.studies.choose.node_count import _rounder_design
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from ffplan.catalog.parts import Part
     from ffplan.catalog.store import Catalog
 
 
@@ -36,7 +37,6 @@ _MOST_GUESSES = 6
 """Sizes that are guessed from what the last one takes, before the rest is halved [1]."""
 _PROTOCOLS = {"ethernet": "Ethernet", "infiniband": "InfiniBand", "omni-path": "Omni-Path"}
 _LEAST_USED = 1e-9
-"""Least part of a wish that a design takes [1]."""
 
 
 class NoDesignError(Exception):
@@ -45,8 +45,6 @@ class NoDesignError(Exception):
 
 @record
 class _Parts:
-    """Parts that a fabric is made of."""
-
     server: Server
     switch: Switch
     breakout: int
@@ -54,26 +52,16 @@ class _Parts:
     between: Link
 
 
-@record
-class _Site:
-    """What every way to build an idea shares."""
-
-    wishes: Wishes
-    name: str
-    currency: str
-    """Currency of the price book."""
-
-
-def _of(catalog: Catalog, kind: str, book: PriceBook, excluded: tuple[str, ...]) -> Iterator[str]:
+def _sold(catalog: Catalog, kind: str, book: PriceBook, excluded: tuple[str, ...]) -> Iterator[Part]:
     """Yield parts of a kind that have a price, are sold, and are not excluded."""
     for name in catalog.ids_of(kind):
-        if name in book.items and name not in excluded and not catalog.entry(name).part.announced:
-            yield name
+        if name in book.items and name not in excluded and not (part := catalog.entry(name).part).announced:
+            yield part
 
 
 def _links(catalog: Catalog, book: PriceBook, rate: float, excluded: tuple[str, ...]) -> tuple[Link, Link] | None:
     """Return the cheapest links of a rate to a leaf and between switches; None if none reaches."""
-    links = [catalog.entry(name).part for name in _of(catalog, "link", book, excluded)]
+    links = _sold(catalog, "link", book, excluded)
     fitting = [link for link in links if isinstance(link, Link) and link.rate.value == rate]
     pairs = []
     for reach in (_RACK_REACH, _HALL_REACH):
@@ -85,15 +73,8 @@ def _links(catalog: Catalog, book: PriceBook, rate: float, excluded: tuple[str, 
 
 
 def _priced_server(catalog: Catalog, accelerator: str, book: PriceBook, excluded: tuple[str, ...] = ()) -> Server:
-    """Return the server with an accelerator whose price for each is least.
-
-    Args:
-        excluded: servers that are not bought.
-
-    Raises:
-        NoDesignError: if no server has the accelerator.
-    """
-    parts = [catalog.entry(name).part for name in _of(catalog, "server", book, excluded)]
+    """Return the server with an accelerator whose price for each is least."""
+    parts = _sold(catalog, "server", book, excluded)
     servers = [part for part in parts if isinstance(part, Server) and part.accelerator == accelerator]
     if not servers:
         remedy = "add one with `--catalog`, or choose another accelerator"
@@ -107,9 +88,7 @@ def priced_accelerators(
     """Yield the accelerators that a server with a price has, each with the server whose price for each is least.
 
     Args:
-        book: the price book.
         allowed: accelerators to choose from; all that are sold if empty.
-        excluded: parts that are not bought.
         left_out: filled with the other accelerators of `allowed`, with reasons.
     """
     for name in allowed or catalog.ids_of("accelerator"):
@@ -125,23 +104,20 @@ def priced_accelerators(
 
 
 def _fabric_slots(server: Server) -> list[NicSlot]:
-    """Return the NICs of a server that the compute fabric may join."""
     return [slot for slot in server.nics if slot.network in ("both", "compute")]
 
 
 def _choices(catalog: Catalog, server: Server, book: PriceBook, wishes: Wishes) -> Iterator[_Parts]:
-    """Yield switches with links that take the server's NICs, whole or split ports."""
     slots = _fabric_slots(server)
     nics = [catalog.entry(slot.part).part for slot in slots]
     if not nics or not all(isinstance(nic, Nic) for nic in nics):
         return
     nic = nics[0]
     assert isinstance(nic, Nic)
-    for name in _of(catalog, "switch", book, wishes.excluded):
-        if wishes.switches and name not in wishes.switches:
-            continue
-        switch = catalog.entry(name).part
+    for switch in _sold(catalog, "switch", book, wishes.excluded):
         assert isinstance(switch, Switch)
+        if wishes.switches and switch.id not in wishes.switches:
+            continue
         if switch.fabric not in (nic.fabrics or FABRICS):
             continue
         if wishes.watts is not None and switch.power is None:
@@ -156,7 +132,6 @@ def _choices(catalog: Catalog, server: Server, book: PriceBook, wishes: Wishes) 
 
 
 def _rails(idea: Idea, server: Server) -> int:
-    """Return the NICs of a node that an idea has on the fabric [1]."""
     return idea.nics or len(_fabric_slots(server))
 
 
@@ -176,7 +151,6 @@ _LIMITS = {"facility-peak": "facility_peak", "facility-training": "facility_trai
 
 
 def _limits(wishes: Wishes, currency: str) -> list[str]:
-    """Return the wishes as limits of a design file."""
     lines = []
     if wishes.budget is not None:
         lines.append(f"  capex: {wishes.budget:.15g} {currency}  # the whole bill of `ffplan cost`, in the median")
@@ -188,25 +162,23 @@ def _limits(wishes: Wishes, currency: str) -> list[str]:
 
 
 def _workload(wishes: Wishes) -> str:
-    """Return the workload of a design file."""
     if wishes.tokens is None:
         return f"workload: {{model: {wishes.model}}}  # the fastest plan is searched; add `tokens` for a run"
     return f"workload: {{model: {wishes.model}, tokens: {wishes.tokens:.15g}}}  # the fastest plan is searched"
 
 
-def _text(idea: Idea, parts: _Parts, nodes: int, tiers: int, site: _Site) -> str:
-    """Return a design file with comments."""
-    wishes, name = site.wishes, site.name
+def _text(builder: Builder, idea: Idea, parts: _Parts, nodes: int, tiers: int) -> str:
+    wishes = builder.wishes
     per = len(parts.server.accelerators)
     rails = _rails(idea, parts.server)
     fewer = f", nics: {idea.nics}" if idea.nics else ""
     family = idea.family if rails > 1 else "fat-tree"
-    limits = _limits(wishes, site.currency)
+    limits = _limits(wishes, builder.book.currency)
     lines = [
         f"# {nodes * per:,} accelerators; {idea.words}.",
         *([f"# {wishes.note}"] if wishes.note else []),
         "# A start: set prices, PUE, floor plan and storage to yours, then `ffplan check`, `compare` and `cost` it.",
-        f"name: {name}",
+        f"name: {builder.prefix}-{idea.name}",
         f"description: {nodes * per:,} {wishes.accelerator}, {idea.name}",
         "",
         "nodes:",
@@ -240,18 +212,9 @@ class Builder:
     """Builds ideas in the cheapest way; one of the other protocol takes the design whose protocol it must not have."""
 
     def __init__(self, wishes: Wishes, catalog: Catalog, prefix: str) -> None:
-        """Choose server, switches and links.
-
-        Args:
-            wishes: accelerator, prices and site.
-            prefix: start of the names.
-
-        Raises:
-            NoDesignError: if no server has the accelerator.
-        """
         book = catalog.entry(wishes.book).part
         assert isinstance(book, PriceBook)
-        self.wishes, self.catalog, self.prefix, self.currency = wishes, catalog, prefix, book.currency
+        self.wishes, self.catalog, self.prefix, self.book = wishes, catalog, prefix, book
         self.server = _priced_server(catalog, wishes.accelerator, book, wishes.excluded)
         self.choices = tuple(_choices(catalog, self.server, book, wishes))
         self._cheapest: dict[str, int] = {}
@@ -268,7 +231,6 @@ class Builder:
         """Return an idea with some nodes from every switch that holds them, the cheapest first.
 
         Args:
-            nodes: its nodes [1].
             first: the design whose protocol an idea of the other one must not have.
         """
         made: list[tuple[float, str, Draft, int]] = []
@@ -285,11 +247,9 @@ class Builder:
         return [draft for _, _, draft, _ in made]
 
     def _draft(self, idea: Idea, nodes: int, position: int) -> Draft | None:
-        """Return an idea with some nodes on a switch, in the fewest tiers; None if it cannot be built."""
         parts = self.choices[position]
-        site = _Site(wishes=self.wishes, name=f"{self.prefix}-{idea.name}", currency=self.currency)
         made = (
-            _draft_from(_text(idea, parts, nodes, tiers, site), idea, self.catalog)
+            _draft_from(_text(self, idea, parts, nodes, tiers), idea, self.catalog)
             for tiers in _tiers(idea, parts, nodes)
         )
         return next((draft for draft in made if draft is not None), None)  # more tiers cost more
@@ -308,7 +268,6 @@ class Builder:
         """Return an idea with some nodes on the switch that was cheapest for it before; None if it cannot be built.
 
         Args:
-            nodes: its nodes [1].
             first: the design whose protocol an idea of the other one must not have.
         """
         position = self._cheapest.get(idea.name)
@@ -319,7 +278,6 @@ class Builder:
         """Return the cheapest way to build an idea with some nodes; None if no switch and no tiers hold them.
 
         Args:
-            nodes: its nodes [1].
             first: the design whose protocol an idea of the other one must not have.
         """
         candidates = (_built_from(draft.text, idea, self.catalog) for draft in self.drafts(idea, nodes, first))
@@ -330,7 +288,6 @@ class Builder:
 
         Args:
             first: the design whose protocol an idea of the other one must not have.
-            most: nodes that it has at most [1].
         """
         low, high = 0, most // self.step
         guess, trials = (high + 1) // 2, 0
@@ -347,18 +304,12 @@ class Builder:
 
 
 def _used(draft: Draft, wishes: Wishes) -> float:
-    """Return the part of budget or power that a design takes, the larger of the two [1]."""
     parts = [draft.purchase / max(wishes.budget, 1.0)] if wishes.budget is not None else []
     parts += [draft.drawn(wishes.power_of) / max(wishes.watts, 1.0)] if wishes.watts is not None else []
     return max([*parts, _LEAST_USED])
 
 
 def _why_not(built: Draft | Built, wishes: Wishes) -> str:
-    """Name the wishes that a design does not meet; empty if it meets all.
-
-    Args:
-        wishes: what is wanted.
-    """
     reasons = []
     if wishes.budget is not None and (cost := built.purchase) > wishes.budget:
         reasons.append(f"costs {cost / 1e6:,.2f} of {wishes.budget / 1e6:,.2f} million")
@@ -369,7 +320,6 @@ def _why_not(built: Draft | Built, wishes: Wishes) -> str:
 
 
 def _surplus(built: Built, first: Built) -> str:
-    """Return why an idea adds nothing to the first; empty if it does."""
     mine, two = built.assessment, first.assessment
     if built.idea.other:
         same = built.design.parts.switch.fabric == first.design.parts.switch.fabric
@@ -387,10 +337,6 @@ def first_designs(wishes: Wishes, catalog: Catalog, prefix: str) -> tuple[list[B
     """Return designs that meet some wishes, why other ideas do not, and by name why one has fewer nodes than fit.
 
     Each idea has the cheapest switch and links.
-
-    Args:
-        wishes: what is wanted.
-        prefix: start of the names.
 
     Raises:
         NoDesignError: if no server has the accelerator, or nothing bounds the size.

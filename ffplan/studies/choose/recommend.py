@@ -17,6 +17,7 @@ from ffplan.studies.choose.candidates import IDEAS, _built_from
 from ffplan.studies.choose.cluster_search import _ClusterSearch
 from ffplan.studies.choose.first_designs import priced_accelerators
 from ffplan.studies.choose.recommend_target import (
+    LOOSER,
     WORTH,
     Stage,
     Target,
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
     from ffplan.catalog.store import Catalog
 
 _MOST_MONTHS = 12 * MOST_YEARS
-"""Latest that a purchase may come [month]."""
 
 
 def stages_of(days: float, later: Sequence[tuple[float, float]], who: str) -> tuple[tuple[Stage, ...], float]:
@@ -82,11 +82,6 @@ def _grown(cluster: _SizedCluster, search: _ClusterSearch, target: Target, catal
 
     The fabric is the last purchase's: nodes, leaf switches and their links come with each, the switches above
     them with the first. A purchase that the nodes of an earlier one already serve is left out of the file.
-
-    Args:
-        cluster: the design, sized for the last purchase.
-        search: what sized it.
-        target: what is wanted.
     """
     growth = _sized(cluster, search, target)
     bought = [now for number, now in enumerate(growth) if number == 0 or now.nodes > growth[number - 1].nodes]
@@ -107,8 +102,6 @@ def _grown(cluster: _SizedCluster, search: _ClusterSearch, target: Target, catal
 
 _FIRST_MFU = 0.4
 """Part of the peak that the first size tried is made for [1]."""
-LOOSER = 1.1
-"""A limit that is loosened, over what it was [1]."""
 _RIVALS = 3
 """Accelerators that are sized in any case, among possible winners and among paper-only parts [1]."""
 _NEAR = 1.1
@@ -119,8 +112,6 @@ _RESOLVED = 2
 
 @record
 class _LooserLimit:
-    """The price of a limit: the best design with the limit looser."""
-
     limit: _KeptLimit
     best: _SizedCluster | None
     """None if nothing meets the target even so."""
@@ -128,8 +119,6 @@ class _LooserLimit:
 
 @record
 class _Recommendation:
-    """What a search found."""
-
     meet: list[_SizedCluster]
     """Designs that meet the target within the limits, the best first."""
     unmeasured: list[_SizedCluster]
@@ -137,7 +126,6 @@ class _Recommendation:
     miss: list[_SizedCluster]
     """Designs that break a limit, or that are as large as can be and too slow."""
     left_out: dict[str, str]
-    """Accelerators that were not sized, with the reason."""
     looser: list[_LooserLimit]
     """Each limit, looser by a tenth; none of a search that was stopped."""
     stopped: bool = False
@@ -166,18 +154,13 @@ def _order(target: Target) -> Callable[[_SizedCluster], tuple[float, str, str]]:
 
 @record
 class _Begun:
-    """An accelerator with one size tried."""
-
     search: _ClusterSearch
     nodes: int
-    """About the nodes that it may need [1]."""
     trial: _SizedCluster | None
     """The size; None if the model cannot run on it."""
 
 
 class _Pool:
-    """Everything that was sized for a target, by accelerator."""
-
     def __init__(self, target: Target, catalog: Catalog, tell: Callable[[str], None]) -> None:
         self.target, self.catalog, self.tell = target, catalog, tell
         self.found: list[_SizedCluster] = []
@@ -188,23 +171,12 @@ class _Pool:
         self.late = 1.0
         """Days at the chance wanted over likely ones, of the accelerator sized last [1]."""
 
-    def best(self, target: Target) -> list[_SizedCluster]:
-        """Return the trusted clusters that meet a target, the best first."""
-        meet = (cluster for cluster in self.found if _trusted(cluster, target) and not broken(cluster, target))
-        return sorted(meet, key=_order(target))
-
-    def unmeasured(self) -> list[_SizedCluster]:
-        """Return the clusters that meet the target on paper alone, the best first."""
-        target = self.target
-        meet = (cluster for cluster in self.found if not _trusted(cluster, target) and not broken(cluster, target))
+    def best(self, target: Target, *, trusted: bool = True) -> list[_SizedCluster]:
+        meet = (item for item in self.found if _trusted(item, target) == trusted and not broken(item, target))
         return sorted(meet, key=_order(target))
 
     def try_one(self, name: str, peak: float) -> None:
-        """Try one size of an accelerator, from which it shows how near to the best it may come.
-
-        Args:
-            peak: its dense peak [FLOP/s].
-        """
+        """Try one size of an accelerator, from which it shows how near to the best it may come."""
         target = self.target
         search = _ClusterSearch(target, self.catalog, name, self.tell)
         second = target.tokens / (target.days * 86_400)
@@ -224,7 +196,6 @@ class _Pool:
         self.begun[name] = _Begun(search, nodes, trial)
 
     def size_all(self) -> None:
-        """Size clusters of the accelerators that were tried, those first that may come nearest to the best."""
         for name in sorted(self.begun, key=lambda name: (self._expected(self.begun[name].trial), name)):
             now = self.begun[name]
             if now.trial is not None and self._dear(now.trial):
@@ -240,7 +211,6 @@ class _Pool:
         return _aim_of(trial, self.target) * (trial.days / self.target.days if self.target.aim != "token" else 1.0)
 
     def _size(self, name: str, now: _Begun) -> None:
-        """Size clusters of an accelerator."""
         target, trial = self.target, now.trial
         now.search.late = self.late
         first = round_up(now.nodes * trial.days * self.late / target.days) if trial is not None else now.nodes
@@ -254,14 +224,12 @@ class _Pool:
             self.left_out[name] = f"`{target.model}` cannot run on it, or no switch and link hold it"
 
     def _dear(self, trial: _SizedCluster) -> bool:
-        """Return whether an accelerator lies above the best ones by more than sizing may change."""
         target = self.target
         rivals = [item for item in self.found if _trusted(item, target) == _trusted(trial, target)]
         aims = sorted(_aim_of(item, target) for item in rivals if not broken(item, target))
         return len(aims) >= _RIVALS and self._expected(trial) > aims[_RIVALS - 1] * _NEAR
 
     def lean(self) -> None:
-        """Try leaner ways to build the best clusters, accelerator by accelerator, clusters in time first."""
         fulls = sorted(self.found, key=lambda cluster: (cluster.days > self.target.days, *_order(self.target)(cluster)))
         fulls = [full for full in fulls if full.accelerator in self.searches]
         for full in fulls:
@@ -292,15 +260,12 @@ class _Pool:
 
     def _hopeless(self, least: float, search: _ClusterSearch) -> bool:
         """Return whether the servers alone, at their whole peak, would cost more than the best purchase so far."""
-        book = self.catalog.entry(self.target.book).part
-        assert isinstance(book, PriceBook)
-        trials = [now.trial for now in self.begun.values() if now.trial is not None]
+        book, trials = search.builder.book, [now.trial for now in self.begun.values() if now.trial is not None]
         best = min((self._expected(trial) for trial in trials if _trusted(trial, self.target)), default=inf)
         return self.target.aim == "capex" and least * book.items[search.server.id].value > best * _NEAR
 
     def looser(self, limit: _KeptLimit) -> _LooserLimit:
-        """Return the best design where a limit is looser; for more time, the best accelerators are sized again."""
-        target = self.target.with_limit(limit.name, limit.loosened(LOOSER))
+        target = self.target.with_limit(limit.name, limit.loosened)
         if limit.name != "days":
             best = self.best(target)
             return _LooserLimit(limit, best[0] if best else None)
@@ -314,7 +279,6 @@ class _Pool:
         return _LooserLimit(limit, min(again, key=_order(target)) if again else None)
 
     def _leaders(self, target: Target) -> list[_SizedCluster]:
-        """Return the best designs of the accelerators to size again, one of each."""
         leaders: dict[str, _SizedCluster] = {}
         for cluster in sorted(self.found, key=_order(target)):
             if cluster.accelerator in self.searches and _trusted(cluster, target):
@@ -332,10 +296,6 @@ def recommend(target: Target, catalog: Catalog, tell: Callable[[str], None]) -> 
     are in time then.
 
     A search that is interrupted returns what it has sized, if anything.
-
-    Args:
-        target: what is wanted.
-        tell: called with what is tried.
 
     Raises:
         KeyboardInterrupt: before anything is sized.
@@ -358,7 +318,7 @@ def recommend(target: Target, catalog: Catalog, tell: Callable[[str], None]) -> 
     pool.grow()
     return _Recommendation(
         meet=pool.best(target),
-        unmeasured=pool.unmeasured(),
+        unmeasured=pool.best(target, trusted=False),
         miss=[cluster for cluster in pool.found if broken(cluster, target)],
         left_out=pool.left_out,
         looser=[] if stopped else [pool.looser(limit) for limit in target.limits],

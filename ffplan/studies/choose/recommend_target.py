@@ -28,6 +28,8 @@ _ROUNDING = 1e-9
 """What a product may lie above a whole number by rounding [1]."""
 WORTH = 0.35
 """How much above the best an accelerator may lie to be sized, or for leaner ways to build it to be tried [1]."""
+LOOSER = 1.1
+"""A limit that is loosened, over what it was [1]."""
 USUAL_DAYS = 30.0
 """Default days of a run at a sustained rate."""
 
@@ -45,8 +47,6 @@ BOUNDS: dict[str, str | None] = {
 
 @record
 class _KeptLimit:
-    """A limit that a design must keep."""
-
     name: str
     """A name of `BOUNDS`."""
     most: float
@@ -58,13 +58,10 @@ class _KeptLimit:
         unit = figure_at_address(address).unit if address else "m2"
         return {"kW": "W", "": "1"}.get(unit, unit)
 
-    def loosened(self, factor: float) -> float:
-        """Return the limit times a factor; racks are whole.
-
-        Args:
-            factor: the limit over what it was [1].
-        """
-        most = self.most * factor
+    @property
+    def loosened(self) -> float:
+        """The limit where it is looser; racks are whole."""
+        most = self.most * LOOSER
         return float(ceil(most - _ROUNDING)) if self.name == "racks" else most
 
 
@@ -80,13 +77,9 @@ class Stage:
 
 @record
 class _Grown:
-    """What stands after a purchase of a cluster that grows."""
-
     stage: Stage
     nodes: int
-    """Compute nodes."""
     days: float
-    """Days of the run on them."""
     alone: float
     """Bill of materials for a cluster of this size, without later growth [currency]."""
 
@@ -109,7 +102,6 @@ class Target:
     watts: float | None = None
     """Most that the facility may draw at its peak [W]."""
     racks: float | None = None
-    """Most racks that it may fill [1]."""
     floor: float | None = None
     """Most floor that its racks may take, aisles included [m2]."""
     effort: Effort | None = None
@@ -121,7 +113,6 @@ class Target:
     switches: tuple[str, ...] = ()
     """Switches to choose from; all with a price if empty."""
     excluded: tuple[str, ...] = ()
-    """Parts that are not bought."""
     slack: float = 0.1
     """How much above the best an alternative may lie [1]."""
     sustained: float | None = None
@@ -138,19 +129,13 @@ class Target:
         return tuple(_KeptLimit(name, most) for name, most in given if most is not None)
 
     def with_limit(self, name: str, most: float) -> Target:
-        """Return the target with another limit.
-
-        Args:
-            most: what it is then [unit of the limit].
-        """
+        """Return the target with another limit."""
         changed: dict[str, Any] = {"watts" if name == "power" else name: most}
         return replace(self, **changed)
 
 
 @record
 class _SizedCluster:
-    """A design that was tried, with its run."""
-
     accelerator: str
     built: Built
     timed: TimedJob
@@ -163,7 +148,6 @@ class _SizedCluster:
 
     @property
     def study(self) -> CostStudy:
-        """Its cost with the run."""
         return self.built.study
 
     @property
@@ -173,7 +157,6 @@ class _SizedCluster:
 
     @property
     def recalled_share(self) -> float:
-        """Part of the bill of materials whose prices are recalled [1]."""
         assert self.built.bom is not None
         return self.built.bom.recalled_share or 0.0
 
@@ -190,7 +173,6 @@ class _SizedCluster:
 
     @property
     def tco(self) -> float:
-        """Its cost over its life [currency]."""
         assert self.study.tco is not None
         return self.study.tco.total
 
@@ -203,16 +185,11 @@ class _SizedCluster:
 
     @property
     def nodes(self) -> int:
-        """Its compute nodes."""
         return self.built.assessment.nodes["compute"]
 
 
 def _floor(cluster: _SizedCluster) -> float:
-    """Return the floor of the racks [m2].
-
-    Raises:
-        UsageError: if the ownership profile does not say what a rack takes.
-    """
+    """Return the floor of the racks [m2]."""
     area = cluster.study.power.floor_m2
     if area is None:
         raise UsageError("a limit of floor: the ownership profile has no `rack_area`; state the area of a rack")
@@ -244,16 +221,11 @@ def _trusted(candidate: _SizedCluster, target: Target) -> bool:
 
 
 def _aim_of(candidate: _SizedCluster, target: Target) -> float:
-    """Return the figure of a design that is to be least, in the unit of the aim."""
     return AIMS[target.aim](candidate)
 
 
 def broken(candidate: _SizedCluster, target: Target) -> dict[str, float]:
-    """Return the limits that a design breaks, by name, each with its figure over the limit [1].
-
-    Args:
-        target: what is wanted.
-    """
+    """Return the limits that a design breaks, by name, each with its figure over the limit [1]."""
     ratios = {limit.name: _HELD[limit.name](candidate) / max(limit.most, _LEAST) for limit in target.limits}
     return {name: ratio for name, ratio in ratios.items() if ratio > 1}
 
@@ -263,7 +235,6 @@ def days_for(shape: Transformer, sustained: float, tokens: float) -> float:
 
     Args:
         sustained: model operations a second, interruptions included [FLOP/s].
-        tokens: the tokens [1].
 
     Returns:
         [day].

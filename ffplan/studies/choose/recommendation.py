@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,14 +14,14 @@ from ffplan.results import recommendation as out
 from ffplan.results.design import SCHEMA_VERSION
 from ffplan.results.result import ToolInfo
 from ffplan.studies.choose.cluster_search import DRAWS, _own_speed
-from ffplan.studies.choose.recommend import LOOSER
 from ffplan.studies.choose.recommend_target import BOUNDS, _aim_of, broken
 from ffplan.studies.cost.cost import evaluate, inputs_for, ledger_for, whole_life
-from ffplan.studies.cost.request import CostRequest
+from ffplan.studies.cost.ledger import CostRequest
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from ffplan.base.array_math import Floats, Number
     from ffplan.catalog.ownership import Effort
     from ffplan.catalog.store import Catalog
     from ffplan.studies.choose.recommend import _LooserLimit, _Recommendation
@@ -32,7 +32,6 @@ _WEIGHTS = (8, 4, 2, 1, 1)
 
 
 def _features(cluster: _SizedCluster) -> tuple[tuple[object, str], ...]:
-    """Return the features that tell a design from others, with words."""
     design = cluster.built.design
     spec, nics = design.spec.fabric, len(design.compute.fabric_nics)
     text = "rails as separate networks" if spec.family == "rail-only" else "one tier of switches"
@@ -55,7 +54,6 @@ def distance(first: _SizedCluster, two: _SizedCluster) -> int:
 
 
 def _differs(cluster: _SizedCluster, best: _SizedCluster) -> str:
-    """Name the features that differ from the best design; empty for the best itself."""
     pairs = zip(_features(cluster), _features(best), strict=True)
     return listed([feature for (mine, feature), (theirs, _) in pairs if mine != theirs])
 
@@ -65,11 +63,6 @@ def kept(result: _Recommendation, target: Target, most: int) -> list[_SizedClust
 
     After the best come those within the slack, up to half of the number wanted, each the one that differs most from all
     before it; then the best of each missing accelerator, and more of the first kind if there is room.
-
-    Args:
-        result: what was found.
-        target: what was wanted.
-        most: designs wanted [1].
     """
     chosen = result.meet[:1]
     if not chosen:
@@ -87,7 +80,6 @@ def kept(result: _Recommendation, target: Target, most: int) -> list[_SizedClust
 
 
 def _add_apart(chosen: list[_SizedCluster], near: list[_SizedCluster], most: int) -> None:
-    """Add to the designs that are chosen, up to a number, each time the one that differs most from all of them."""
     while near and len(chosen) < most:
         apart = [min(distance(cluster, neighbour) for neighbour in chosen) for cluster in near]
         if max(apart) == 0:
@@ -101,19 +93,15 @@ _BY_SIZE = ("capex", "tco", "power", "accelerators")
 
 @record
 class _Chances:
-    """How often a design is the best, and in time."""
-
     best: float
     """Share of draws that make the design the best, each resized to its drawn speed [1]."""
     in_time: float
     """Share of draws with the design in time at its size [1]."""
     days_p10: float
-    """Tenth percentile of the days."""
     days_p90: float
-    """Ninetieth percentile."""
 
 
-def _drawn(candidate: _SizedCluster, target: Target, catalog: Catalog, draws: int) -> tuple[Any, Any]:
+def _drawn(candidate: _SizedCluster, target: Target, catalog: Catalog, draws: int) -> tuple[Floats, Floats]:
     """Return days and aim of a design over the draws, shape (draws,) each; an accelerator's designs share errors."""
     request, parts = CostRequest(draws=draws), catalog.fresh()
     ledger = ledger_for(candidate.built.design, parts, request)
@@ -121,7 +109,7 @@ def _drawn(candidate: _SizedCluster, target: Target, catalog: Catalog, draws: in
     v = sample(inputs, draws, request.seed)
     year, run = evaluate(ledger.account, candidate.timed.job, v)
     assert run is not None
-    aims: dict[str, Any] = {
+    aims: dict[str, Number] = {
         "capex": year.capex + year.building,
         "tco": whole_life(ledger, v, year),
         "token": run.per_million,
@@ -135,11 +123,6 @@ def _chances(
     candidates: Sequence[_SizedCluster], target: Target, catalog: Catalog, draws: int = DRAWS
 ) -> list[_Chances]:
     """Return how often each design is the best, and in time, over draws that all of them share.
-
-    Args:
-        candidates: designs to choose from.
-        target: what is wanted.
-        draws: number of draws [1].
 
     Returns:
         Shares [1], one for each design.
@@ -162,7 +145,6 @@ def _chances(
 
 
 def _plan(candidate: _SizedCluster) -> str:
-    """Return the parallel plan of a run in words."""
     assert candidate.study.run is not None
     plan = candidate.study.run.plan
     sizes = (("data", plan.data), ("tensor", plan.tensor), ("pipeline", plan.pipeline), ("context", plan.context))
@@ -197,14 +179,6 @@ def purchases(candidate: _SizedCluster) -> tuple[out.RecommendedPurchase, ...]:
 def _row(
     candidate: _SizedCluster, target: Target, best: _SizedCluster | None, chance: _Chances, file: str | None
 ) -> out.RecommendedDesign:
-    """Return a candidate as a row.
-
-    Args:
-        target: what is wanted.
-        best: the best design; None of one that breaks a limit.
-        chance: how often it is the best, and in time.
-        file: its file, where one was written.
-    """
     built, study = candidate.built, candidate.study
     run, bom = study.run, study.bom
     assert run is not None
@@ -252,27 +226,17 @@ _EFFORTS: dict[Effort, str] = {
     "typical": "what published runs took over their fastest plan; `--effort tuned` leaves that out",
     "first-run": "what a team's first runs of their size took over their fastest plan",
 }
-"""How well a run is tuned, in words."""
 _MOST_ON_PAPER = 3
-"""Designs on paper that are reported [1]."""
 
 
 def _first_of_each(candidates: Sequence[_SizedCluster]) -> list[_SizedCluster]:
-    """Return the first design of each accelerator."""
     first: dict[str, _SizedCluster] = {}
     for candidate in candidates:
         first.setdefault(candidate.accelerator, candidate)
     return list(first.values())
 
 
-def _near(result: _Recommendation, target: Target) -> list[_SizedCluster]:
-    """Return the designs that break a limit, by how far they break it, one of each accelerator."""
-    miss = sorted(result.miss, key=lambda item: (max(broken(item, target).values()), item.accelerator))
-    return _first_of_each(miss)
-
-
 def _limit(limit: _LooserLimit, target: Target, best: _SizedCluster | None) -> out.LimitPrice:
-    """Return the price of a limit."""
     aim = _aim_of(limit.best, target) if limit.best else None
     saving = max(1 - aim / _aim_of(best, target), 0.0) if best and aim is not None else None
     return out.LimitPrice(
@@ -280,7 +244,7 @@ def _limit(limit: _LooserLimit, target: Target, best: _SizedCluster | None) -> o
         address=BOUNDS[limit.limit.name],
         unit=limit.limit.unit,
         most=limit.limit.most,
-        looser=limit.limit.loosened(LOOSER),
+        looser=limit.limit.loosened,
         name=limit.best.built.assessment.design.name if limit.best else None,
         aim=aim,
         saving=saving,
@@ -288,7 +252,6 @@ def _limit(limit: _LooserLimit, target: Target, best: _SizedCluster | None) -> o
 
 
 def _floor_words(target: Target, designs: list[_SizedCluster]) -> tuple[str, ...]:
-    """State the floor of a rack behind a limit of floor; empty without such a limit."""
     if target.floor is None or not designs or (area := designs[0].study.power.rack_area_m2) is None:
         return ()
     source = (
@@ -310,19 +273,14 @@ def recommendation(
     chosen: list[_SizedCluster],
     files: list[str | None],
 ) -> out.RecommendReport:
-    """Return the report.
-
-    Args:
-        result: what was found.
-        target: what was wanted.
-        currency: currency of the price book.
-    """
+    """Return the report."""
     best = result.meet[0] if result.meet else None
     grows = (
         "A cluster that grows is sized for its last purchase. Each one before holds the fewest nodes on which the run "
         "is in time then; switches above the leaves come with the first, and prices stay as they are.",
     )
-    shares, near = _chances(chosen, target, catalog), _near(result, target)
+    miss = sorted(result.miss, key=lambda item: (max(broken(item, target).values()), item.accelerator))
+    shares, near = _chances(chosen, target, catalog), _first_of_each(miss)
     paper = _first_of_each(result.unmeasured)[:_MOST_ON_PAPER]
     limits = [_limit(cluster, target, best) for cluster in result.looser]
     rows = zip(chosen, shares, files, strict=True)

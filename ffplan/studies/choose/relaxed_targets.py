@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ffplan.base.formatting import amount, kilowatts, listed
-from ffplan.catalog.prices import PriceBook
 from ffplan.results.first_designs import NearWishes, UnmetWishes, WishedDesign
 from ffplan.studies.choose.candidates import MOST_DESIGNS, POWERS
 from ffplan.studies.choose.first_designs import Builder, _why_not, first_designs
@@ -24,21 +23,10 @@ class RelaxedSearch:
     """Looks for wishes near some that no design meets."""
 
     def __init__(self, wishes: Wishes, catalog: Catalog, prefix: str) -> None:
-        """Choose server, switches and links.
-
-        Args:
-            wishes: what was wanted.
-            prefix: start of the names.
-
-        Raises:
-            NoDesignError: if no server has the accelerator.
-        """
         self.wishes, self.catalog, self.prefix = wishes, catalog, prefix
         self.builder = Builder(wishes, catalog, prefix)
         self.each = len(self.builder.server.accelerators)
-        book = catalog.entry(wishes.book).part
-        assert isinstance(book, PriceBook)
-        self.currency = book.currency
+        self.currency = self.builder.book.currency
 
     def smaller(self) -> tuple[int, list[Built], list[str]] | None:
         """Return the most accelerators with which three ideas, or else the most, meet budget and power; the designs,
@@ -84,14 +72,12 @@ class RelaxedSearch:
         return self.builder.largest(idea, first, self._nodes - step)
 
     def _noted(self, size: int) -> Wishes:
-        """Return the wishes with fewer accelerators, and a comment that says so."""
         wishes = self.wishes
         room = self._kept("budget", "watts") or "the largest fabric"
         note = f"{wishes.gpus:,} were asked for; {room} allows {size:,}."
         return replace(wishes, gpus=size, note=note)
 
     def _kept(self, *names: str) -> str:
-        """Return wishes in words."""
         wishes, kept = self.wishes, []
         if "gpus" in names and wishes.gpus is not None:
             kept.append(f"{wishes.gpus:,} accelerators")
@@ -102,7 +88,6 @@ class RelaxedSearch:
         return listed(kept)
 
     def _as_wished(self) -> list[Built]:
-        """Return every idea that can be built at the wished size, whatever it takes."""
         designs: list[Built] = []
         for idea in self.wishes.ideas():
             built = self.builder.build(idea, self._nodes, designs[0] if designs else None)
@@ -132,7 +117,6 @@ class RelaxedSearch:
         )
 
     def _raised(self) -> list[NearWishes]:
-        """Return wishes with the wished size: budget and power raised; and the power meant otherwise."""
         size = self._nodes * self.each
         sized = replace(self.wishes, gpus=size)
         free, _, _ = first_designs(replace(sized, budget=None, watts=None), self.catalog, self.prefix)
@@ -158,13 +142,11 @@ class RelaxedSearch:
         return relaxed
 
     def _tried(self, wishes: Wishes, options: list[str], *kept: str) -> NearWishes:
-        """Return wishes with the number of designs that meet them."""
         built, _, _ = first_designs(wishes, self.catalog, self.prefix)
         return NearWishes(" ".join(options), self._kept(*kept), len(built))
 
 
 def _rounded_up(value: float) -> float:
-    """Return a value rounded up to `_DIGITS` digits."""
     size = 10.0 ** (math.floor(math.log10(value)) + 1 - _DIGITS)
     return math.ceil(value / size) * size
 

@@ -31,7 +31,6 @@ class SizeRequest:
     """Ports that each port of the switch is split into."""
     tiers: tuple[int, ...] = (1, 2, 3)
     planes: tuple[int, ...] = (2, 4, 8)
-    """Numbers of planes to consider."""
     rails: int = 8
     """NICs of a node."""
     oversubscription: float = 1.0
@@ -91,11 +90,6 @@ def _option(candidate: Candidate, endpoints: int, radix: int, prices: _Prices | 
 
 
 def _check(query: SizeRequest) -> None:
-    """Refuse numbers that no fabric has.
-
-    Raises:
-        SizeError: for the first.
-    """
     bounds = {
         "endpoints": ((query.endpoints,), 2, 100_000_000),
         "breakout": ((query.breakout,), 1, 8),
@@ -114,9 +108,6 @@ def _check(query: SizeRequest) -> None:
 
 def size(query: SizeRequest) -> SizeReport:
     """Return the families that hold some endpoints, fewest switches first, and the others.
-
-    Args:
-        query: endpoints, switch and the families to consider.
 
     Raises:
         SizeError: if a port cannot be split so far.

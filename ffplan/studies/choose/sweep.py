@@ -55,9 +55,7 @@ class SweepQuery:
     """A sweep, in plain data, so that any process can run a part of it."""
 
     text: str
-    """The design file."""
     file: str
-    """Its name."""
     overlays: tuple[str, ...]
     """Folders of the user's parts."""
     points: Points
@@ -83,7 +81,6 @@ class Chunk:
     """Some points with their results."""
 
     first: int
-    """Number of the first point."""
     columns: dict[str, Floats]
     """Metrics by path, NaN if a point has none, shape (points,)."""
     reason: list[str]
@@ -96,12 +93,6 @@ class Sweep:
     """A sweep, ready to evaluate any chunk of it."""
 
     def __init__(self, query: SweepQuery) -> None:
-        """Read the design, and sort the axes: carried by arrays, or making another design.
-
-        Raises:
-            InputError: if the design is wrong.
-            UsageError: if a path is none of the design.
-        """
         self.query: SweepQuery = query
         self.points: Points = query.points
         self.document: Document = parse_document(query.text.encode(), query.file)
@@ -124,16 +115,11 @@ class Sweep:
 
     @staticmethod
     def _has(design: ResolvedDesign, name: str) -> bool:
-        """Return whether the design has one of the usual metrics."""
         lacks = {"cost": design.spec.cost is None, "communication[0]": design.spec.communication is None}
         return not lacks.get(name.split(".")[0], False)
 
     def _are_columns(self, design: ResolvedDesign) -> bool:
-        """Return whether arrays carry every metric; metrics of other studies are checked on one point.
-
-        Raises:
-            UsageError: for a metric that nothing has.
-        """
+        """Return whether arrays carry every metric; metrics of other studies are checked on one point."""
         known: set[str] = set()
         if _gridded(design):
             known = set(design_grid(design, {"nodes[0].count": [float(design.spec.nodes[0].count)]}).columns)
@@ -151,25 +137,16 @@ class Sweep:
 
     def _metrics(self, design: ResolvedDesign) -> set[str]:
         """Return the metrics of the first point, or of the design itself where the point cannot be built."""
-        for varied in (True, False):
+        fields = {axis.path: axis.value(0) for axis in self.points.axes if self._is_field(axis)}
+        for values in (fields, {}):
             try:
-                base_design, catalog = self._first(design) if varied else (design, self.catalog.fresh())
-                return set(_studied(base_design, catalog, self.query.metrics)[0])
+                varied, catalog = self._resolve(self._text(values)) if values else (design, self.catalog.fresh())
+                return set(_studied(varied, catalog, self.query.metrics)[0])
             except (InputError, RefusedError, ZeroDivisionError):
                 continue
         return set()
 
-    def _first(self, design: ResolvedDesign) -> tuple[ResolvedDesign, Catalog]:
-        """Return the design with the first value of each axis that is a field of it."""
-        fields = [axis for axis in self.points.axes if self._is_field(axis)]
-        catalog = self.catalog.fresh()
-        if not fields:
-            return design, catalog
-        text = self._text({item.path: item.value(0) for item in fields})
-        return resolve(parse_document(text.encode(), self.query.file), catalog), catalog
-
     def _is_array(self, design: ResolvedDesign, axis: _SweptAxis) -> bool:
-        """Return whether arrays carry an axis."""
         if axis.numbers is None:
             return False
         broken = axis.numbers[axis.numbers % 1 != 0][:1]  # counts take no fraction, wherever it stands
@@ -182,11 +159,9 @@ class Sweep:
         return True
 
     def _is_field(self, axis: _SweptAxis) -> bool:
-        """Return whether an axis is a field of designs, whether this one has it or not."""
         return steps(axis.path)[0] in (*Design.model_fields, *self.document.data)
 
     def _nearest(self, axis: _SweptAxis) -> str:
-        """Return the field that was meant, where the first word of a path is neither field nor part."""
         head = axis.path.partition(".")[0]
         if head == "prices" or self.catalog.kind_of(head):
             return ""
@@ -194,11 +169,6 @@ class Sweep:
         return f"; did you mean `{close}`?" if close else ""
 
     def _is_part(self, axis: _SweptAxis) -> bool:
-        """Return whether an axis is a price, or a figure of a part, which no design file holds.
-
-        Raises:
-            UsageError: for such an axis with a value other than a number.
-        """
         head = axis.path.partition(".")[0]
         if self._is_field(axis) or not (head == "prices" or self.catalog.kind_of(head)):
             return False
@@ -207,7 +177,6 @@ class Sweep:
         return True
 
     def _check(self, axis: _SweptAxis) -> None:
-        """Refuse a path that no design has, and values of another kind, before any point is tried."""
         if axis.path in self.of_parts:
             return
         faults = [self._kind_fault(axis, index) for index in _telling(axis)]
@@ -219,7 +188,7 @@ class Sweep:
         """Return why no design has a path, or none a value of this kind there; None if the value may do."""
         text = self._text({axis.path: axis.value(index)})
         try:
-            resolve(parse_document(text.encode(), self.query.file), self.catalog.fresh())
+            self._resolve(text)
         except InputError as error:
             for fault in error.findings:
                 if fault.rule in _NO_VALUE:
@@ -227,7 +196,6 @@ class Sweep:
         return None
 
     def _text(self, values: dict[str, Any]) -> str:
-        """Return the design with some values replaced, as a file."""
         data = deepcopy(self.document.data)
         for path, value in values.items():
             try:
@@ -237,14 +205,16 @@ class Sweep:
                 raise UsageError(f"--vary {path}: the design has no {place} there") from None
         return json.dumps(data)
 
+    def _resolve(self, text: str) -> tuple[ResolvedDesign, Catalog]:
+        catalog = self.catalog.fresh()
+        return resolve(parse_document(text.encode(), self.query.file), catalog), catalog
+
     def _resolved(self, key: tuple[int, ...]) -> tuple[ResolvedDesign, Catalog] | str:
-        """Return the design at one choice of the axes that arrays do not carry, or why there is none."""
         chosen = [item for item, carried in zip(self.points.axes, self.by_array, strict=True) if not carried]
         pairs = list(zip(chosen, key, strict=True))
         text = self._text({item.path: item.value(at) for item, at in pairs if item.path not in self.of_parts})
-        catalog = self.catalog.fresh()
         try:
-            design = resolve(parse_document(text.encode(), self.query.file), catalog)
+            design, catalog = self._resolve(text)
             for axis, index in pairs:
                 if axis.path in self.of_parts:
                     design = _with_figure(design, axis.path, float(axis.numbers[index]))
@@ -284,7 +254,6 @@ class Sweep:
         indices: list[Ints],
         into: Chunk,
     ) -> None:
-        """Put the results of the points of one design into the chunk."""
         carried = [index for index, by_array in enumerate(self.by_array) if by_array]
         try:
             if carried:
@@ -321,7 +290,8 @@ class Sweep:
 
 def _telling(axis: _SweptAxis) -> list[int]:
     """Return the values of an axis that tell whether a path takes its kind: all of a list; of a range the ends, the
-    first whole number and the first fraction, since some paths take only one of both."""
+    first whole number and the first fraction, since some paths take only one of both.
+    """
     if axis.texts is not None:
         return list(range(len(axis)))
     whole = axis.numbers % 1 == 0
@@ -330,5 +300,4 @@ def _telling(axis: _SweptAxis) -> list[int]:
 
 
 def _reason(error: Exception) -> str:
-    """Return why a point cannot be built, in a line."""
     return error.findings[0].message if isinstance(error, InputError) else str(error)

@@ -27,7 +27,6 @@ _DRAWN = (".p10", ".p50", ".p90")
 
 
 def _column_of(metric: str, columns: Collection[str]) -> str:
-    """Return the path of a metric among the results: its own, or the path of the figure at this address."""
     return metric if metric in columns else path_of(metric)
 
 
@@ -37,12 +36,6 @@ def _studied(
     """Return the numbers of one design by their path, and its parts without a price.
 
     They are of its assessment, and of the studies that metrics ask for. With a part without a price there is no cost.
-
-    Args:
-        metrics: names of metrics; without any of another study, only the assessment is made.
-
-    Raises:
-        InputError: if the design cannot be built, or a study refuses it.
     """
     from ffplan.studies.design.design import study_design
 
@@ -61,9 +54,8 @@ def _studied(
 
 
 def _money(design: ResolvedDesign, catalog: Catalog, *, run: bool, priced: bool) -> dict[str, float]:
-    """Return the numbers of the design's cost, and of its workload's run; no money without every price."""
     from ffplan.studies.cost.cost import study_cost
-    from ffplan.studies.cost.request import CostRequest
+    from ffplan.studies.cost.ledger import CostRequest
     from ffplan.studies.train.default_job import timed_workload
 
     timed = None
@@ -77,7 +69,6 @@ def _money(design: ResolvedDesign, catalog: Catalog, *, run: bool, priced: bool)
 
 
 def _workload(design: ResolvedDesign, catalog: Catalog, *, goodput: bool) -> dict[str, float]:
-    """Return the numbers of the design's workload: its plan's row under `train`, and figures under `goodput`."""
     from ffplan.studies.train.default_job import workload_report
 
     if design.workload is None:
@@ -85,11 +76,10 @@ def _workload(design: ResolvedDesign, catalog: Catalog, *, goodput: bool) -> dic
     if not goodput:
         report = workload_report(design, catalog, design.workload)
         return {f"train.{path}": value for path, value in numbers(plain(report.rows[0])).items()}
-    from ffplan.studies.cost.request import CostRequest
+    from ffplan.studies.cost.ledger import CostRequest
     from ffplan.studies.goodput.goodput import study_goodput
-    from ffplan.studies.operate.goodput_basis import goodput_basis
+    from ffplan.studies.operate.goodput_basis import goodput_basis, reliability_summary
     from ffplan.studies.operate.goodput_job import goodput_job
-    from ffplan.studies.operate.summaries import reliability_summary
 
     job = goodput_job(design, catalog, None, None)
     assert job is not None
@@ -101,9 +91,7 @@ def _workload(design: ResolvedDesign, catalog: Catalog, *, goodput: bool) -> dic
 
 
 _MOST_POINTS = 1_000_000_000
-"""Most points of a sweep; more are refused with the size."""
 _MOST_VALUES = 10_000_000
-"""Most values of one axis."""
 _NUMBER = r"-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?"
 _LARGEST = 1e100
 """Largest number of a range, and one over the smallest start of a range by factors."""
@@ -112,8 +100,6 @@ _RANGE = re.compile(rf"({_NUMBER})\.\.({_NUMBER})(?:(:|\*|#)({_NUMBER}))?")
 
 @record
 class _SweptAxis:
-    """One axis of a sweep."""
-
     path: str
     """What differs: a path of the design, a price, or a figure of a part."""
     texts: tuple[str, ...] | None
@@ -126,15 +112,12 @@ class _SweptAxis:
 
     @property
     def whole(self) -> bool:
-        """Whether every value is a whole number that a float holds exactly."""
         return self.numbers is not None and bool(((self.numbers % 1 == 0) & (abs(self.numbers) < 2**53)).all())
 
     def text(self, index: int) -> str:
-        """Return a value as written."""
         return self.texts[index] if self.texts is not None else f"{float(self.numbers[index]):.12g}"
 
     def value(self, index: int) -> Any:
-        """Return a value as a design file would have it."""
         value: Any = parse_document(f"value: {self.text(index)}".encode(), f"--vary {self.path}").data["value"]
         return value
 
@@ -183,9 +166,6 @@ def axis(text: str) -> _SweptAxis:
     Values are a list (`128,256,512`), or a range of numbers: `1..8` in steps of one, `64..1024:64` in steps,
     `64..4096*2` by a factor, `1..1.5#11` of a number of values.
 
-    Args:
-        text: what was given.
-
     Raises:
         UsageError: if it is no path and values, or has no value.
     """
@@ -214,18 +194,7 @@ class Points:
     def __init__(
         self, axes: tuple[_SweptAxis, ...], *, zipped: bool = False, sample: int | None = None, seed: int = 0
     ) -> None:
-        """Span the axes.
-
-        Args:
-            axes: the axes, the last one varies fastest.
-            zipped: take the i-th value of every axis together.
-            sample: points of a Latin hypercube over the axes, in place of all of them [1].
-            seed: seed of the hypercube.
-
-        Raises:
-            UsageError: if there is no axis, an axis stands twice, axes to be zipped differ in length, or the points
-                are too many.
-        """
+        """Span axes, the last the fastest; zipped ones are paired, a sample is a Latin hypercube over them."""
         if not axes:
             raise UsageError("give at least one --vary PATH=VALUES")
         if zipped and sample is not None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ffplan.base.array_math import Floats
+from ffplan.base.array_math import Floats, Ints
 from ffplan.base.control_characters import plain_cell
 from ffplan.base.plain import csv_parts
 from ffplan.base.record import record
@@ -18,7 +18,7 @@ from ffplan.figures.address import place_of
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ffplan.base.array_math import Bools, Ints
+    from ffplan.base.array_math import Bools
     from ffplan.studies.choose.sweep import Chunk, Sweep
     from ffplan.studies.choose.sweep_axes import Points, _SweptAxis
 
@@ -60,7 +60,6 @@ def front(values: Floats) -> Ints:
 
 
 def _beaten(values: Floats) -> Bools:
-    """Return which points another one beats, shape (points,)."""
     beaten = np.zeros(len(values), bool)
     for row in values:
         beaten |= (row <= values).all(axis=1) & (row < values).any(axis=1)
@@ -99,21 +98,13 @@ _MOST_CELLS = 40
 
 
 def _sampled(count: int) -> Ints:
-    """Return the numbers of points spread evenly over a sweep, the first and the last among them.
-
-    Args:
-        count: points of the sweep [1].
-    """
     numbers: Ints = np.unique(np.linspace(0, count - 1, min(count, _SAMPLE)).round().astype(np.int64))
     return numbers
 
 
 @record
 class _GridAxes:
-    """The axes of a grid, and what it shows."""
-
     across: int
-    """Position of the axis across."""
     down: int
     metric: str
     largest: bool
@@ -124,7 +115,6 @@ def grid_axes(points: Points, names: tuple[str, ...], directions: dict[str, str]
     """Return the grid of a sweep: its two axes with most values; None if there are no two.
 
     Args:
-        names: metrics of the sweep.
         directions: min or max of each metric of the front; its first metric is shown, else the sweep's first.
     """
     fitting = [index for index, axis in enumerate(points.axes) if len(axis) > 1]
@@ -156,29 +146,20 @@ def cells(sweep: Sweep, chunk: Chunk, axes: _GridAxes | None) -> Floats:
 
 
 def _cell_count(values: int) -> int:
-    """Return the cells along an axis with some values [1]."""
     return min(values, _MOST_CELLS)
 
 
 def _first_of_cells(values: int) -> list[int]:
-    """Return the first value of each cell along an axis with some values."""
     count = _cell_count(values)
     return [-(-cell * values // count) for cell in range(count)]
 
 
 def _cell(index: Ints, values: int) -> Ints:
-    """Return the cells of values along an axis."""
     cell: Ints = index.astype(np.int64) * _cell_count(values) // values
     return cell
 
 
 def _merged(first: Floats, two: Floats, axes: _GridAxes | None) -> Floats:
-    """Return the better of two grids, cell by cell.
-
-    Args:
-        two: another of its shape.
-        axes: the grid; None without one.
-    """
     if axes is None or not first.size:
         return two
     better: Floats = np.fmax(first, two) if axes.largest else np.fmin(first, two)
@@ -200,16 +181,14 @@ class Kept:
     """Points and the first of them, by reason."""
     unpriced: dict[str, int]
     """Points whose cost is unknown, by the part without a price."""
-    front_points: Any
+    front_points: Ints
     """Numbers of the points of its front, shape (points,)."""
     front_values: Floats
     """Metrics of the front at them, smaller is better, shape (points, metrics)."""
     front_metrics: dict[str, Floats]
-    """Every metric at them."""
-    sample_points: Any
+    sample_points: Ints
     """Numbers of its points that charts show, shape (points,)."""
     sample_metrics: dict[str, Floats]
-    """Every metric at them."""
     cells: Floats
     """Its best over a grid of two axes, shape (values down, values across)."""
 
@@ -228,23 +207,14 @@ def _texts(column: Floats) -> list[str]:
 
 
 def written(sweep: Sweep, chunk: Chunk, names: Sequence[str], form: str | None) -> bytes:
-    """Return the points of a chunk as they are written.
-
-    Args:
-        names: metrics in the order of their columns.
-        form: csv, jsonl or parquet; None if none are wanted.
-    """
+    """Return the points of a chunk as they are written; `form`: csv, jsonl or parquet; None if none are wanted."""
     if form is None:
         return b""
     return parquet(sweep, chunk, names) if form == "parquet" else _lines(sweep, chunk, names, form).encode()
 
 
 def parquet(sweep: Sweep, chunk: Chunk, names: Sequence[str]) -> bytes:
-    """Return the points of a chunk as a Parquet file: axes, metrics, and why a point cannot be built.
-
-    Args:
-        names: metrics in the order of their columns.
-    """
+    """Return the points of a chunk as a Parquet file: axes, metrics, and why a point cannot be built."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -269,18 +239,11 @@ def parquet(sweep: Sweep, chunk: Chunk, names: Sequence[str]) -> bytes:
 
 
 def _counts(name: str) -> bool:
-    """Return whether a metric is a whole number, whatever the points of a chunk have."""
     place = place_of(name)
     return place is not None and place.counts
 
 
 def _lines(sweep: Sweep, chunk: Chunk, names: Sequence[str], form: str) -> str:
-    """Return the lines of a chunk.
-
-    Args:
-        names: metrics in the order of their columns.
-        form: csv or jsonl.
-    """
     count = len(chunk.reason)
     indices = sweep.points.indices(chunk.first, chunk.first + count)
     none = np.full(count, np.nan)
@@ -319,7 +282,6 @@ def _rounded(value: float) -> float:
 
 
 def _plain_values(axis: _SweptAxis, column: Ints) -> list[Any]:
-    """Return the values of an axis as a design file would have them."""
     if axis.numbers is None:
         known = [axis.value(number) for number in range(len(axis))]
         return [known[number] for number in column.tolist()]
@@ -337,7 +299,6 @@ def kept(sweep: Sweep, chunk: Chunk, names: Sequence[str], form: str | None, dir
     """Reduce a chunk to its statistics, front, grid and written points.
 
     Args:
-        names: metrics in the order of their columns.
         form: csv, jsonl or parquet; None if none are wanted.
         directions: min or max of each metric of the front.
     """

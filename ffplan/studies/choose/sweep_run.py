@@ -1,4 +1,4 @@
-"""The chunks of a sweep: on this process, on all cores, or on a Dask cluster."""
+"""The chunks of a sweep, on this process, on all cores or on a Dask cluster, and what they come to."""
 
 from __future__ import annotations
 
@@ -9,16 +9,26 @@ from itertools import islice
 from logging import CRITICAL, getLogger
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from ffplan.base.errors import UsageError, lacking
 from ffplan.base.processes import keep_freed_memory, worker_pool
 from ffplan.base.record import record
 from ffplan.base.version import __version__
+from ffplan.results import sweep as out
+from ffplan.results.design import SCHEMA_VERSION
+from ffplan.results.result import ToolInfo
+from ffplan.studies.basis.provenance import design_info
 from ffplan.studies.choose.sweep import Sweep, SweepQuery
-from ffplan.studies.choose.sweep_rows import Kept, kept
+from ffplan.studies.choose.sweep_rows import Kept, _first_of_cells, _merged, front, kept, knee
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from concurrent.futures import Executor
+
+    from ffplan.design.resolved import ResolvedDesign
+    from ffplan.studies.choose.sweep_rows import _GridAxes
+
 
 _AHEAD = 2
 """Chunks that are under way for each worker [1]."""
@@ -40,11 +50,7 @@ class SweepJob:
 
 
 def job_key(query: SweepQuery, directions: dict[str, str]) -> str:
-    """Return the key of a sweep with its front.
-
-    Args:
-        directions: min or max of each metric of the front.
-    """
+    """Return the key of a sweep with its front; `directions`: min or max of each metric of the front."""
     return "-".join([query.key, *(f"{name}:{way}" for name, way in directions.items())])
 
 
@@ -53,11 +59,6 @@ _READY: dict[str, Sweep] = {}
 
 
 def _work(job: SweepJob, number: int) -> Kept:
-    """Evaluate a chunk, and reduce it; a process reads a sweep once.
-
-    Args:
-        number: number of the chunk.
-    """
     if job.key not in _READY:
         keep_freed_memory()
         _READY.clear()
@@ -80,8 +81,6 @@ def on_cores(job: SweepJob, sweep: Sweep, first: int, workers: int) -> Iterator[
     what the others evaluate goes from process to process.
 
     Args:
-        sweep: the sweep, read.
-        first: number of the first chunk.
         workers: processes, with this one [1].
     """
     keep_freed_memory()
@@ -90,7 +89,6 @@ def on_cores(job: SweepJob, sweep: Sweep, first: int, workers: int) -> Iterator[
 
 
 def _shared(pool: Executor, job: SweepJob, sweep: Sweep, first: int, ahead: int) -> Iterator[Kept]:
-    """Yield the chunks from `first` on in their order, some from the pool and some evaluated here."""
     waiting: deque[Future[Kept] | Kept] = deque()
     number = first
     while number < sweep.chunks or waiting:
@@ -117,12 +115,10 @@ _KEPT = "the chunks so far are kept: with --points FILE, `--resume` continues th
 
 
 def _work_together(job: SweepJob, numbers: range) -> list[Kept]:
-    """Evaluate and reduce some chunks, one after the other."""
     return [_work(job, number) for number in numbers]
 
 
 def _in_order(submit: Callable[[range], Any], tasks: Iterator[range], ahead: int) -> Iterator[Kept]:
-    """Yield results in the order of the chunks, a few tasks under way."""
     waiting: deque[Any] = deque(submit(numbers) for numbers in islice(tasks, ahead))
     while waiting:
         yield from waiting.popleft().result()
@@ -133,10 +129,6 @@ def _in_tasks(sweep: Sweep, first: int, workers: int) -> Iterator[range]:
     """Yield the chunks from `first` on in tasks of a cluster: several fast chunks together, one where each is slow.
 
     A task costs a scheduler milliseconds, some part of what a chunk takes that arrays carry.
-
-    Args:
-        first: number of the first chunk [1].
-        workers: workers that share the tasks, each a few [1].
     """
     per_task = (sweep.chunks - first) // (_TASKS * workers)
     per_task = max(1, min(_TOGETHER, per_task)) if any(sweep.by_array) else 1
@@ -145,16 +137,10 @@ def _in_tasks(sweep: Sweep, first: int, workers: int) -> Iterator[range]:
 
 
 def _told(error: BaseException) -> str:
-    """Return the first line of what an error says, or its name."""
     return str(error).splitlines()[0] if str(error) else type(error).__name__
 
 
 def _client(address: str, security: dict[str, str], workers: int) -> Any:
-    """Return a client of a Dask cluster.
-
-    Raises:
-        UsageError: if Dask is missing, or the scheduler cannot be reached.
-    """
     try:
         dask: Any = import_module("distributed")
     except ImportError:
@@ -170,16 +156,6 @@ def _client(address: str, security: dict[str, str], workers: int) -> Any:
 
 
 def _refuse_versions(client: Any, address: str) -> None:
-    """Refuse a cluster without workers, workers without ffplan, and workers with another version of it.
-
-    Args:
-        client: a client of the cluster.
-        address: the scheduler's, for messages.
-
-    Raises:
-        UsageError: if it has any.
-    """
-
     def version() -> str:
         try:
             from ffplan import __version__ as found
@@ -207,15 +183,6 @@ def _parts_seen(query: SweepQuery) -> str:
 
 
 def _refuse_parts(client: Any, address: str, query: SweepQuery) -> None:
-    """Refuse workers that do not see the user's parts as this process does.
-
-    Args:
-        client: a client of the cluster.
-        address: the scheduler's, for messages.
-
-    Raises:
-        UsageError: if a worker cannot read a folder, or has other files there.
-    """
     if not query.overlays:
         return
     folders, remedy = ", ".join(query.overlays), "put the same files there on every machine, or on a shared file system"
@@ -231,11 +198,8 @@ def on_cluster(
     """Yield the chunks from `first` on, evaluated on a Dask cluster; a chunk whose worker dies runs again elsewhere.
 
     Args:
-        sweep: the sweep, read.
-        first: number of the first chunk.
         address: `local`, or the scheduler's, such as tcp://host:8786.
         security: files of TLS, by the name that Dask has for them.
-        workers: workers of a local cluster [1].
 
     Raises:
         UsageError: if the cluster cannot be reached, is lost, has no workers, workers with another version or other
@@ -265,3 +229,132 @@ def on_cluster(
         if address == "local" and client.cluster is not None:
             client.cluster.close()
         log.setLevel(before)
+
+
+class Total:
+    """Sums over chunks, taken in their order."""
+
+    def __init__(self, directions: dict[str, str], grid: _GridAxes | None = None) -> None:
+        self.directions = directions
+        self.chunks: int = 0
+        self.points: int = 0
+        self.built: int = 0
+        self.stats: dict[str, list[Any]] = {}
+        self.refused: dict[str, list[int]] = {}
+        self.unpriced: dict[str, int] = {}
+        self.front: list[tuple[int, list[float], dict[str, float]]] = []
+        self.sample: list[tuple[int, dict[str, float]]] = []
+        self.cells: Any = np.zeros((0, 0))
+        self.grid = grid
+
+    def take(self, part: Kept) -> None:
+        """Add a chunk."""
+        self.chunks += 1
+        self.points += part.count
+        self.built += part.built
+        for name, (count, total, low, low_at, high, high_at) in part.stats.items():
+            stats = self.stats.setdefault(name, [0, 0.0, low, low_at, high, high_at])
+            stats[0] += count
+            stats[1] += total
+            if low < stats[2]:
+                stats[2:4] = low, low_at
+            if high > stats[4]:
+                stats[4:6] = high, high_at
+        for reason, (points, first) in part.refused.items():
+            known = self.refused.setdefault(reason, [0, first])
+            known[0] += points
+        for name, points in part.unpriced.items():
+            self.unpriced[name] = self.unpriced.get(name, 0) + points
+        self.cells = _merged(self.cells, part.cells, self.grid)
+        for position, number in enumerate(part.sample_points.tolist()):
+            metrics = {name: float(column[position]) for name, column in part.sample_metrics.items()}
+            self.sample.append((number, {name: value for name, value in metrics.items() if value == value}))
+        if not len(part.front_points):
+            return
+        for position, number in enumerate(part.front_points.tolist()):
+            metrics = {name: float(column[position]) for name, column in part.front_metrics.items()}
+            said = {name: value for name, value in metrics.items() if value == value}
+            self.front.append((number, part.front_values[position].tolist(), said))
+        values = np.array([point[1] for point in self.front])
+        self.front = [self.front[at] for at in front(values).tolist()]
+
+    def state(self) -> dict[str, Any]:
+        """Return it as plain data, exactly."""
+        names = ("chunks", "points", "built", "stats", "refused", "unpriced", "front", "sample")
+        cells = [[None if value != value else value for value in row] for row in self.cells.tolist()]
+        return {name: getattr(self, name) for name in names} | {"cells": cells}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Continue from plain data; raise `KeyError, TypeError, ValueError` if it is no state."""
+        self.chunks, self.points, self.built = int(state["chunks"]), int(state["points"]), int(state["built"])
+        self.stats, self.refused = dict(state["stats"]), dict(state["refused"])
+        self.unpriced = dict(state["unpriced"])
+        self.front = [(int(number), list(values), dict(metrics)) for number, values, metrics in state["front"]]
+        self.sample = [(int(number), dict(metrics)) for number, metrics in state["sample"]]
+        self.cells = np.array(state["cells"], float) if state["cells"] else np.zeros((0, 0))
+
+
+def sweep_report(sweep: Sweep, design: ResolvedDesign, total: Total, *, stopped: bool) -> out.SweepReport:
+    """Return the report of a sweep."""
+    points = sweep.points
+
+    def values_at(number: int) -> dict[str, str]:
+        indices = points.indices(number, number + 1)
+        return {axis.path: axis.text(int(column[0])) for axis, column in zip(points.axes, indices, strict=True)}
+
+    best = knee(np.array([axis[1] for axis in total.front])) if total.front else None
+    refused = sorted(total.refused.items(), key=lambda entry: (-entry[1][0], entry[1][1]))
+    return out.SweepReport(
+        schema_version=SCHEMA_VERSION,
+        tool=ToolInfo("ffplan", __version__),
+        design=design_info(design),
+        axes=tuple(
+            out.SweepAxis(path=axis.path, count=len(axis), first=axis.text(0), last=axis.text(len(axis) - 1))
+            for axis in points.axes
+        ),
+        spanned="sample" if points.sample is not None else "zip" if points.zipped else "all",
+        points=total.points,
+        built=total.built,
+        metrics=tuple(
+            out.SweepMetric(
+                path=name,
+                least=low,
+                least_at=values_at(low_at),
+                mean=whole / count,
+                most=high,
+                most_at=values_at(high_at),
+            )
+            for name, (count, whole, low, low_at, high, high_at) in total.stats.items()
+        ),
+        refused=tuple(
+            out.SweepRefusal(reason=reason, points=count, example=values_at(first))
+            for reason, (count, first) in refused
+        ),
+        unpriced=total.unpriced,
+        directions=total.directions,
+        front=tuple(
+            out.SweepPoint(number=number, values=values_at(number), metrics=metrics, knee=place == best)
+            for place, (number, _, metrics) in enumerate(total.front)
+        ),
+        sample=tuple(
+            out.SweepPoint(number=number, values=values_at(number), metrics=metrics, knee=False)
+            for number, metrics in total.sample
+        ),
+        grid=_grid(sweep, total),
+        stopped=stopped,
+    )
+
+
+def _grid(sweep: Sweep, total: Total) -> out.SweepGrid | None:
+    if total.grid is None or not total.cells.size:
+        return None
+    across, down = (sweep.points.axes[index] for index in (total.grid.across, total.grid.down))
+    return out.SweepGrid(
+        metric=total.grid.metric,
+        shown="most" if total.grid.largest else "least",
+        across=across.path,
+        across_values=tuple(across.text(index) for index in _first_of_cells(len(across))),
+        down=down.path,
+        down_values=tuple(down.text(index) for index in _first_of_cells(len(down))),
+        values=tuple(tuple(None if value != value else value for value in row) for row in total.cells.tolist()),
+    )

@@ -1,4 +1,4 @@
-"""Allreduce over all accelerators of a design: its bound, and the times of every library."""
+"""Times of collectives as rows, and the allreduce over all accelerators of a design: its bound, every library."""
 
 from __future__ import annotations
 
@@ -10,37 +10,141 @@ from ffplan.base.errors import InputError
 from ffplan.base.formatting import ids_listed
 from ffplan.base.outcomes import LedgerLine
 from ffplan.base.record import record
+from ffplan.collectives import expert_dispatch
 from ffplan.collectives.bottleneck import Line, lacking, solve
 from ffplan.collectives.bounds import ring_factor
 from ffplan.collectives.hfreduce import hfreduce, ledger_total
 from ffplan.collectives.nccl import ALGORITHMS
 from ffplan.collectives.rank_layout import RankLayout
-from ffplan.collectives.timing import CollectiveQuery
+from ffplan.collectives.timing import CollectiveQuery, chosen, dispatch_ledger, fastest, time_choices
+from ffplan.collectives.volumes import bus_factor
 from ffplan.fabric.sizing.plan import reachable_nodes
 from ffplan.node.resources import resources
-from ffplan.results.collective import CollectiveBound, CollectiveReport
+from ffplan.results.collective import CollectiveBound, CollectiveReport, CollectiveRow
 from ffplan.studies.basis.job_layout import job_layout, most_gpus, node_of
-from ffplan.studies.collective.row import _timed_row
 
 if TYPE_CHECKING:
     from ffplan.base.errors import Finding
     from ffplan.catalog.library import Library
+    from ffplan.collectives.bounds import Bound
     from ffplan.design.resolved import ResolvedDesign
     from ffplan.design.schema import Communication
     from ffplan.fabric.sizing.plan import FabricPlan
     from ffplan.node.host import Host
-    from ffplan.results.collective import CollectiveRow
+
+
+_MARGIN = 1.01
+"""By how much a stream is slower than its resources before its protocol counts as what binds [1]."""
+
+
+@record
+class _Pick:
+    size: float
+    """Message [byte]."""
+    algorithm: str
+    protocol: str
+    time: float
+    """Time [s]."""
+    latency: float
+    """Part that does not grow with the message [s]."""
+    stream: float
+    """Part that the tightest resource takes [s]."""
+    fastest: str
+    """Algorithm and protocol that would take least."""
+    fastest_time: float
+    """Its time [s]."""
+
+
+def _choice_name(algorithm: str, protocol: str) -> str:
+    return " ".join(filter(None, (algorithm, protocol)))
+
+
+def _ledger_of(query: CollectiveQuery, job: RankLayout, algorithm: str) -> list[Line]:
+    if algorithm == "hfreduce":
+        return hfreduce(job, nvlink=query.nvlink, memcpy_async=query.memcpy_async, operation=query.operation)[0]
+    if algorithm in ("node-limited", "straight"):
+        return dispatch_ledger(query, job, algorithm)
+    return ALGORITHMS[algorithm].ledger(query.operation, job)
+
+
+def _bound_of(query: CollectiveQuery, job: RankLayout, algorithm: str) -> Bound:
+    share = query.library.link_share.value if query.library.link_share else 1.0
+    return solve(
+        resources(job.host, job.cuts, share),
+        _ledger_of(query, job, algorithm),
+        sustained=True,
+        trees=algorithm in ALGORITHMS and ALGORITHMS[algorithm].trees,
+    )
+
+
+def _limit(bound: Bound, pick: _Pick) -> tuple[str, str]:
+    if pick.latency > pick.stream:
+        return "latency", "latency"
+    if pick.stream > pick.size / (float(bound.gbyte_s) * 1e9) * _MARGIN:
+        return "protocol", "share or ceiling of the protocol"
+    return bound.binding.name, bound.binding.label
+
+
+def _as_deepep(query: CollectiveQuery, job: RankLayout, algorithm: str, algbw: float) -> float | None:
+    """Return the rate as DeepEP counts it, with tokens to a GPU's own node; None of other operations."""
+    if query.routing is None:
+        return None
+    return float(algbw * expert_dispatch.counted_copies(job, query.routing, algorithm))
+
+
+def _collective_row(query: CollectiveQuery, job: RankLayout, gpus: int, pick: _Pick, bound: Bound) -> CollectiveRow:
+    algbw = pick.size / pick.time / 1e9
+    name, label = _limit(bound, pick)
+    spare = bound.runner_up
+    return CollectiveRow(
+        library=query.name,
+        gpus=gpus,
+        nodes=int(job.nodes),
+        zones=int(job.zones),
+        size_bytes=pick.size,
+        algorithm=pick.algorithm,
+        protocol=pick.protocol,
+        time_s=pick.time,
+        algbw_gbyte_s=algbw,
+        busbw_gbyte_s=float(algbw * bus_factor(query.operation, job.ranks)),
+        latency_s=pick.latency,
+        stream_s=pick.stream,
+        fill_s=max(0.0, pick.time - pick.latency - pick.stream),
+        limited_by=name,
+        limited_by_label=label,
+        runner_up=spare.name if spare else None,
+        runner_up_gbyte_s=float(spare.gbyte_s) if spare else None,
+        fastest=pick.fastest,
+        fastest_time_s=pick.fastest_time,
+        deepep_gbyte_s=_as_deepep(query, job, pick.algorithm, algbw),
+    )
+
+
+def _timed_row(query: CollectiveQuery, job: RankLayout, gpus: int, size: float) -> CollectiveRow | None:
+    """Return the row of one message on one job; None if the library cannot run there."""
+    times = time_choices(query, job, size)
+    if not times:
+        return None
+    choice, best = chosen(times), fastest(times)
+    pick = _Pick(
+        size=size,
+        algorithm=choice.algorithm,
+        protocol=choice.protocol,
+        time=choice.time,
+        latency=choice.latency,
+        stream=choice.stream,
+        fastest=_choice_name(best.algorithm, best.protocol),
+        fastest_time=best.time,
+    )
+    return _collective_row(query, job, gpus, pick, _bound_of(query, job, choice.algorithm))
+
 
 _OF_NCCL = ("ring", "tree", "nvls", "nvls-tree")
 """Algorithms of NCCL whose bounds are compared."""
 
 
 def bound_faults(design: ResolvedDesign, communication: Communication) -> list[Finding]:
-    """Return faults of libraries that cannot run on the compute nodes, for one design or for all of an array.
-
-    Args:
-        communication: the libraries and message of the design.
-    """
+    """Return faults of libraries that cannot run on the compute nodes, for one design or for all of an array."""
     group = design.compute
     document = design.document
     if group.accelerator is None or not some(group.accelerators_per_node * reachable_nodes(design) >= 2):
@@ -77,22 +181,14 @@ def bound_faults(design: ResolvedDesign, communication: Communication) -> list[F
 
 @record
 class _BoundLedger:
-    """Ledger of one algorithm for the allreduce that a design asks for."""
-
     algorithm: str
     lines: list[Line]
     possible: Truth
-    """True if it can run."""
     ledger: tuple[LedgerLine, ...] = ()
-    """Memory operations of HFReduce."""
 
 
 def bound_ledgers(query: CollectiveQuery, job: RankLayout) -> list[_BoundLedger]:
-    """Return the ledgers that a library may run, for one job or for arrays of them.
-
-    Args:
-        query: the allreduce and its library.
-    """
+    """Return the ledgers that a library may run, for one job or for arrays of them."""
     if query.library.method == "hfreduce":
         lines, ledger = hfreduce(job, nvlink=query.nvlink, memcpy_async=query.memcpy_async)
         return [_BoundLedger("hfreduce", lines, True, ledger)]
@@ -110,8 +206,6 @@ def allreduce_bound(
     """Return the bound of an allreduce with the ledger that allows most; None if nothing bounds it.
 
     Args:
-        query: the allreduce and its library.
-        job: the ranks, plain numbers.
         size: message [byte].
     """
     known = resources(job.host, job.cuts)
@@ -157,7 +251,6 @@ def left_out(design: ResolvedDesign) -> tuple[str, ...]:
 
 
 _LEAST_RANKS = 16
-"""Accelerators in the first row of the scale table."""
 _STEP = 4
 """Factor from one row of the table of scales to the next."""
 
@@ -166,7 +259,6 @@ def allreduce_query(design: ResolvedDesign, library: Library, name: str) -> Coll
     """Return the allreduce of a design with one library.
 
     Args:
-        library: constants of the library.
         name: hfreduce, hfreduce-nvlink, nccl for the library of the accelerators' maker, or its own name.
     """
     communication = design.spec.communication
@@ -199,17 +291,13 @@ def rows_of(
     """Return the time over each number of ranks; those where the library cannot run are left out.
 
     Args:
-        query: the allreduce and its library.
-        ranks: ranks of each job.
         size: message [byte].
     """
     by_domain = query.library.method != "hfreduce"
-    rows = []
-    for count in ranks:
-        row = _timed_row(query, job_layout(design, plan, node, count, by_domain=by_domain), count, size)
-        if row is not None:
-            rows.append(row)
-    return rows
+    rows = (
+        _timed_row(query, job_layout(design, plan, node, count, by_domain=by_domain), count, size) for count in ranks
+    )
+    return [row for row in rows if row is not None]
 
 
 def _report(
@@ -261,15 +349,11 @@ def pair_times(design: ResolvedDesign) -> tuple[float, float] | None:
     None if the design has no bridged pairs, or names no library between accelerators.
     """
     communication = design.spec.communication
-    library = next(
-        (candidate_library for candidate_library in design.libraries if candidate_library.method == "nccl"), None
-    )
+    library = next((library for library in design.libraries if library.method == "nccl"), None)
     if communication is None or library is None or not (node := node_of(design)).pairs:
         return None
     query = allreduce_query(design, library, library.id)
-    layouts = [
-        RankLayout(host=candidate_library, nodes=1, per_node=2) for candidate_library in (node, replace(node, pairs=()))
-    ]
+    layouts = [RankLayout(host=host, nodes=1, per_node=2) for host in (node, replace(node, pairs=()))]
     rows = [_timed_row(query, layout, 2, communication.message_size) for layout in layouts]
     return (rows[0].time_s, rows[1].time_s) if rows[0] and rows[1] else None
 

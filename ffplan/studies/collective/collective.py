@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,29 +11,106 @@ from ffplan.base.formatting import ids_listed, plural
 from ffplan.base.record import record
 from ffplan.catalog.library import Library
 from ffplan.collectives import expert_dispatch
-from ffplan.collectives.timing import CollectiveQuery, choices
+from ffplan.collectives.nccl import ALGORITHMS
+from ffplan.collectives.rank_layout import RankLayout
+from ffplan.collectives.timing import CollectiveQuery, TimingGrid, choices, time_grid
 from ffplan.collectives.volumes import OF_TOKENS
 from ffplan.fabric.family import plan_fabric
-from ffplan.results.collective import AlgorithmRow, CollectiveRow, CollectiveTable
+from ffplan.results.collective import AlgorithmRow, CollectiveRow, CollectiveTable, Limit
 from ffplan.results.design import SCHEMA_VERSION
 from ffplan.studies.basis.job_layout import Placement, job_layout, most_gpus, node_of, own_library
-from ffplan.studies.collective.rows import QueryError, _tabulate
+from ffplan.studies.collective.allreduce import _bound_of, _choice_name, _collective_row, _Pick
 
 if TYPE_CHECKING:
-    from ffplan.base.array_math import Floats
+    from collections.abc import Iterator
+
+    from ffplan.base.array_math import Floats, Number
     from ffplan.catalog.store import Catalog
-    from ffplan.collectives.rank_layout import RankLayout
+    from ffplan.collectives.bounds import Bound
     from ffplan.design.resolved import ResolvedDesign
     from ffplan.fabric.sizing.plan import FabricPlan
     from ffplan.node.host import Host
 
 
-def _collective_assumptions(query: CollectiveQuery, job: RankLayout) -> tuple[str, ...]:
-    """Return the assumptions behind a table of times.
+class QueryError(ValueError):
+    """The design cannot run the query."""
 
-    Args:
-        query: operation and library.
-    """
+
+def _at(value: Number, job: RankLayout, index: int) -> float:
+    return float(np.broadcast_to(value, np.shape(job.nodes))[index])
+
+
+def _single(job: RankLayout, index: int) -> RankLayout:
+    crossed = tuple(
+        replace(cut, sets=_at(cut.sets, job, index), gbyte_s=_at(cut.gbyte_s, job, index)) for cut in job.cuts
+    )
+    return RankLayout(
+        host=job.host,
+        nodes=_at(job.nodes, job, index),
+        per_node=_at(job.per_node, job, index),
+        zones=_at(job.zones, job, index),
+        cuts=crossed,
+        sent_by=None if job.sent_by is None else _at(job.sent_by, job, index),
+    )
+
+
+def _tabulate(
+    query: CollectiveQuery, job: RankLayout, gpus: tuple[int, ...], sizes: Floats
+) -> tuple[list[CollectiveRow], list[AlgorithmRow]]:
+    grid = time_grid(query, job, sizes)
+    if grid is None or not bool(grid.possible.all()):
+        what = " ".join(filter(None, (query.algorithm, query.protocol, query.operation)))
+        over = "" if grid is None else f" over {gpus[int(np.argmin(grid.possible))]:,} accelerators"
+        forced = ALGORITHMS.get(query.algorithm or "")
+        only = f"; {query.algorithm} runs on {forced.runs_on}" if over and forced and forced.runs_on else ""
+        raise QueryError(f"`{query.library.id}` has no {what}{over} of `{job.host.id}`{only}")
+    bounds: dict[tuple[int, str], Bound] = {}
+    for i in range(len(gpus)):
+        for algorithm in dict.fromkeys(grid.choices[k][0] for k in grid.chosen[i]):
+            bounds[i, algorithm] = _bound_of(query, _single(job, i), algorithm)
+    rows = _rows(query, job, gpus, sizes, grid, bounds)
+    terms = [
+        AlgorithmRow(query.name, gpus[i], algorithm, tuple(_limits(bound))) for (i, algorithm), bound in bounds.items()
+    ]
+    return rows, terms
+
+
+def _limits(bound: Bound) -> Iterator[Limit]:
+    for term in bound.terms:
+        yield Limit(term.name, term.label, term.gbyte_s, term.derivation)
+
+
+def _rows(
+    query: CollectiveQuery,
+    job: RankLayout,
+    gpus: tuple[int, ...],
+    sizes: Floats,
+    grid: TimingGrid,
+    bounds: dict[tuple[int, str], Bound],
+) -> list[CollectiveRow]:
+    time, latency, stream = grid.pick(grid.time), grid.pick(grid.latency), grid.pick(grid.seconds_per_byte) * sizes
+    runs = np.where(np.isfinite(grid.estimate), grid.time, np.inf)
+    fastest, least = runs.argmin(axis=0), runs.min(axis=0)
+    rows = []
+    for i, count in enumerate(gpus):
+        ranks = _single(job, i)
+        for j, size in enumerate(sizes):
+            algorithm, protocol = grid.choices[int(grid.chosen[i, j])]
+            pick = _Pick(
+                size=float(size),
+                algorithm=algorithm,
+                protocol=protocol,
+                time=float(time[i, j]),
+                latency=float(latency[i, j]),
+                stream=float(stream[i, j]),
+                fastest=_choice_name(*grid.choices[int(fastest[i, j])]),
+                fastest_time=float(least[i, j]),
+            )
+            rows.append(_collective_row(query, ranks, count, pick, bounds[i, algorithm]))
+    return rows
+
+
+def _collective_assumptions(query: CollectiveQuery, job: RankLayout) -> tuple[str, ...]:
     host, library = job.host, query.library
     accelerator = host.accelerator
     rates = host.rates
@@ -90,7 +168,6 @@ _ALIASES = {
     "allgather": "all-gather",
     "reducescatter": "reduce-scatter",
 }
-"""Other spellings of operations."""
 
 
 @record
@@ -119,18 +196,7 @@ def _rank_layout(
     by_domain: bool = True,
     placement: Placement | None = None,
 ) -> RankLayout:
-    """Return the ranks of jobs on a design's compute nodes; numbers are arrays over the jobs.
-
-    Args:
-        gpus: ranks of each job.
-        zones: zones that each job spans; as few as hold it if omitted.
-        nic_gbyte_s: most that each NIC carries [GB/s].
-        by_domain: a scale-up switch makes one of several nodes.
-        placement: nodes that the ranks are spread over evenly; as few as hold them if omitted.
-
-    Raises:
-        QueryError: if ranks do not fill whole nodes, or more are asked for than there are.
-    """
+    """Return the ranks of jobs, arrays over the jobs; by default they take as few nodes and zones as hold them."""
     node, most = node_of(design, nic_gbyte_s), most_gpus(design)
     if not node.gpus:
         raise QueryError(f"`{node.id}` has no accelerators")
@@ -156,11 +222,6 @@ def _rank_layout(
 
 
 def _check_placement(design: ResolvedDesign, node: Host, ranks: int, placement: Placement, *, by_domain: bool) -> None:
-    """Refuse ranks that cannot be spread evenly over nodes of a design.
-
-    Raises:
-        QueryError: if they cannot.
-    """
     most = most_gpus(design) // len(node.gpus)
     if placement.nodes > most:
         raise QueryError(f"{placement.nodes:,} nodes: one job can span {most:,} of this design")
@@ -170,11 +231,6 @@ def _check_placement(design: ResolvedDesign, node: Host, ranks: int, placement: 
 
 
 def _check_zones(design: ResolvedDesign, boxes: Floats, zones: int) -> None:
-    """Refuse zones that jobs of `boxes` nodes cannot span.
-
-    Raises:
-        QueryError: if they cannot.
-    """
     fabric, count = design.spec.fabric, design.compute.group.count
     if zones > fabric.zones or bool((boxes < zones).any()):
         raise QueryError(f"--zones {zones}: the fabric has {fabric.zones}, and every zone needs a node")
@@ -205,7 +261,6 @@ def _query(design: ResolvedDesign, catalog: Catalog, name: str, request: Collect
 
 
 def _fault(query: CollectiveQuery, job: RankLayout) -> str | None:
-    """Return the reason why a library cannot run the query, or None."""
     if query.routing is not None and (fault := expert_dispatch.routing_fault(job, query.routing)):
         return f"{fault}; see --gpus, --experts, --top-k and --max-nodes"
     if query.routing is not None and query.routing.sms is not None:
@@ -240,11 +295,7 @@ def default_library(operation: str, design: ResolvedDesign) -> str:
 
 
 def check_together(request: CollectiveRequest, libraries: list[str], design: ResolvedDesign) -> None:
-    """Refuse what cannot go together.
-
-    Raises:
-        QueryError: if something does not.
-    """
+    """Refuse what cannot go together; raise `QueryError` if something does not."""
     if any(name.startswith("hfreduce") for name in libraries) and (
         request.algorithm or request.protocol or request.in_network
     ):
@@ -266,9 +317,7 @@ def collective_table(
     """Return the table of a collective on a design.
 
     Args:
-        catalog: where the libraries are.
         libraries: names: nccl, rccl, hfreduce, hfreduce-nvlink, deepep.
-        request: operation and forced choices.
         gpus: ranks of each job; all that one job can span if omitted.
         sizes: messages [byte]; the tokens of a GPU for dispatch and combine.
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from ffplan.design.training import PlanFields, Workload
     from ffplan.results.comparison import MoneyComparison, TrainingComparison
     from ffplan.results.design import Assessment
-    from ffplan.studies.cost.request import CostRequest
+    from ffplan.studies.cost.ledger import CostRequest
 
 
 @record

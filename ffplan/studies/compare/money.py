@@ -34,7 +34,7 @@ from ffplan.studies.train.default_job import TimedJob, timed_job
 if TYPE_CHECKING:
     from ffplan.base.array_math import Number
     from ffplan.cost.account import RunOutcome
-    from ffplan.studies.cost.request import CostRequest
+    from ffplan.studies.cost.ledger import CostRequest
     from ffplan.studies.train.default_job import JobReports
 
 FRACTIONS = (0.0625, 0.25)

@@ -22,7 +22,7 @@ from ffplan.results.design import SCHEMA_VERSION
 from ffplan.results.result import ToolInfo
 from ffplan.results.run import Band, RunReport
 from ffplan.studies.basis.provenance import announced, design_info, files_read, recalled_figures
-from ffplan.studies.cost.ledger import Ledger, _ledger_of, _speed_inputs, with_nic_prices
+from ffplan.studies.cost.ledger import CostRequest, Ledger, _ledger_of, _speed_inputs, with_nic_prices
 from ffplan.studies.cost.parts import (
     _Drawn,
     _rent_rows,
@@ -38,7 +38,6 @@ from ffplan.studies.cost.parts import (
     waiting,
 )
 from ffplan.studies.cost.phases import _phase_reports, _priced_counts, purchases
-from ffplan.studies.cost.request import CostRequest
 from ffplan.studies.cost.words import _cost_assumptions, headline, run_words
 
 if TYPE_CHECKING:
@@ -102,8 +101,6 @@ def evaluate(account: Account, job: RunJob | None, v: Values) -> tuple[YearAccou
 
 @record
 class _Accounted:
-    """An account with its inputs at their likely values, and over the draws."""
-
     v: dict[str, Number]
     """Likely values by name."""
     year: YearAccount
@@ -116,13 +113,7 @@ class _Accounted:
 
 
 def accounted(ledger: Ledger, inputs: tuple[Input, ...], timed: TimedJob | None, request: CostRequest) -> _Accounted:
-    """Return the account of a design, likely and drawn.
-
-    Args:
-        ledger: the design with its account.
-        timed: the job; None for the cluster alone.
-        request: draws and seed.
-    """
+    """Return the account of a design, likely and drawn; `timed`: the job; None for the cluster alone."""
     job, v = timed.job if timed else None, likely(inputs)
     year, run = evaluate(ledger.account, job, v)
     drawn_year, drawn_run, drawn = year, run, None
@@ -133,12 +124,7 @@ def accounted(ledger: Ledger, inputs: tuple[Input, ...], timed: TimedJob | None,
 
 
 def band(value: Any, drawn: Any) -> Band:
-    """Return a figure with its quantiles.
-
-    Args:
-        value: the figure with every input at its likely value.
-        drawn: its draws, shape [draws]; a number without draws.
-    """
+    """Return a figure with its quantiles; `drawn`: its draws, shape [draws]; a number without draws."""
     value_now = float(value)
     shape = getattr(drawn, "shape", ())
     if not shape:
@@ -194,7 +180,6 @@ def _uncertainty(
     rents: tuple[out.RentRow, ...],
     request: CostRequest,
 ) -> out.Uncertainty:
-    """Return the cost drivers for a token or an hour, and the break-evens against renting."""
     job = timed.job if timed else None
 
     def figure(v: dict[str, Number]) -> Number:
@@ -215,11 +200,7 @@ def _uncertainty(
 
 
 def run_report(ledger: Ledger, timed: TimedJob | None, account: _Accounted) -> RunReport | None:
-    """Return a run with its bands; None without one.
-
-    Args:
-        ledger: the design with its account.
-    """
+    """Return a run with its bands; None without one."""
     run, drawn = account.run, account.drawn_run
     if timed is None or run is None or drawn is None:
         return None
@@ -309,11 +290,6 @@ def _remaining(ledger: Ledger, v: Values, year: YearAccount) -> Number:
 def whole_life(ledger: Ledger, v: Values, year: YearAccount) -> Number:
     """Return the cost of a cluster over its life, bought at once.
 
-    Args:
-        ledger: the design with its account.
-        v: inputs by name, numbers or draws.
-        year: its year, from the same inputs.
-
     Returns:
         [currency], shape of the inputs.
 
@@ -330,10 +306,6 @@ def whole_life(ledger: Ledger, v: Values, year: YearAccount) -> Number:
 
 def study_run(design: ResolvedDesign, catalog: Catalog, request: CostRequest, timed: TimedJob) -> RunReport | None:
     """Return a training run on a cluster, without the rest of its cost study.
-
-    Args:
-        catalog: where its parts were looked up.
-        request: draws, seed and years.
 
     Raises:
         InputError: if the fabric cannot hold the design, or its ownership is wrong.
@@ -363,8 +335,6 @@ def study_cost(
     """Return the cost of a cluster, and of a training run on it.
 
     Args:
-        catalog: where its parts were looked up.
-        request: draws, seed and years.
         timed: the job; None for the cluster alone.
 
     Raises:

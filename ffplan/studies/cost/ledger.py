@@ -1,4 +1,4 @@
-"""From a design to its account: parts, powers and inputs, before any number is drawn."""
+"""From a design to its account: request, parts, powers and inputs, before any number is drawn."""
 
 from __future__ import annotations
 
@@ -24,10 +24,25 @@ from ffplan.fabric.family import links_of, plan_fabric, plan_networks
 from ffplan.fabric.sizing.plan import FabricPlan
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from ffplan.base.array_math import Number
+    from ffplan.catalog.prices import PriceBook
     from ffplan.catalog.store import Catalog
+
+
+DRAWS = 10_000
+"""Default draws [1]."""
+
+
+@record
+class CostRequest:
+    """Draws, seed and years."""
+
+    draws: int = DRAWS
+    seed: int = 0
+    years: float | None = None
+    """Life in place of the profile's [year]."""
 
 
 @record
@@ -47,14 +62,10 @@ class Ledger:
     around: tuple[Item, ...]
     """Parts of storage, side networks and spares."""
     prices: dict[str, Input]
-    """Price of a part, by catalogue id."""
     inputs: tuple[Input, ...]
-    """Every input of the account."""
     missing: tuple[MissingPrice, ...]
-    """Parts without a price."""
     missing_power: tuple[MissingFigure, ...]
     names: dict[str, str]
-    """Name of a part, by catalogue id."""
 
     @property
     def left_out(self) -> tuple[str, ...]:
@@ -69,9 +80,6 @@ class Ledger:
         """Return the months from order to delivery, and from there to the first job [month].
 
         A rented fleet is ready at once, unless the design states its own.
-
-        Args:
-            v: inputs by name, numbers or draws.
         """
         names = ("lead_time", "commissioning")
         if self.owned.rent is not None:
@@ -87,11 +95,6 @@ class Ledger:
 
 
 def _needed(owned: ResolvedOwnership, catalog: Catalog) -> None:
-    """Refuse a profile that lacks what no account can do without.
-
-    Raises:
-        InputError: with what it lacks.
-    """
     names = (*NEEDED, *FACILITY[owned.facility])
     document = catalog.entry(owned.profile.id).document
     lacks = [name for name in names if name not in owned.inputs]
@@ -164,7 +167,6 @@ def _account(
 
 
 def _in_scope(items: tuple[Item, ...], design: ResolvedDesign) -> tuple[Item, ...]:
-    """Return parts around the fabric, without the categories that the design's cost excludes."""
     scope = design.spec.cost
     excluded = set(scope.exclude) if scope else set()
     categories = {group.server.id: "storage" if group.group.role == "storage" else "servers" for group in design.groups}
@@ -191,28 +193,19 @@ def _prices(
     """Return the price of every part: the design's book has it, or the profile's for what the design does not plan."""
     if design.prices is None:
         return {}
-    planned_parts = {line.part for line in planned}
-    prices: dict[str, Input] = {}
-    for book, items in ((owned.side_prices, around), (design.prices, (*planned, *around))):
-        rate = owned.rate_of(book.currency) if book else None
-        if book is None or rate is None:
-            continue
-        ids = tuple(
-            dict.fromkeys(line.part for line in items if book is design.prices or line.part not in planned_parts)
-        )
-        prices |= {line.name.removeprefix("price."): line for line in price_inputs(book, rate, ids)}
-    return prices
+    own, side = ({line.part: None for line in items} for items in (planned, around))
+    beside = [part for part in side if part not in own or owned.side_prices is design.prices]
+    return _book_prices(owned, owned.side_prices, beside) | _book_prices(owned, design.prices, own | side)
+
+
+def _book_prices(owned: ResolvedOwnership, book: PriceBook | None, parts: Iterable[str]) -> dict[str, Input]:
+    rate = owned.rate_of(book.currency) if book else None
+    if book is None or rate is None:
+        return {}
+    return {entry.name.removeprefix("price."): entry for entry in price_inputs(book, rate, tuple(parts))}
 
 
 def _ledger_of(design: ResolvedDesign, catalog: Catalog) -> Ledger:
-    """Return a design with its account.
-
-    Args:
-        catalog: where its profile, rents and side networks are looked up.
-
-    Raises:
-        InputError: if the fabric cannot hold the design, or the ownership is wrong.
-    """
     owned = resolve_ownership(design, catalog)
     _needed(owned, catalog)
     fabric = plan_fabric(design)
@@ -262,11 +255,6 @@ def _speed_inputs(ledger: Ledger, band: float, within: float, basis: str) -> tup
     """Return the errors of the modelled speed as inputs.
 
     Designs of one accelerator share the error of the accelerator and its software; each has its own error besides.
-
-    Args:
-        band: holds 80 % of errors [1].
-        within: its part within the runs of one source [1].
-        basis: runs that it was taken over.
     """
     accelerator = ledger.design.compute.accelerator
     name = accelerator.id if accelerator else ledger.design.spec.name
@@ -288,7 +276,6 @@ def _build(ledger: Ledger) -> str:
 
 
 def _held(ledger: Ledger) -> dict[str, float]:
-    """Return how many NICs of each kind the prices of the servers hold, spares included."""
     bought = dict(ledger.account.parts)
     extra = [ledger.owned.storage] if ledger.owned.storage else []
     groups = {group.server.id: group for group in (*ledger.design.groups, *extra)}
@@ -299,24 +286,11 @@ def _held(ledger: Ledger) -> dict[str, float]:
     return {name: count for name, count in counts.items() if count}
 
 
-def _inputs(ledger: Ledger, names: tuple[str, ...]) -> dict[str, Input]:
-    """Return prices of NICs by id, from the design's book, else from the ownership profile's."""
-    prices: dict[str, Input] = {}
-    for book in (ledger.owned.side_prices, ledger.design.prices):
-        rate = ledger.owned.rate_of(book.currency) if book else None
-        if book is not None and rate is not None:
-            prices |= {entry.name.removeprefix("price."): entry for entry in price_inputs(book, rate, names)}
-    return prices
-
-
 def with_nic_prices(ledger: Ledger) -> Ledger:
     """Return a design's account with servers that follow the prices of their NICs.
 
     It serves break-evens alone: draws leave a NIC within a server at its price, since the range of the server's price
     includes its NICs.
-
-    Args:
-        ledger: the design with its account.
 
     Equation:
         server price = price today + sum over its NICs of (NIC price - NIC price today)
@@ -325,7 +299,8 @@ def with_nic_prices(ledger: Ledger) -> Ledger:
         Definition.
     """
     held = _held(ledger)
-    prices = _inputs(ledger, tuple(held))
+    prices = _book_prices(ledger.owned, ledger.owned.side_prices, held)
+    prices |= _book_prices(ledger.owned, ledger.design.prices, held)
     within = tuple((name, held[name], price.likely) for name, price in prices.items())
     known = {entry.name for entry in ledger.inputs}
     new = tuple(entry for entry in prices.values() if entry.name not in known)

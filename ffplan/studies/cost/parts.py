@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import fields
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ffplan.base.array_math import Number
 from ffplan.base.outcomes import InputRow
@@ -84,7 +84,6 @@ def _nodes_part(ledger: Ledger, name: str, roles: tuple[str, ...], idle_share: f
 
 
 def _power_parts(ledger: Ledger, v: Values) -> tuple[out.PowerPart, ...]:
-    """Return the power of the cluster by kind."""
     share, power = float(v["idle"]), float(v["power"])
     parts = [_nodes_part(ledger, "compute", ("compute", "management"), share, power)]
     if any(node.role == "storage" for node in ledger.nodes):
@@ -134,7 +133,6 @@ def power_report(ledger: Ledger, v: Values, year: YearAccount) -> out.SitePower:
 
 
 def _year_rows(year: YearAccount) -> tuple[out.YearRow, ...]:
-    """Return the cost of a year by kind, the largest first."""
     total = float(year.year)
     rows = [
         out.YearRow(name, YEARLY[name].label, float(amount), float(amount) / total if total else 0.0)
@@ -144,19 +142,18 @@ def _year_rows(year: YearAccount) -> tuple[out.YearRow, ...]:
     return tuple(sorted(rows, key=lambda row: (-row.amount, row.name)))
 
 
-def _running_month(year: YearAccount) -> Any:
+def _running_month(year: YearAccount) -> Number:
     """Return the running cost of a month, capital apart [currency per month]."""
     return sum(amount for name, amount in year.yearly.items() if not YEARLY[name].capital) / MONTHS
 
 
-def _energy_of_use(ledger: Ledger, v: Values) -> Any:
+def _energy_of_use(ledger: Ledger, v: Values) -> Number:
     """Return the cost that full use adds to an idle year [currency per year]."""
     training, idle = mean_power(ledger.account, v)
     return run_energy(HOURS_PER_YEAR, training - idle, v["pue"]) * 1e3 * v["electricity"]
 
 
 def _offers_of(ledger: Ledger) -> list[tuple[str, Assumed]]:
-    """Return the offers of the accelerator with their prices, in currencies with a rate."""
     book, accelerator = ledger.owned.rents, ledger.design.compute.accelerator
     rate = ledger.owned.rate_of(book.currency)
     kinds = {g.accelerator.id for g in ledger.design.groups if g.group.role == "compute" and g.accelerator}
@@ -168,14 +165,6 @@ def _offers_of(ledger: Ledger) -> list[tuple[str, Assumed]]:
 def _rent_row(
     ledger: Ledger, name: str, found: Assumed, v: Values, year: YearAccount, drawn: _Drawn | None
 ) -> out.RentRow:
-    """Return owning against one offer.
-
-    Args:
-        found: rent of an accelerator-hour [currency], with its evidence.
-        v: inputs by name.
-        year: the cluster's year.
-        drawn: the same over the draws; None without any.
-    """
     offer, use, price = ledger.owned.rents.offers[name], v["utilisation"], found.likely
     term = RentTerm(TERM_YEARS.get(offer.term), offer.upfront)
     hour = float(rented_hour(price, use, term, v["capital"]))
@@ -220,7 +209,6 @@ def _rent_row(
 
 
 def _cheaper(price: float, term: RentTerm, drawn: _Drawn | None) -> float | None:
-    """Return the share of draws with an owned hour cheaper than a rented one [1]; None without draws."""
     if drawn is None:
         return None
     import numpy as np
@@ -231,11 +219,8 @@ def _cheaper(price: float, term: RentTerm, drawn: _Drawn | None) -> float | None
 def _never(months: float, from_order: float | None, life: float, wait: float) -> str | None:
     """Return why owning never breaks even within the life of the hardware; None if it does.
 
-    Args:
-        months: months in production after which it would, the wait left out [month].
-        from_order: the same from the order, with what bridges the wait; None if the wait has no price [month].
-        life: life of the hardware, from its first job on [month].
-        wait: months from the order to the first job [month].
+    Months run from the first job on, those of `from_order` from the order, with what bridges the wait; None if the wait
+    has no price.
     """
     if months == NEVER:
         return "running costs as much as the rent"
@@ -257,8 +242,6 @@ def signable(offer: Offer, accelerators: int) -> bool:
 
 @record
 class _Drawn:
-    """Draws that owning and renting are compared over."""
-
     v: dict[str, Number]
     """Inputs, as arrays if drawn."""
     hour: Number
@@ -266,11 +249,6 @@ class _Drawn:
 
 
 def _rent_rows(ledger: Ledger, v: Values, year: YearAccount, drawn: _Drawn | None) -> tuple[out.RentRow, ...]:
-    """Return owning against every offer of the accelerator, the cheapest hour in use first; none of a partial cost.
-
-    Args:
-        drawn: the same over the draws; None without any.
-    """
     if ledger.owned.rent is not None or ledger.left_out:
         return ()
     rows = [_rent_row(ledger, name, rent, v, year, drawn) for name, rent in _offers_of(ledger)]
@@ -318,7 +296,6 @@ def _waiting(lead: float, commissioning: float, value: float | None, basis: str)
 
 
 _FORGIVEN = 1e-9
-"""Noise of a number of months [month]."""
 Purchase = tuple[float, float, float, float]
 """Delivery month, month of the first job, share of the running costs from then on [1], price [currency]."""
 
@@ -329,7 +306,6 @@ def cash_flow(
     """Return the cash flow month by month: purchases at delivery, running costs from the first job on.
 
     Args:
-        purchases: what is bought when.
         running: running costs of the whole cluster [currency per month].
         months: life, from the first job of the last purchase [month].
         residual: proceeds of the sale at its end [currency].

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 
 def _counts(design: ResolvedDesign, phase: Phase) -> list[int]:
-    """Return the nodes of every group of a design after a phase [1]."""
     return [sum(phase.nodes[index] for index in group.written) for group in design.groups]
 
 
@@ -61,9 +60,6 @@ def _parts_of(ledger: Ledger, phase: Phase) -> dict[tuple[str, str], int]:
 
 def _priced_counts(ledger: Ledger) -> tuple[tuple[str, float], ...]:
     """Return parts and how many of them at the book's price cost what the phases cost.
-
-    Args:
-        ledger: the design with its account.
 
     Equation:
         sum over phases of pieces * (1 + price change)
@@ -102,19 +98,11 @@ def _lines(ledger: Ledger, phase: Phase, before: dict[tuple[str, str], int]) -> 
 
 
 def _ready(phase: Phase, v: Values) -> float:
-    """Return the month of a phase's first job."""
     wait = v.get("lead_time", 0.0) + v.get("commissioning", 0.0)
     return (phase.after + (phase.lead_time if phase.lead_time is not None else float(wait))) * MONTHS
 
 
 def _phase_reports(ledger: Ledger, v: Values, year: YearAccount) -> tuple[PhaseReport, ...]:
-    """Return the phases of a design.
-
-    Args:
-        ledger: the design with its account.
-        v: inputs by name, at their likely values.
-        year: the cluster's year.
-    """
     design, reports = ledger.design, []
     before: dict[tuple[str, str], int] = {}
     listed = float(year.purchase.get("hardware", 0.0))
@@ -143,8 +131,6 @@ def _phase_reports(ledger: Ledger, v: Values, year: YearAccount) -> tuple[PhaseR
 
 
 class _Standing:
-    """The cluster after a phase."""
-
     def __init__(self, ledger: Ledger, phase: Phase) -> None:
         design, fabric = ledger.design, ledger.fabric
         self.whole = sum(group.group.count for group in design.groups)
@@ -188,11 +174,6 @@ def purchases(ledger: Ledger, v: Values, year: YearAccount) -> list[Purchase]:
     """Return the purchases by date: delivery, first job, part of the running costs, price.
 
     Discount, freight, installation, racks and the building are split over phases as the parts are.
-
-    Args:
-        ledger: the design with its account.
-        v: inputs by name, at their likely values.
-        year: the cluster's year.
     """
     lead, commissioning = map(float, ledger.to_production(v))
     if ledger.owned.rent is not None:

@@ -11,8 +11,8 @@ from ffplan.cost.draws import sample
 from ffplan.cost.sensitivity import likely
 from ffplan.results.design import SiteSummary
 from ffplan.studies.cost.cost import band, ledger_for
+from ffplan.studies.cost.ledger import CostRequest
 from ffplan.studies.cost.parts import bom_report, power_report
-from ffplan.studies.cost.request import CostRequest
 
 if TYPE_CHECKING:
     from ffplan.catalog.store import Catalog
@@ -22,12 +22,7 @@ if TYPE_CHECKING:
 
 
 def purchase_band(ledger: Ledger, request: CostRequest) -> Band:
-    """Return the purchase with its quantiles [currency], as `study_cost` has it.
-
-    Args:
-        ledger: a design with prices.
-        request: draws and seed.
-    """
+    """Return the purchase with its quantiles [currency], as `study_cost` has it."""
     taken, account = [entry for entry in ledger.inputs if buys(entry.name)], ledger.account
     drawn = sample(taken, request.draws, request.seed)
     return band(whole_purchase(account, likely(taken)), whole_purchase(account, drawn))
@@ -39,7 +34,6 @@ def known_site(
     """Return the whole site, or why it is not known: such as prices in a unit that no rate turns into money.
 
     Args:
-        catalog: where its profile, prices and side networks are looked up.
         request: draws and seed behind the range of the purchase; without draws it is left out, and NumPy unloaded.
     """
     try:
@@ -53,12 +47,6 @@ def _site_summary(design: ResolvedDesign, catalog: Catalog, request: CostRequest
     with its range over the draws.
 
     None of a design without accelerators.
-
-    Args:
-        catalog: where its profile, prices and side networks are looked up.
-
-    Raises:
-        InputError: if the fabric cannot hold the design, or its ownership is wrong.
     """
     if not design.accelerators:
         return None

@@ -28,7 +28,6 @@ _TRILLION, _BILLION = 1e12, 1e9
 
 
 def _tokens_words(tokens: float) -> str:
-    """Return a number of tokens, such as `2 T tokens`."""
     if tokens >= _TRILLION:
         return f"{number(tokens / _TRILLION)} T tokens"
     if tokens >= _BILLION:
@@ -59,7 +58,6 @@ def run_words(run: RunReport) -> str:
 
 
 def _effort_words(ledger: Ledger) -> str:
-    """Say how far a run is tuned."""
     section, effort = ledger.design.ownership, ledger.owned.inputs.get("effort")
     if effort is None:
         return f"`{ledger.owned.profile.id}` has no `effort`: the run takes what its plan takes."
@@ -73,7 +71,6 @@ def _effort_words(ledger: Ledger) -> str:
 
 
 def _driver_words(uncertainty: Uncertainty) -> str:
-    """Name the drivers of a figure in a sentence; empty without uncertainty."""
     if not uncertainty.tornado:
         return ""
     of = "a token's cost" if uncertainty.per_token else "an hour's cost"
@@ -82,7 +79,6 @@ def _driver_words(uncertainty: Uncertainty) -> str:
 
 
 def _recalled_words(study: CostStudy) -> str:
-    """Name the recalled figures behind the answer; empty without any."""
     sentences = []
     share = study.bom.recalled_share if study.bom is not None else None
     if share is not None and share >= _LEAST_SHARE:
@@ -98,7 +94,6 @@ def _months(value: float) -> str:
 
 
 def _rent_words(tco: Tco) -> str:
-    """Return owning against the cheapest rent that somebody can sign, in a sentence."""
     row = benchmark(tco.rents)
     if row is None:
         if not tco.rents:
@@ -106,7 +101,8 @@ def _rent_words(tco: Tco) -> str:
         return "No rent of a 1-year or 3-year term is known for the accelerator: owning is set against none."
     offer = f"the cheapest {row.term} rent, {row.offer} at {money(row.hour, tco.currency)}"
     lead = owning_beside(row, "accelerator-hour in use", offer)
-    lead += _index_words(tco)
+    if (index := cheaper_index(tco.rents)) is not None:
+        lead += f"; an index of the market, {index.offer}, stands lower at {money(index.hour, tco.currency)}"
     if row.why is not None:
         return f"{lead}. Owning never breaks even: {row.why}."
     if row.break_even_months_from_order is not None and tco.waiting.months:
@@ -115,14 +111,6 @@ def _rent_words(tco: Tco) -> str:
     assert row.break_even_months is not None
     without = ", the wait for the first job left out" if tco.waiting.months else ""
     return f"{lead}. It breaks even after {_months(row.break_even_months)} in production{without}."
-
-
-def _index_words(tco: Tco) -> str:
-    """State that an index of the market lies below owning; empty if none does."""
-    row = cheaper_index(tco.rents)
-    if row is None:
-        return ""
-    return f"; an index of the market, {row.offer}, stands lower at {money(row.hour, tco.currency)}"
 
 
 def _waiting_words(tco: Tco) -> str:
@@ -147,7 +135,6 @@ def memory_edge(run: RunReport) -> str:
 
 
 def _outlives(run: RunReport, tco: Tco) -> str:
-    """State that a run takes longer than the hardware lasts; empty if it does not."""
     years = run.days.likely * 24 / HOURS_PER_YEAR
     if years <= tco.years:
         return ""
@@ -155,18 +142,8 @@ def _outlives(run: RunReport, tco: Tco) -> str:
     return f"The run takes {number(years, 2)} years, longer than {life}."
 
 
-def _priced_elsewhere(study: CostStudy) -> str:
-    """Return which missing prices the book of the ownership profile has."""
-    parts = study.bom.priced_elsewhere if study.bom else ()
-    return f" The profile's price book has {listed(f'`{part}`' for part in parts)}." if parts else ""
-
-
 def headline(study: CostStudy) -> tuple[str, ...]:
-    """Return the answer, a sentence each.
-
-    Args:
-        study: the study, its headline left out.
-    """
+    """Return the answer, a sentence each."""
     tco, currency = study.tco, study.currency
     if tco is None:
         first = (study.run.words,) if study.run else ()
@@ -174,7 +151,8 @@ def headline(study: CostStudy) -> tuple[str, ...]:
     partial = ""
     if tco.partial:
         partial = f"Partial: every cost below leaves out {listed(tco.partial)}, and owning is not compared with rent."
-        partial += _priced_elsewhere(study)
+        if study.bom and study.bom.priced_elsewhere:
+            partial += f" The profile's price book has {listed(f'`{part}`' for part in study.bom.priced_elsewhere)}."
     hour = band_words(tco.per_accelerator_hour, currency)
     if tco.facility == "rented":
         base = f"The rented fleet costs {hour} for an accelerator-hour in use, {money(tco.year, currency)} a year."
@@ -221,7 +199,6 @@ def _sizing(ledger: Ledger) -> Iterator[str]:
 
 
 def _racks(ledger: Ledger) -> Iterator[str]:
-    """Yield that a rack takes more than its limit."""
     limit, rack = rack_limit(ledger.design, ledger.owned), ledger.site.rack_w
     if rack > limit:
         yield (
@@ -231,7 +208,6 @@ def _racks(ledger: Ledger) -> Iterator[str]:
 
 
 def _staff(ledger: Ledger) -> Iterator[str]:
-    """State that the staff of a small cluster is a share of a team, if it is less than one person."""
     inputs = ledger.owned.inputs
     if "staff" not in inputs or "salary" not in inputs:
         return
@@ -244,12 +220,6 @@ def _staff(ledger: Ledger) -> Iterator[str]:
 
 
 def _cost_assumptions(ledger: Ledger, error: tuple[float, str] | None) -> tuple[str, ...]:
-    """Return the assumptions behind a cost.
-
-    Args:
-        ledger: the design with its account.
-        error: error of the modelled speed, and the runs behind it; None without a job.
-    """
     owned = ledger.owned
     profile: OwnershipProfile = owned.profile
     stated_inputs = [name for name, found in owned.inputs.items() if found.status == "given" and name not in SIZING]

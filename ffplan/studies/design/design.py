@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from ffplan.base.array_math import real
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from ffplan.catalog.store import Catalog
     from ffplan.results.design import SiteSummary
     from ffplan.results.summaries import ReliabilitySummary, StorageSummary
-    from ffplan.studies.cost.request import CostRequest
+    from ffplan.studies.cost.ledger import CostRequest
 
     T = TypeVar("T")
 
@@ -58,7 +59,6 @@ def _hardware(design: ResolvedDesign) -> out.Hardware:
 
 
 def _host_memory(server: Server | StorageServer) -> str:
-    """Return the host memory of a server for people."""
     if not server.sockets:
         return "memory unknown"
     held = memory_bytes(server)
@@ -68,7 +68,6 @@ def _host_memory(server: Server | StorageServer) -> str:
 
 
 def _missing_memory(server: Server | StorageServer) -> tuple[MissingFigure, ...]:
-    """Return the capacity of host memory where the catalogue lacks it, by the first socket without one."""
     return tuple(
         MissingFigure(server.id, f"sockets.{position}.memory.capacity")
         for position, socket in enumerate(server.sockets)
@@ -77,7 +76,6 @@ def _missing_memory(server: Server | StorageServer) -> tuple[MissingFigure, ...]
 
 
 def _missing_gemm(accelerator: Accelerator) -> tuple[MissingFigure, ...]:
-    """Return the GEMM rates that comparisons use, of precisions that the accelerator has, without a measurement."""
     return tuple(
         MissingFigure(accelerator.id, f"gemm.{precision}")
         for precision in out.COMPARED_PRECISIONS
@@ -87,14 +85,10 @@ def _missing_gemm(accelerator: Accelerator) -> tuple[MissingFigure, ...]:
 
 def _nic_words(design: ResolvedDesign) -> str:
     group = design.compute
-    counts: dict[str, int] = {}
-    for nic in group.nics:
-        counts[nic.name] = counts.get(nic.name, 0) + 1
-    return ", ".join(f"{count} x {name}" for name, count in counts.items())
+    return ", ".join(f"{count} x {name}" for name, count in Counter(nic.name for nic in group.nics).items())
 
 
 def _single_links(network: ScaleUp) -> int:
-    """Return the links of a server whose accelerators are joined two by two [1]."""
     return sum(network.counts) or len(network.links)
 
 
@@ -174,7 +168,6 @@ def _scale_up(design: ResolvedDesign) -> counted.ScaleUpReport | None:
 def _fabric(
     design: ResolvedDesign, plan: FabricPlan, links: list[tuple[str, Link, int]], *, scale_up: bool = True
 ) -> counted.FabricReport:
-    """Return the report of a fabric with its cables, as `fabric_cables` returns them."""
     counts, policies = counted.COUNTS[next(iter(plan.switches_by_role))], switches_by_policy(design)
     to_endpoints, between = cables_sold(links)
     fabric = design.spec.fabric
@@ -211,7 +204,6 @@ def _fabric(
 
 
 def _networks(networks: tuple[NetworkPlan, ...]) -> tuple[counted.NetworkReport, ...]:
-    """Return the networks beside the fabric."""
     return tuple(
         counted.NetworkReport(
             name=network.name,
@@ -280,11 +272,9 @@ def _attempt(faults: list[Finding], compute: Callable[[], T]) -> T | None:
 def _summaries(
     design: ResolvedDesign, catalog: Catalog, fabric: FabricPlan
 ) -> tuple[ReliabilitySummary | None, StorageSummary | None]:
-    """Return the summaries of failures and of storage; None without accelerators."""
     if not design.accelerators:
         return None, None
-    from ffplan.studies.operate.goodput_basis import goodput_basis
-    from ffplan.studies.operate.summaries import reliability_summary, storage_summary
+    from ffplan.studies.operate.goodput_basis import goodput_basis, reliability_summary, storage_summary
 
     basis = goodput_basis(design, catalog, fabric)
     return reliability_summary(basis), storage_summary(basis)
@@ -321,7 +311,6 @@ def study_design(
     """Return the study of a resolved design; its assessment has no findings yet.
 
     Args:
-        catalog: where its parts were looked up.
         all_scales: time the allreduce over fewer accelerators too; no rule needs it.
         without: parts of `LEFT_OUT` that are not worked out, and empty in the assessment.
         money: draws and seed of the purchase; the usual if omitted.
@@ -345,15 +334,15 @@ def study_design(
     power = plan_power(design, fabric, links)
     site, unknown = (None, "") if "site" in without else _site(design, catalog, money)
     summary, storage = (None, None) if "reliability" in without else _summaries(design, catalog, fabric)
-    roles: dict[str, int] = {}
+    roles = Counter[str]()
     for group in design.groups:
-        roles[group.group.role] = roles.get(group.group.role, 0) + group.group.count
+        roles[group.group.role] += group.group.count
     assessment = out.Assessment(
         schema_version=out.SCHEMA_VERSION,
         tool=ToolInfo("ffplan", __version__),
         design=design_info(design),
         catalog=files_read(catalog),
-        nodes=roles,
+        nodes=dict(roles),
         accelerators=design.accelerators,
         peak_tflops=_cluster_tflops(design, lambda accelerator: accelerator.peak),
         gemm_tflops=_cluster_tflops(design, lambda accelerator: accelerator.gemm),

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
 
 def _links(design: ResolvedDesign, plan: FabricPlan, role: str) -> tuple[int, int]:
-    """Return the most links down and up of a switch of a role [1]."""
     if role == "leaf":
         return plan.downlinks if plan.tiers > 1 else plan.radix, plan.uplinks
     if role == "spine":
@@ -41,7 +40,6 @@ def _unused(design: ResolvedDesign, role: str, down: int, up: int) -> int:
 
 
 def _tier_switches(design: ResolvedDesign, plan: FabricPlan) -> tuple[TierSwitches, ...]:
-    """Return the switches of each role that the fabric has."""
     rows, port = [], design.port_gbyte_s
     for role, count in plan.switches_by_role.items():
         if not count:
@@ -68,9 +66,6 @@ def _cluster_tflops(
     design: ResolvedDesign, rates: Callable[[Accelerator], Mapping[Precision, ComputeFigure]]
 ) -> dict[str, float]:
     """Return the rate of all accelerators of a design, by precision.
-
-    Args:
-        rates: rates of one accelerator, by precision [TFLOP/s].
 
     Returns:
         Sum over the accelerators [TFLOP/s], for each precision with a rate for every accelerator.

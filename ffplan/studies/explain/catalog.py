@@ -1,11 +1,11 @@
-"""Parts of the catalogue, listed and shown."""
+"""Parts as tables and sheets, and what is dated, recalled or missing in them."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from ffplan.base.errors import InputError, UsageError
-from ffplan.base.formatting import GIB
+from ffplan.base.formatting import GIB, number
 from ffplan.catalog.evidence import (
     BandwidthFigure,
     ComputeFigure,
@@ -19,10 +19,11 @@ from ffplan.catalog.evidence import (
     PriceFigure,
     TransfersFigure,
     date_of,
+    months_of,
 )
 from ffplan.catalog.models import Model, ParameterFigure
 from ffplan.catalog.ownership import ESTIMATE_UNITS, PER_WORDS, Estimate, SecondsEstimate, plain_amount
-from ffplan.catalog.parts import Accelerator
+from ffplan.catalog.parts import Accelerator, Nic, Server, StorageServer, Switch
 from ffplan.catalog.prices import PriceBook, RentBook
 from ffplan.catalog.reliability import (
     DaysFigure,
@@ -35,13 +36,25 @@ from ffplan.catalog.reliability import (
 )
 from ffplan.inputs.quantities import Money
 from ffplan.reliability.hazards import hazard_rate
-from ffplan.results.catalog import BrokenPart, FigureRow, OfferRow, PartList, PartReport, PartRow, PartSheet
+from ffplan.results.catalog import (
+    AuditFinding,
+    AuditReport,
+    BrokenPart,
+    FigureRow,
+    OfferRow,
+    PartList,
+    PartReport,
+    PartRow,
+    PartSheet,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from ffplan.catalog.evidence import Figure
     from ffplan.catalog.parts import Part
     from ffplan.catalog.store import Catalog
+
 
 _UNITS: dict[type[Figure], tuple[str, float]] = {
     BandwidthFigure: ("GB/s", 1.0),
@@ -62,7 +75,6 @@ _UNITS: dict[type[Figure], tuple[str, float]] = {
 
 
 def _unit(part: Part, figure: Figure) -> tuple[str, float]:
-    """Return the unit a figure is shown in, and its size in canonical units."""
     if isinstance(figure, PriceFigure) and isinstance(part, PriceBook | RentBook):
         return f"{part.currency}{'/h' if isinstance(part, RentBook) else ''}", 1.0
     if isinstance(figure, Estimate):
@@ -73,7 +85,6 @@ def _unit(part: Part, figure: Figure) -> tuple[str, float]:
 
 
 def _estimate_unit(figure: Estimate) -> tuple[str, float]:
-    """Return the unit of an ownership figure, and its size in canonical units."""
     if isinstance(figure.value, Money):
         return figure.value.currency + PER_WORDS.get(type(figure), ""), 1.0
     if isinstance(figure, SecondsEstimate):
@@ -101,7 +112,6 @@ def _figures(part: Part) -> Iterator[FigureRow]:
 
 
 def _calibrated(part: Part) -> bool | None:
-    """Return whether an accelerator has its own training constants; None of other parts."""
     return part.training is not None if isinstance(part, Accelerator) else None
 
 
@@ -109,9 +119,6 @@ def part_list(catalog: Catalog, kind: str | None = None) -> PartList:
     """Return the parts of a catalogue.
 
     Files that are wrong are named with their faults; they hide no other part.
-
-    Args:
-        kind: kind of part; all if omitted.
     """
     entries, broken = [], []
     for name in catalog.ids():
@@ -153,7 +160,6 @@ def offer_list(catalog: Catalog) -> tuple[OfferRow, ...]:
 
 
 def _codes(table: XidTable) -> tuple[tuple[str, str], ...]:
-    """Return each Xid with its meaning and the first action."""
     rows = []
     for code, meaning in table.codes.items():
         then = f", then {meaning.then.replace('-', ' ')}" if meaning.then else ""
@@ -162,7 +168,6 @@ def _codes(table: XidTable) -> tuple[tuple[str, str], ...]:
 
 
 def _rates(profile: ReliabilityProfile, catalog: Catalog) -> tuple[tuple[str, str], ...]:
-    """Return the rate of each hazard with what it rests on."""
     rows = []
     for name, hazard in profile.hazards.items():
         study = catalog.entry(hazard.counted.study).part if hazard.counted else None
@@ -174,7 +179,6 @@ def _rates(profile: ReliabilityProfile, catalog: Catalog) -> tuple[tuple[str, st
 
 
 def _dimensions(part: Part, catalog: Catalog) -> tuple[tuple[str, str], ...]:
-    """Return the facts of a part beside its figures: dimensions of a model, Xid codes, rates of hazards."""
     if isinstance(part, XidTable):
         return _codes(part)
     if isinstance(part, ReliabilityProfile):
@@ -193,9 +197,6 @@ def _dimensions(part: Part, catalog: Catalog) -> tuple[tuple[str, str], ...]:
 
 def part_sheet(catalog: Catalog, name: str) -> PartSheet:
     """Return one part with the evidence of its figures.
-
-    Args:
-        name: id of the part.
 
     Raises:
         KeyError: if there is none.
@@ -225,3 +226,143 @@ def part_sheet(catalog: Catalog, name: str) -> PartSheet:
         ),
         source_of=tuple(keys.index(figure.source) for _, figure in part.figures()),
     )
+
+
+_MONTHS = 24
+"""Age of a price from which it is stale [month]."""
+_WIDE = 2.0
+"""Highest over lowest known value from which a range is wide [1]."""
+_SOLD = ("server", "storage-server", "switch", "nic", "link")
+_PRICED_BY = ("price-book", "rent-book")
+"""Kinds of files whose figures grow old."""
+
+
+def _finding(kind: str, part: Part, path: str, what: str) -> AuditFinding:
+    return AuditFinding(kind=kind, part=part.id, path=path, what=what)
+
+
+def _figure_findings(part: Part, path: str, figure: Figure, newest: int, months: int) -> Iterator[AuditFinding]:
+    source = part.sources[figure.source]
+    status = figure.status or source.status
+    if status == "R":
+        yield _finding("recalled", part, path, "recalled, unverified")
+    elif status == "VS":
+        yield _finding("second-hand", part, path, source.title)
+    if part.kind in _PRICED_BY:
+        yield from _age_findings(part, path, figure, newest, months)
+    low, high = (plain_amount(value) for value in figure.range)
+    if low > 0 and high / low >= _WIDE:
+        ends = f"{number(low)} to {number(high)}"
+        yield _finding("wide-range", part, path, f"known values from {ends}, a factor of {number(high / low, 2)}")
+
+
+def _age_findings(part: Part, path: str, figure: Figure, newest: int, months: int) -> Iterator[AuditFinding]:
+    date = date_of(figure, part.sources)
+    if date is None:
+        yield _finding("undated", part, path, f"of an unknown date, read {part.sources[figure.source].read}")
+    elif (age := newest - months_of(date)) >= months:
+        yield _finding("stale", part, path, f"of {date}, {age} months before the newest source")
+
+
+def _power_findings(part: Part, catalog: Catalog) -> Iterator[AuditFinding]:
+    if not isinstance(part, Server) or part.accelerator is None or part.power.maximum is None:
+        return
+    accelerator = catalog.entry(part.accelerator).part
+    if isinstance(accelerator, Accelerator) and accelerator.power is not None:
+        inside = len(part.accelerators) * accelerator.power.value
+        if inside > part.power.maximum.value:
+            text = f"{number(part.power.maximum.value)} W for accelerators of {number(inside)} W"
+            yield _finding("out-of-range", part, "power.maximum", text)
+
+
+def _peak_findings(part: Part) -> Iterator[AuditFinding]:
+    """Yield dense peaks that do not double, or stay, from a precision to the next narrower one."""
+    if not isinstance(part, Accelerator):
+        return
+    sixteen = "bf16" if "bf16" in part.peak else "fp16"
+    for wider, two in ((sixteen, "fp8"), ("fp8", "fp4")):
+        wide, narrow = part.peak.get(wider), part.peak.get(two)  # type: ignore[call-overload]
+        if wide is None or narrow is None:
+            continue
+        ratio = narrow.value / wide.value
+        if min(abs(ratio - 2), abs(ratio - 1)) > _PEAK_TOLERANCE:
+            yield _finding("out-of-range", part, f"peak.{two}", f"{number(ratio, 3)} times the peak in {wider}")
+
+
+_PEAK_TOLERANCE = 0.05
+"""Difference from 1 or 2 of the ratio of two peaks from which it is named [1]."""
+
+
+def _price_findings(books: list[PriceBook], parts: list[Part]) -> Iterator[AuditFinding]:
+    for part in parts:
+        if part.kind in _SOLD and not any(part.id in book.items for book in books):
+            why = next((book.unpriced[part.id] for book in books if part.id in book.unpriced), "")
+            text = "announced, and in no price book" if part.announced else "in no price book"
+            text += f": {why}" if why else ""
+            yield _finding("unpriced", part, "", text)
+    for index, one in enumerate(books):
+        for two in books[index + 1 :]:
+            if one.currency != two.currency:
+                continue
+            for name in sorted(set(one.items) & set(two.items)):
+                a, b = one.items[name], two.items[name]
+                if a.range[1] < b.range[0] or b.range[1] < a.range[0]:
+                    text = f"{number(a.value)} here, {number(b.value)} in {two.id}: their ranges do not meet"
+                    yield _finding("contradicted", one, f"items.{name}", text)
+
+
+def audit(catalog: Catalog, kind: str | None = None, months: int = _MONTHS) -> AuditReport:
+    """Return figures of the catalogue that need a second look.
+
+    Ages are counted from the newest source of the catalogue, so that the same files give the same report.
+
+    Args:
+        months: age of a price from which it is stale [month].
+    """
+    parts, broken = [], []
+    for name in catalog.ids():
+        try:
+            parts.append(catalog.entry(name).part)
+        except (InputError, UsageError) as error:
+            broken.append(BrokenPart(name, str(error)))
+    newest = max((months_of(source.known_at) for part in parts for source in part.sources.values()), default=0)
+    findings: list[AuditFinding] = []
+    figures = 0
+    for part in parts:
+        if kind not in (None, part.kind):
+            continue
+        for path, figure in part.figures():
+            figures += 1
+            findings += _figure_findings(part, ".".join(map(str, path)), figure, newest, months)
+        findings += [*_power_findings(part, catalog), *_peak_findings(part)]
+    books = [part for part in parts if isinstance(part, PriceBook)]
+    audited = [part for part in parts if kind in (None, part.kind) and not _not_sold(part)]
+    findings += [
+        finding for finding in _price_findings(books, audited) if kind in (None, "price-book") or finding.path == ""
+    ]
+    order = {name: index for index, name in enumerate(_KINDS_OF_FINDING)}
+    findings.sort(key=lambda item: (order[item.kind], item.part, item.path))
+    counts = {name: sum(1 for finding in findings if finding.kind == name) for name in _KINDS_OF_FINDING}
+    return AuditReport(figures=figures, counts=counts, findings=tuple(findings), broken=tuple(broken))
+
+
+def _not_sold(part: Part) -> bool:
+    """Return whether a part has no separate price: it is rented out, or sold inside another one."""
+    if (isinstance(part, Nic) and part.built_in) or (isinstance(part, Switch) and part.fabric == "nvlink"):
+        return True
+    if not isinstance(part, Server | StorageServer) and part.kind != "nic":
+        return False
+    return part.vendor.split()[0] in _CLOUDS
+
+
+_CLOUDS = ("AWS", "Google", "Amazon", "Microsoft", "Oracle")
+_KINDS_OF_FINDING = (
+    "out-of-range",
+    "contradicted",
+    "unpriced",
+    "stale",
+    "undated",
+    "wide-range",
+    "recalled",
+    "second-hand",
+)

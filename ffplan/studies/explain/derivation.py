@@ -10,7 +10,7 @@ from ffplan.figures.origins import figure_at, unit_of
 from ffplan.studies.explain.explain import _declared, derived, given
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from ffplan.results.collective import CollectiveReport
     from ffplan.results.cost import CostStudy
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ffplan.results.explanation import Derivation
     from ffplan.results.run import RunReport
     from ffplan.results.training import TrainReport
-    from ffplan.studies.explain.input_places import _Places
+    from ffplan.studies.explain.explain import _Places
 
 _SIZING = "ffplan.fabric.sizing.formulas"
 ROLES = {
@@ -70,7 +70,6 @@ _COSTS = {
 
 
 def _cost_parts(assessment: Assessment, field: str, places: _Places | None) -> tuple[tuple[Derivation, ...], str]:
-    """Return the lines of a sum of money, and how they make it."""
     if assessment.cost is None or field not in _COSTS:
         return (), ""
     how = "sum of the lines"
@@ -80,7 +79,6 @@ def _cost_parts(assessment: Assessment, field: str, places: _Places | None) -> t
 
 
 def _collective_parts(report: CollectiveReport, places: _Places | None) -> tuple[Derivation, ...]:
-    """Return the parts of an allreduce's time, and the terms of its bound."""
     row = next((row for row in report.scales if row.gpus == report.ranks), None)
     parts = []
     if row is not None:
@@ -100,33 +98,23 @@ def _collective_parts(report: CollectiveReport, places: _Places | None) -> tuple
         for term in sorted(report.bound.terms, key=lambda term: term.gbyte_s)
     )
     parts.append(derived("bound", report.bound.algbw_gbyte_s, "GB/s", "ffplan.collectives.bounds:rate", terms))
-    return (*parts, *_ledger(report))
-
-
-def _ledger(report: CollectiveReport) -> Iterator[Derivation]:
-    """Yield the operations on host memory for each byte of message, line by line, where a library has them."""
-    if report.ledger_operations is None:
-        return
-    lines = tuple(given(line.step, float(line.operations), "per byte", how=f"{line.kind}s") for line in report.ledger)
-    yield derived(
-        "host-memory operations of the busiest node",
-        report.ledger_operations,
-        "per byte",
-        "ffplan.collectives.hfreduce:ledger_total",
-        lines,
-    )
+    if report.ledger_operations is not None:
+        label, place = "host-memory operations of the busiest node", "ffplan.collectives.hfreduce:ledger_total"
+        steps = tuple(
+            given(line.step, float(line.operations), "per byte", how=f"{line.kind}s") for line in report.ledger
+        )
+        parts.append(derived(label, report.ledger_operations, "per byte", place, steps))
+    return tuple(parts)
 
 
 _MESSAGE = ("communication", "message_size")
 
 
 def _at(places: _Places | None, *path: str) -> str:
-    """Return file and line of a value of the design; empty if nothing has them."""
     return places.stated(*path) if places else ""
 
 
 def _switch_parts(assessment: Assessment, places: _Places | None) -> tuple[Derivation, ...]:
-    """Return the switches by role with the rule of each."""
     fabric, parts = assessment.fabric, []
     counts, zone_place = fabric.switches, _at(places, "fabric", "inter_zone")
     for role in ("leaf", "spine", "core", "interzone", "router"):
@@ -152,7 +140,6 @@ def _switch_parts(assessment: Assessment, places: _Places | None) -> tuple[Deriv
 
 
 def _power_parts(assessment: Assessment, places: _Places | None) -> tuple[Derivation, ...]:
-    """Return the powers that a cluster's adds up to."""
     power = assessment.power
     nodes = [
         derived(
@@ -172,7 +159,6 @@ def _power_parts(assessment: Assessment, places: _Places | None) -> tuple[Deriva
 
 
 def _training_parts(report: TrainReport) -> tuple[Derivation, ...]:
-    """Return the parts of a step."""
     row = report.rows[0]
     parts = [given(part.label, part.seconds, "s", binds=index == 0) for index, part in enumerate(row.parts)]
     gains = [given(f"10 % more: {gain.label}", 100 * gain.faster, "% faster") for gain in row.gains[:5]]
@@ -182,13 +168,6 @@ def _training_parts(report: TrainReport) -> tuple[Derivation, ...]:
 def _run_parts(
     run: RunReport, study: CostStudy, *, factors: tuple[Derivation, ...], tokens_at: str
 ) -> tuple[Derivation, ...]:
-    """Return the parts of a run's cost.
-
-    Args:
-        study: the cluster that it is on.
-        factors: inputs of the account that lengthen the run.
-        tokens_at: where the tokens stand.
-    """
     parts: list[Derivation] = [
         derived(
             "accelerator-hours",
@@ -221,7 +200,6 @@ _BY_PATH: dict[str, Callable[[Assessment, _Places | None], tuple[Derivation, ...
     "power.it_kw": lambda found, places: _power_parts(found, places)[:-1],
     "power.facility_kw": _power_parts,
 }
-"""Parts of assessed figures by their path."""
 
 
 def derivation_of(
@@ -230,7 +208,6 @@ def derivation_of(
     """Return the derivation of a figure of an assessment.
 
     Args:
-        path: path of the figure.
         meaning: its description, which names its unit.
         places: files of the design and its parts, for the lines of what it is made of; none if omitted.
     """

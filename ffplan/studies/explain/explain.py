@@ -1,4 +1,4 @@
-"""The derivation of one figure of a design: formula, parts, what binds, and what a tenth of each input does."""
+"""Influences on a figure: every input that moves it, with file and line, and how strongly."""
 
 from __future__ import annotations
 
@@ -8,22 +8,108 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ffplan.base.errors import InputError
+from ffplan.base.files import data_folder
 from ffplan.base.formatting import number
 from ffplan.base.record import record
+from ffplan.catalog.read import holds
 from ffplan.catalog.store import Catalog
+from ffplan.design.ownership_schema import Ownership
 from ffplan.design.resolve import resolve
 from ffplan.design.resolved import ResolvedDesign
 from ffplan.figures.figure import Figure, equation
 from ffplan.inputs.document import Document, parse_document
 from ffplan.inputs.quantities import Money
 from ffplan.results.explanation import Derivation, Influence
-from ffplan.studies.explain.input_places import _figure_at, _stated_at
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ffplan.catalog.parts import Part
     from ffplan.catalog.read import Entry
+    from ffplan.cost.inputs import Input
+
+
+_ERRORS, _TABLE = "accuracy.md", "| stack left out |"
+"""Page that lists the runs behind the model's errors, and the start of the table that they are in."""
+_SITE = {"pue": "pue", "electricity": "electricity_price"}
+"""Inputs that `site` of a design states, by the name in the account."""
+
+
+@record
+class _Places:
+    document: Document
+    catalog: Catalog
+
+    def stated(self, *path: str | int) -> str:
+        return _stated_at(self.document, *path)
+
+    def price(self, book: str, part: str) -> str:
+        return _figure_at(self.catalog.entry(book), "items", part)
+
+
+def _stated_at(document: Document, *path: str | int) -> str:
+    """Return file and line of a value of a file; empty if the file does not state it."""
+    return f"{document.file}:{document.place(path)[0]}" if holds(document.data, path) else ""
+
+
+def _figure_at(entry: Entry, *path: str | int) -> str:
+    """Return file and line of a figure of a part; for a price book, also in the book that it extends."""
+    here = _stated_at(entry.document, *path)
+    if here:
+        return here
+    return _figure_at(entry.base, *path) if entry.base is not None else entry.document.file
+
+
+def _grade_of(entry: Entry, *path: str | int) -> str:
+    """Return the grade of a part's figure, or its source's; empty without such a figure."""
+    part: Any = entry.part
+    for step in path:
+        part = part.get(step) if isinstance(part, dict) else getattr(part, str(step), None)
+    source = entry.part.sources.get(getattr(part, "source", None) or "")
+    return str(getattr(part, "grade", None) or (source.grade if source else ""))
+
+
+@record
+class _InputPlace:
+    place: str
+    """File and line; the page on accuracy for errors of the model, the file of failures for a job's goodput."""
+    grade: str = ""
+    """Grade of the figure; empty if the design states it, or the model does."""
+
+
+def _input_place(entry: Entry, *path: str | int) -> _InputPlace:
+    return _InputPlace(_figure_at(entry, *path), _grade_of(entry, *path))
+
+
+def _errors_at() -> str:
+    """Return page and line of the errors of software that no constant was fitted to."""
+    lines = (data_folder("docs") / _ERRORS).read_text(encoding="utf-8").splitlines()
+    return f"docs/{_ERRORS}:{next(number for number, line in enumerate(lines, 1) if line.startswith(_TABLE))}"
+
+
+def _account_at(entry: Input, design: ResolvedDesign, catalog: Catalog) -> _InputPlace:
+    document, name = design.document, entry.name
+    if name.startswith("speed"):
+        return _InputPlace(_errors_at())
+    if name.startswith("price."):
+        return _input_place(catalog.entry(entry.source.partition(": ")[0]), "items", name.removeprefix("price."))
+    if name == "rent":
+        rent = design.rent
+        place = _stated_at(document, "rent", "price")
+        if place or rent is None:
+            return _InputPlace(place)
+        return _input_place(catalog.entry(rent.book), "offers", str(rent.offer), "price")
+    place = _stated_at(document, "ownership", name) or _stated_at(document, "site", _SITE.get(name, name))
+    if place:
+        return _InputPlace(place)
+    if name == "effective" and entry.status == "D":
+        return _InputPlace(_stated_at(catalog.entry(entry.source.split("`")[-2]).document, "hazards"))
+    profile = catalog.entry((design.ownership or Ownership.model_construct()).profile)
+    cooling = design.spec.site.cooling
+    if name == "effort":
+        return _input_place(profile, name, (design.ownership or Ownership.model_construct()).effort)
+    return _input_place(profile, *((name,) if name != "pue" or cooling is None else ("pue_by_cooling", cooling)))
+
 
 TENTH = 0.1
 _LEAST = 1e-7
@@ -50,14 +136,7 @@ def derived(
     *,
     binds: bool = False,
 ) -> Derivation:
-    """Return a value whose equation a function states.
-
-    Args:
-        label: what it is.
-        place: module and function.
-        steps: what it is made of.
-        binds: it alone decides the value above.
-    """
+    """Return a value whose equation a function states; `binds`: it alone decides the value above."""
     stated, source = equation(place)
     return Derivation(
         label=label, value=value, unit=unit, formula=stated, source=source, place=place, binds=binds, steps=steps
@@ -67,14 +146,6 @@ def derived(
 def _declared(
     label: str, value: float | None, unit: str, figure: Figure, steps: tuple[Derivation, ...], how: str = ""
 ) -> Derivation:
-    """Return a value as the table of figures has it.
-
-    Args:
-        label: what it is.
-        figure: its entry in the table.
-        steps: what it is made of.
-        how: how it follows, where the table names no function.
-    """
     if figure.place:
         return derived(label, value, unit, figure.place, steps)
     derivation = given(label, value, unit, how=how or figure.how)
@@ -84,15 +155,7 @@ def _declared(
 def given(
     label: str, value: float | None, unit: str, *, how: str = "", source: str = "", place: str = "", binds: bool = False
 ) -> Derivation:
-    """Return a value without an equation.
-
-    Args:
-        label: what it is.
-        how: how it follows.
-        source: its source.
-        place: file and line of it.
-        binds: it alone decides the value above.
-    """
+    """Return a value without an equation; `binds`: it alone decides the value above."""
     return Derivation(label=label, value=value, unit=unit, formula=how, source=source, place=place, binds=binds)
 
 
@@ -106,13 +169,7 @@ def _grown(value: Any, factor: float) -> Any:
 
 
 def _scaled(part: Any, path: tuple[str | int, ...], factor: float) -> Any:
-    """Return a part with one figure times a factor, its range with it; None if the figure is not numeric.
-
-    Args:
-        part: the part, or something inside it.
-        path: place of the figure.
-        factor: what it is multiplied by [1].
-    """
+    """Return a part with one figure times a factor, its range with it; None if the figure is not numeric."""
     if not path:
         grown = {name: _grown(getattr(part, name), factor) for name in ("value", "low", "high")}
         if grown["value"] is None:
@@ -131,7 +188,6 @@ def _scaled(part: Any, path: tuple[str | int, ...], factor: float) -> Any:
 
 
 def _value(subject: Subject, document: Document, catalog: Catalog) -> float | None:
-    """Return the value of a changed design; None if it is refused."""
     try:
         return subject.evaluate(resolve(document, catalog), catalog)
     except InputError:
@@ -147,22 +203,39 @@ def _shown(value: Any) -> str:
 
 
 def _moves_it(changes: list[float | None]) -> bool:
-    """True if one of two changes moves the value; a refused design says nothing of it.
-
-    Args:
-        changes: relative changes [1]; None if the design is refused.
-    """
+    """True if one of two changes moves the value; a refused design says nothing of it."""
     return any(change is not None and abs(change) > _LEAST for change in changes)
+
+
+def _influence_of(
+    tried: list[str],
+    changes: list[float | None],
+    *,
+    name: str,
+    value: str,
+    place: str,
+    source: str,
+    grade: str = "",
+    status: str = "given",
+) -> tuple[Influence, bool]:
+    influence = Influence(
+        input=name,
+        value=value,
+        at_less=tried[0],
+        at_more=tried[1],
+        place=place,
+        source=source,
+        grade=grade,
+        status=status,
+        less=changes[0],
+        more=changes[1],
+    )
+    return influence, _moves_it(changes)
 
 
 def _of_part(
     value: Callable[[Entry, tuple[str | int, ...]], float | None], entry: Entry, base: float
 ) -> Iterator[tuple[Influence, bool]]:
-    """Yield the influence of every figure of a part, and whether it moves the value.
-
-    Args:
-        value: returns the value with the part changed at one place; None if the design is refused.
-    """
     part: Part = entry.part
     for path, figure in part.figures():
         changes: list[float | None] = []
@@ -176,19 +249,16 @@ def _of_part(
         if len(changes) < 2:
             continue
         source = part.sources[figure.source]
-        influence = Influence(
-            input=f"{part.id}: {'.'.join(map(str, path))}",
+        yield _influence_of(
+            tried,
+            changes,
+            name=f"{part.id}: {'.'.join(map(str, path))}",
             value=_shown(figure.value),
-            at_less=tried[0],
-            at_more=tried[1],
             place=_figure_at(entry, *path),
             source=source.title,
             grade=str(figure.grade or source.grade),
             status=str(figure.status or source.status),
-            less=changes[0],
-            more=changes[1],
         )
-        yield influence, _moves_it(changes)
 
 
 def _numbers(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[tuple[str | int, ...], float]]:
@@ -205,7 +275,6 @@ def _numbers(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[tup
 
 
 def _with(data: Any, path: tuple[str | int, ...], value: float) -> Any:
-    """Return plain data with one value replaced."""
     if not path:
         return value
     if isinstance(data, dict):
@@ -215,12 +284,6 @@ def _with(data: Any, path: tuple[str | int, ...], value: float) -> Any:
 
 
 def _of_design(subject: Subject, base: float, without: tuple[str, ...] = ()) -> Iterator[tuple[Influence, bool]]:
-    """Yield the influence of every number of the design file, and whether it moves the value.
-
-    Args:
-        subject: what is explained.
-        without: sections of the file that are left out.
-    """
     document = subject.document
     for path, value in _numbers(document.data):
         if not value or path[0] in without:  # a tenth of nothing is nothing
@@ -235,19 +298,8 @@ def _of_design(subject: Subject, base: float, without: tuple[str, ...] = ()) -> 
             text = json.dumps(_with(document.data, path, grown), ensure_ascii=False)
             changed = parse_document(text.encode(), document.file)
             changes.append(_relative(_value(subject, changed, subject.catalog.fresh()), base))
-        influence = Influence(
-            input=".".join(map(str, path)),
-            value=_shown(value),
-            at_less=tried[0],
-            at_more=tried[1],
-            place=_stated_at(document, *path),
-            source="the design",
-            grade="",
-            status="given",
-            less=changes[0],
-            more=changes[1],
-        )
-        yield influence, _moves_it(changes)
+        name, place = ".".join(map(str, path)), _stated_at(document, *path)
+        yield _influence_of(tried, changes, name=name, value=_shown(value), place=place, source="the design")
 
 
 def influences(
@@ -256,9 +308,7 @@ def influences(
     """Return the inputs that move a value, the strongest first, and how many do not.
 
     Args:
-        subject: what is explained.
         entries: parts whose figures are tried.
-        step: called after every part, with how many are done and in all.
     """
 
     def changed(entry: Entry, _: tuple[str | int, ...]) -> float | None:
@@ -274,15 +324,10 @@ def influences(
 
 
 def _sorted_out(tried: list[tuple[Influence, bool]]) -> tuple[tuple[Influence, ...], int]:
-    """Return the inputs that move a value, the strongest first, and how many do not.
-
-    Args:
-        tried: inputs, and whether they move it.
-    """
+    """Return the inputs that move a value, the strongest first, and how many do not."""
     moving = [influence for influence, moves in tried if moves]
     return tuple(sorted(moving, key=_strength)), len(tried) - len(moving)
 
 
 def _strength(influence: Influence) -> tuple[float, str]:
-    """Return the sort key of influences: the strongest first, equals by name."""
     return -max(abs(change) for change in (influence.less or 0.0, influence.more or 0.0)), influence.input

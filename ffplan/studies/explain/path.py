@@ -1,4 +1,4 @@
-"""From a path to its explanation: the study that gives the value, and the parts it is taken into."""
+"""Explain one figure of a design, found by its path, or a sentence by the figures in it."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ffplan.base.errors import UsageError, did_you_mean
 from ffplan.base.plain import number_at, numbers, plain, steps
 from ffplan.base.record import record
+from ffplan.base.tracked import made_of, read_alike, track
 from ffplan.catalog.store import Catalog
 from ffplan.design.resolve import resolve
 from ffplan.design.training import PlanFields, Workload
@@ -17,32 +18,42 @@ from ffplan.figures.address import address_of, addresses, place_of
 from ffplan.figures.origins import figure_of
 from ffplan.figures.run import INPUTS_OF_RUN
 from ffplan.inputs.document import Document
+from ffplan.results.comparison import Comparison
+from ffplan.results.cost import CostStudy
 from ffplan.results.design import SCHEMA_VERSION
 from ffplan.results.explanation import Derivation, Explanation
 from ffplan.results.run import RunReport
-from ffplan.results.training import TrainRow
+from ffplan.results.training import TrainReport, TrainRow
+from ffplan.studies.compare.training import size_basis
+from ffplan.studies.compare.verdicts import advantages, verdicts
+from ffplan.studies.compare.words import money_headline
+from ffplan.studies.cost.words import headline, run_words
 from ffplan.studies.design.design import LEFT_OUT, study_design
 from ffplan.studies.explain.derivation import _training_parts, derivation_of
-from ffplan.studies.explain.explain import TENTH, Subject, _declared, _of_design, _sorted_out, influences
-from ffplan.studies.explain.input_places import _Places
-from ffplan.studies.explain.step_inputs import Step
+from ffplan.studies.explain.explain import TENTH, Subject, _declared, _of_design, _Places, _sorted_out, influences
+from ffplan.studies.explain.step_inputs import NOTE, Step, _explain_run
+from ffplan.studies.train.default_job import with_tokens, workload_gpus, workload_report
+from ffplan.studies.train.rows import why_lost
+from ffplan.training.accelerator_rates import UncalibratedError
+from ffplan.training.constraints import RefusedError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ffplan.catalog.read import Entry
     from ffplan.design.resolved import ResolvedDesign
-    from ffplan.results.training import TrainReport
+    from ffplan.results.comparison import MoneyComparison, TrainingComparison
+
+    _Meanings = Callable[[Any, str], str]
+
 
 _NOT_MOVED = ("measurement", "rent-book", "model")
 """Kinds of parts whose figures are no inputs of a design."""
 _KEPT = f"Inputs are changed by {100 * TENTH:.0f} % with the plan kept; another plan may then be faster."
-"""What a reader should know of changed inputs of a step."""
 
 
 @cache
 def _of_jobs() -> tuple[str, ...]:
-    """Return the explained figures of a job: labelled figures of a step, all drawn figures of a run, and its inputs."""
     placed = ((address, place_of(address)) for address in addresses())
     return tuple(
         address
@@ -93,14 +104,13 @@ def _entries(catalog: Catalog) -> list[Entry]:
 
 def explain(
     question: Question,
-    meanings: Callable[[Any, str], str],
+    meanings: _Meanings,
     keep: Callable[[TrainReport, PlanFields], PlanFields],
     step: Callable[[int, int], None],
 ) -> Explanation:
     """Return the derivation of one figure of a design.
 
     Args:
-        question: design and path.
         meanings: describes a path in an assessment, or a field in another record.
         keep: returns the plan of a report, completed by the plan as written, to be timed again as it is.
         step: called with how much of the work is done, and in all.
@@ -113,9 +123,8 @@ def explain(
     if address not in _of_jobs():
         return _of_assessment(question, meanings, step)
     field = address.partition(".")[2]
-    if address.startswith("run."):
-        return _of_run(question, field, meanings, keep, step)
-    return _of_training(question, field, meanings, keep, step)
+    of = _of_run if address.startswith("run.") else _of_training
+    return of(question, field, meanings, _step(question, keep), step)
 
 
 def _alias(path: str, data: Any) -> str:
@@ -139,20 +148,16 @@ def known_figures(document: Document, catalog: Catalog) -> list[str]:
 
 
 def _figures(assessment: Any) -> list[str]:
-    """Return the paths of an assessment's numbers, and the figures of jobs."""
     return [*(path for path in numbers(plain(assessment)) if not path.startswith("findings")), *_of_jobs()]
 
 
 def _hint(path: str, assessment: Any) -> str:
-    """Return the figures of the same name that stand elsewhere; the nearest path without any."""
     leaf, known = path.rpartition(".")[2], _figures(assessment)
     elsewhere = [figure for figure in known if figure.rpartition(".")[2] == leaf]
     return did_you_mean(leaf if elsewhere else path, elsewhere or known, what="figure")
 
 
-def _of_assessment(
-    question: Question, meanings: Callable[[Any, str], str], step: Callable[[int, int], None]
-) -> Explanation:
+def _of_assessment(question: Question, meanings: _Meanings, step: Callable[[int, int], None]) -> Explanation:
     catalog = question.catalog.fresh()
     design = resolve(question.document, catalog)
     assessment = study_design(design, catalog, all_scales=True).assessment
@@ -179,14 +184,7 @@ def _of_assessment(
     return _explanation(question, design, meaning, root, moved)
 
 
-def _resolved(question: Question) -> tuple[ResolvedDesign, Catalog]:
-    """Return the design with its workload.
-
-    Raises:
-        UsageError: if it has none.
-    """
-    from ffplan.studies.train.default_job import with_tokens
-
+def _step(question: Question, keep: Callable[[TrainReport, PlanFields], PlanFields]) -> Step:
     catalog = question.catalog.fresh()
     design = resolve(question.document, catalog)
     if question.workload is not None:
@@ -195,55 +193,25 @@ def _resolved(question: Question) -> tuple[ResolvedDesign, Catalog]:
     if design.workload is None:
         remedy = "add `workload` to the design, or name --model and its options"
         raise UsageError(f"ffplan explain: {question.path} needs a job: {remedy}")
-    return design, catalog
-
-
-def _timed(question: Question) -> tuple[ResolvedDesign, Catalog, TrainReport]:
-    """Return the design with its workload timed.
-
-    Raises:
-        UsageError: if it cannot run.
-    """
-    from ffplan.studies.train.default_job import workload_report
-    from ffplan.training.accelerator_rates import UncalibratedError
-    from ffplan.training.constraints import RefusedError
-
-    design, catalog = _resolved(question)
     try:
-        return design, catalog, workload_report(design, catalog, design.stated_workload)
+        report = workload_report(design, catalog, design.workload)
     except (RefusedError, UncalibratedError) as error:
         raise UsageError(f"ffplan explain: {error}") from None
-
-
-def _step(question: Question, keep: Callable[[TrainReport, PlanFields], PlanFields]) -> Step:
-    """Return the workload's step, to be timed again with inputs changed.
-
-    Raises:
-        UsageError: if it cannot run.
-    """
-    from ffplan.studies.train.default_job import workload_gpus
-
-    design, catalog, report = _timed(question)
     return Step(
         document=question.document,
         catalog=question.catalog,
         design=design,
         used=catalog,
         report=report,
-        plan=keep(report, design.stated_workload.plan or PlanFields()),
-        gpus=workload_gpus(design, design.stated_workload),
+        plan=keep(report, design.workload.plan or PlanFields()),
+        gpus=workload_gpus(design, design.workload),
         batch_given=question.workload is not None and question.workload.batch is not None,
     )
 
 
 def _of_training(
-    question: Question,
-    field: str,
-    meanings: Callable[[Any, str], str],
-    keep: Callable[[TrainReport, PlanFields], PlanFields],
-    step: Callable[[int, int], None],
+    question: Question, field: str, meanings: _Meanings, timed: Step, step: Callable[[int, int], None]
 ) -> Explanation:
-    timed = _step(question, keep)
     row, inner = timed.report.rows[0], _training_parts(timed.report)
     value, figure = float(getattr(row, field)), figure_of(row, field)
     root = _declared(figure.label, value, figure.unit, figure, inner)
@@ -258,16 +226,74 @@ def _of_training(
 
 
 def _of_run(
-    question: Question,
-    field: str,
-    meanings: Callable[[Any, str], str],
-    keep: Callable[[TrainReport, PlanFields], PlanFields],
-    step: Callable[[int, int], None],
+    question: Question, field: str, meanings: _Meanings, timed: Step, step: Callable[[int, int], None]
 ) -> Explanation:
-    from ffplan.studies.explain.run import NOTE, _explain_run
-
-    timed = _step(question, keep)
-    explained = _explain_run(timed, field, step)
-    moved = (explained.influences, explained.idle)
+    run, root, moved = _explain_run(timed, field, step)
     notes = () if field in INPUTS_OF_RUN else (NOTE, _KEPT)
-    return _explanation(question, timed.design, meanings(explained.run, field), explained.root, moved, notes)
+    return _explanation(question, timed.design, meanings(run, field), root, moved, notes)
+
+
+def told(value: Any) -> Any:
+    """Return a tracked copy of a result whose sentences name the figures that they are made of.
+
+    A sentence is made once more, by the function that made it, of the tracked copy.
+    """
+    copy = track(value)
+    if isinstance(copy, CostStudy):
+        study = replace(copy, run=_run(copy.run))
+        return replace(study, headline=_all_again(headline(study), study.headline))
+    if isinstance(copy, TrainReport):
+        return replace(copy, run=_run(copy.run), rows=tuple(_row(copy.rows[0], row) for row in copy.rows))
+    if isinstance(copy, Comparison):
+        return _comparison(copy)
+    return copy
+
+
+def _again(marked: str, plain: str) -> str:
+    """Return a sentence made anew; the result's own if it reads otherwise."""
+    return marked if read_alike(marked, plain) else plain
+
+
+def _all_again(marked: tuple[str, ...], plain: tuple[str, ...]) -> tuple[str, ...]:
+    """Return sentences made anew; the result's own if there are more or fewer."""
+    return tuple(map(_again, marked, plain)) if len(marked) == len(plain) else plain
+
+
+def _run(run: RunReport | None) -> RunReport | None:
+    if run is None:
+        return None
+    return replace(run, words=_again(run_words(run), run.words))
+
+
+def _row(best: TrainRow, row: TrainRow) -> TrainRow:
+    memory = (row.memory_gib, row.limit_gib, row.reserved_low_gib, row.reserved_high_gib, row.transient_gib)
+    text = None if row.memory_words is None else made_of(row.memory_words, *memory)
+    lost = None if row.lost is None else _again(why_lost(best, row), row.lost)
+    return replace(row, memory_words=text, lost=lost)
+
+
+def _comparison(comparison: Comparison) -> Comparison:
+    baseline = comparison.labels.index(comparison.baseline)
+    if comparison.training is None:
+        said = advantages(comparison.designs, comparison.labels, baseline, comparison.ratios)
+        return replace(comparison, verdicts=_all_again(said, comparison.verdicts))
+    said = verdicts(comparison.training, comparison.labels, baseline)
+    return replace(
+        comparison,
+        verdicts=_all_again(said, comparison.verdicts),
+        training=_training(comparison.training, comparison.labels),
+        money=_money(comparison.money, comparison.training, comparison) if comparison.money else None,
+    )
+
+
+def _training(job: TrainingComparison, labels: tuple[str, ...]) -> TrainingComparison:
+    most = [own_size.gpus for own_size in job.own_sizes]
+    return replace(job, size_basis=_again(size_basis(most, labels, job.gpus), job.size_basis))
+
+
+def _money(money: MoneyComparison, job: TrainingComparison, comparison: Comparison) -> MoneyComparison:
+    sides = tuple(replace(side, run=_run(side.run)) for side in money.sides)
+    size = next(job_size for job_size in job.sizes if job_size.batch == job.batch)
+    steps = {label: side for label, side in zip(comparison.labels, size.sides, strict=True) if side.plan}
+    told_money = money_headline(replace(money, sides=sides), comparison.labels, comparison.baseline, steps)
+    return replace(told_money, headline=_all_again(told_money.headline, money.headline))

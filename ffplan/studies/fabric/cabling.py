@@ -1,4 +1,4 @@
-"""The list of cables for installers, and its totals."""
+"""A design wired: its networks as graphs, cables and places."""
 
 from __future__ import annotations
 
@@ -8,19 +8,106 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ffplan.base.errors import InputError
+from ffplan.base.record import record
+from ffplan.design.resolved import ResolvedDesign
+from ffplan.fabric.family import plan_fabric, plan_networks, wire
+from ffplan.fabric.routing.link_loads import link_times
+from ffplan.fabric.sizing.plan import FabricPlan
 from ffplan.fabric.wiring.cabling import CableTable, cable_legs, cables, pieces_sold
 from ffplan.fabric.wiring.floor import positions
+from ffplan.fabric.wiring.names import Names
 from ffplan.fabric.wiring.network import TIERS
+from ffplan.fabric.wiring.wiring import WiredFabric
 from ffplan.results.design import SCHEMA_VERSION
-from ffplan.results.fabric import CableKind, CableRow, CablingReport, PlainCable
-from ffplan.studies.fabric.wired import wired_networks
+from ffplan.results.fabric import CableKind, CableRow, CablingReport, LinkLoad, PlainCable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ffplan.design.resolved import ResolvedDesign
+    from ffplan.base.array_math import Floats
     from ffplan.fabric.wiring.floor import Positions
-    from ffplan.studies.fabric.wired import WiredDesign
+    from ffplan.fabric.wiring.network import Network
+
+
+@record
+class WiredDesign:
+    """A design with its fabric, sized once and wired."""
+
+    design: ResolvedDesign
+    plan: FabricPlan
+    fabric: WiredFabric
+    names: Names
+
+
+def wire_design(design: ResolvedDesign) -> WiredDesign:
+    """Return a design with its wired fabric; raise `InputError` as `plan_fabric` does."""
+    plan = plan_fabric(design)
+    fabric = wire(design, plan)
+    return WiredDesign(design, plan, fabric, Names(design, fabric))
+
+
+def wired_networks(wired: WiredDesign) -> Iterator[WiredDesign]:
+    """Yield the networks beside the compute fabric, in their order, as separate designs.
+
+    Raises:
+        InputError: if a network cannot hold what joins it.
+    """
+    switches = tuple(wired.names.switches())
+    for network in plan_networks(wired.design, wired.plan):
+        fabric = wire(network.design, network.plan)
+        names = Names(network.design, fabric, network.name, switches)
+        switches += tuple(names.switches())
+        yield WiredDesign(network.design, network.plan, fabric, names)
+
+
+def message_bytes(design: ResolvedDesign) -> float:
+    """Return the bytes of a node that a design asks for: its message, or 1 GiB [byte]."""
+    communication = design.spec.communication
+    return communication.message_size if communication else float(2**30)
+
+
+def _port_name(network: Network, names: Names, device: int, port: int) -> str:
+    """Return a port as printed: `leaf-01/p3`, `leaf-01/p3/2` of a split one, or `compute-0001/nic0`."""
+    first = len(network.switches)
+    if device >= first:
+        return "/".join(names.endpoint(device - first))
+    return f"{names.switch(device)}/p{names.printed.name(device, port)}"
+
+
+def _link_name(network: Network, names: Names, link: int) -> str:
+    k = network.links
+    lower = _port_name(network, names, int(k.a[link]), int(k.a_port[link]))
+    return f"{lower} - {_port_name(network, names, int(k.b[link]), int(k.b_port[link]))}"
+
+
+def tier_loads(wired: WiredDesign, load: Floats) -> tuple[LinkLoad, ...]:
+    """Return the busiest link of each tier and direction, tiers from the endpoints up.
+
+    Args:
+        load: bytes on every directed link [byte], shape (2 * links,).
+    """
+    network, rows = wired.fabric.network, []
+    time = link_times(network, load)
+    for tier, name in enumerate(TIERS):
+        links = np.flatnonzero(network.links.tier == tier)
+        for way, direction in enumerate(("up", "down") if len(links) else ()):
+            busiest = int(links[time[links, way].argmax()])
+            rows.append(
+                LinkLoad(
+                    link=_link_name(network, wired.names, busiest),
+                    tier=name,
+                    direction=direction,
+                    bytes=float(load[2 * busiest + way]),
+                    time_s=float(time[busiest, way]),
+                    mean_time_s=float(time[links, way].mean()),
+                )
+            )
+    return tuple(rows)
+
+
+def hottest(tiers: tuple[LinkLoad, ...]) -> LinkLoad:
+    """Return the busiest link of all; of equal ones, the one nearest to the endpoints."""
+    return max(tiers, key=lambda row: row.time_s)
 
 
 _COMPUTE = "compute"
@@ -38,7 +125,6 @@ def cable_tables(wired: WiredDesign) -> list[tuple[str, WiredDesign, CableTable]
 
 
 def _kinds(name: str, design: ResolvedDesign, table: CableTable) -> Iterator[CableKind]:
-    """Yield the cables of a network by tier and type."""
     for tier, number, pieces in pieces_sold(table):
         inside = (table.tier == tier) & (table.kind == number)
         lengths = None if table.length_m is None else table.length_m[inside]
@@ -58,7 +144,6 @@ def _kinds(name: str, design: ResolvedDesign, table: CableTable) -> Iterator[Cab
 
 
 def _plain(name: str, wired: WiredDesign, table: CableTable) -> Iterator[PlainCable]:
-    """Yield the cables of a network."""
     for leg in cable_legs(wired.fabric.network, wired.names, table):
         yield PlainCable(
             label=leg.label,
@@ -72,7 +157,6 @@ def _plain(name: str, wired: WiredDesign, table: CableTable) -> Iterator[PlainCa
 
 
 def _places(wired: WiredDesign, table: CableTable) -> dict[str, str]:
-    """Return where the floor plan puts the devices of the compute fabric, by name."""
     place = table.places
     assert place is not None
     columns = ((place.row + 1).tolist(), (place.rack + 1).tolist(), place.unit.tolist())
@@ -82,7 +166,6 @@ def _places(wired: WiredDesign, table: CableTable) -> dict[str, str]:
 
 
 def _placed(tables: list[tuple[str, WiredDesign, CableTable]]) -> Iterator[CableRow]:
-    """Yield the cables of every network with the places that the floor plan has."""
     where = _places(*tables[0][1:])
     for name, wired, table in tables:
         for leg in cable_legs(wired.fabric.network, wired.names, table):

@@ -1,32 +1,33 @@
-"""What a fleet is to serve, and what one copy of a model serves of it, with a chance that the model's errors leave.
-
-Errors of the model stretch all times of a run by one factor, whose logarithm is normal with the P10 to P90 of the
-engine's constants. A run whose times are all s times as long is the run of a load s times as high, seen s times as
-slowly: targets are met with factor s at rate X if the run at s X meets the targets over s.
-"""
+"""Largest rate of a copy within latency targets, and ways to spread it."""
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY
+from dataclasses import KW_ONLY, replace
 from math import exp, log, sqrt
 from statistics import NormalDist
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ffplan.base.array_math import Floats
 from ffplan.base.record import record
 from ffplan.catalog.engines import Engine
 from ffplan.catalog.models import Model
-from ffplan.results.serving import ServeTargets
+from ffplan.results.serving import ServePlan, ServeTargets
+from ffplan.serving.hardware import engine_speed
 from ffplan.serving.simulate import LateError
+from ffplan.studies.serve.apart import _apart_setup, _best_pools, _FoundPools
+from ffplan.studies.serve.links import ServeError, fleet_of
 from ffplan.studies.serve.loads import MOST_REQUESTS, Load, run_open
-from ffplan.studies.serve.search import mean_within
+from ffplan.studies.serve.search import mean_within, search
 from ffplan.studies.serve.serve import latency_of, scaled, within
-from ffplan.studies.serve.setup import PlanRequest
+from ffplan.studies.serve.setup import PlanRequest, default_precision, serve_setup
 
 if TYPE_CHECKING:
+    from ffplan.catalog.store import Catalog
+    from ffplan.design.resolved import ResolvedDesign
+    from ffplan.studies.serve.links import Fleet
     from ffplan.studies.serve.setup import ServeSetup
+
 
 AVAILABLE = 0.999
 """Fraction of the time that enough nodes are up, unless said otherwise [1]."""
@@ -38,8 +39,6 @@ LIMITS = ("capex", "power", "racks", "floor")
 
 @record
 class _ServedTarget:
-    """Requests with latency targets, at any rate."""
-
     model: Model
     engine: Engine
     load: Load
@@ -47,9 +46,7 @@ class _ServedTarget:
     targets: ServeTargets
     _: KW_ONLY
     request: PlanRequest = PlanRequest()
-    """What is fixed of the plan."""
     chance: float = 0.85
-    """Chance that the targets hold [1]."""
     apart: bool = False
     """Pools that compute prompts apart from decoding are tried too."""
 
@@ -63,7 +60,6 @@ class FleetTarget(_ServedTarget):
     peak: float
     """Requests at the peak over those on average [1]."""
     book: str
-    """Price book."""
     pue: float
     hours: tuple[float, ...] = ()
     """Requests of each hour of a day or week, as proportions; empty if unknown."""
@@ -78,7 +74,6 @@ class FleetTarget(_ServedTarget):
     switches: tuple[str, ...] = ()
     """Switches to choose from; all with a price if empty."""
     excluded: tuple[str, ...] = ()
-    """Parts that are not bought."""
     rack_area: float | None = None
     """Floor of a rack with its share of aisles; the ownership profile's if None [m2]."""
 
@@ -89,7 +84,6 @@ _ROUNDS = 4
 _BELOW = 1.6
 """Mean of a rate over one that percentiles allow, at first [1]."""
 _POINTS = 64
-"""Number of loads to average [1]."""
 _TURNS, _LEAST_REQUESTS = 10, 1_000
 """Requests of a run for each that is under way, and least ones [1]."""
 _LATE = 1.1
@@ -97,75 +91,30 @@ _LATE = 1.1
 
 
 def _stretch_of(band: float, chance: float) -> float:
-    """Return the factor of all times that is exceeded with probability 1 - chance.
-
-    Args:
-        band: P10 to P90 of time over model, as a fraction up and down [1].
-        chance: probability [1].
-
-    Returns:
-        Factor [1].
-    """
+    """Return the factor of all times that is exceeded with probability 1 - chance."""
     return exp(_spread_of(band) * _NORMAL.inv_cdf(chance))
 
 
 def _spread_of(band: float) -> float:
-    """Return the standard deviation of the logarithm of times.
-
-    Args:
-        band: P10 to P90 of time over model, as a fraction up and down [1].
-
-    Returns:
-        Deviation [1].
-    """
+    """Return the standard deviation of the logarithm of times."""
     return log(1 + band) / _NORMAL.inv_cdf(0.9)
-
-
-@record
-class _Curve:
-    """Means of a copy over requests under way."""
-
-    under_way: Floats
-    """Requests of an attention group."""
-    rate: Floats
-    """Requests a second of the copy [1/s]."""
-    ttft: Floats
-    tpot: Floats
-
-
-def _curve(setup: ServeSetup, load: Load) -> _Curve:
-    under_way = np.geomspace(1.0, max(setup.most(load.requests), 1.0), _POINTS)
-    steady = setup.means(load.requests, under_way)
-    return _Curve(
-        under_way=under_way / setup.parts,
-        rate=np.maximum.accumulate(np.asarray(steady.rate)),
-        ttft=np.asarray(steady.ttft),
-        tpot=np.asarray(steady.tpot),
-    )
 
 
 class Copy:
     """A copy of a model under a load with latency targets."""
 
     def __init__(self, setup: ServeSetup, load: Load, targets: ServeTargets) -> None:
-        """Take the means of all loads.
-
-        Args:
-            setup: the copy.
-            load: its requests.
-            targets: the targets.
-        """
         self.setup, self.load, self.targets = setup, load, targets
-        self._means = _curve(setup, load)
+        # mean latencies over requests under way
+        under_way = np.geomspace(1.0, max(setup.most(load.requests), 1.0), _POINTS)
+        steady = setup.means(load.requests, under_way)
+        self._under_way = under_way / setup.parts  # of an attention group
+        self._rate = np.maximum.accumulate(np.asarray(steady.rate))
+        self._ttft, self._tpot = np.asarray(steady.ttft), np.asarray(steady.tpot)
 
     def meets(self, rate: float, stretch: float) -> bool:
-        """Return whether the targets are met.
-
-        Args:
-            rate: requests a second on the copy [1/s].
-            stretch: factor of all times [1].
-        """
-        under_way = float(np.interp(rate * stretch, self._means.rate, self._means.under_way))
+        """Return whether the targets are met; `stretch`: factor of all times [1]."""
+        under_way = float(np.interp(rate * stretch, self._rate, self._under_way))
         # a run sees each place of the batch taken some times
         count = int(min(max(_TURNS * under_way, _LEAST_REQUESTS), MOST_REQUESTS // 2))
         targets = scaled(self.targets, 1 / stretch)
@@ -203,17 +152,11 @@ class Copy:
 
     def _mean_rate(self, stretch: float) -> float:
         """Return the largest rate whose mean latencies meet the targets [1/s]."""
-        means = self._means
-        met = mean_within(scaled(self.targets, 1 / stretch), means.ttft, means.tpot)
-        return float(means.rate[met].max() if met.any() else means.rate[0]) / stretch
+        met = mean_within(scaled(self.targets, 1 / stretch), self._ttft, self._tpot)
+        return float(self._rate[met].max() if met.any() else self._rate[0]) / stretch
 
     def chance(self, rate: float, least: float) -> float:
-        """Return the chance that the targets are met [1].
-
-        Args:
-            rate: requests a second on the copy [1/s].
-            least: a chance that it has [1].
-        """
+        """Return the chance that the targets are met [1]."""
         spread = _spread_of(self.setup.speed.band)
         low = _NORMAL.inv_cdf(least)
         high = low + 1.0  # normal deviations
@@ -224,3 +167,80 @@ class Copy:
             else:
                 high = middle
         return _NORMAL.cdf(low)
+
+
+_TIGHTER = (1.0, 0.6)
+"""Mean latencies over the targets for which ways are sought: percentiles lie above means [1]."""
+
+
+@record
+class _Way:
+    plan: ServePlan | None
+    """Plan of a copy; None for pools."""
+    pools: _FoundPools | None
+    """Plans of both pools; None for one plan."""
+    gpus: int
+    """Accelerators of a copy or unit [1]."""
+    chunk: int
+    """Most tokens of a step [1]."""
+    tokens_s_gpu: float
+    """Output tokens a second of an accelerator, by means [1/s]."""
+
+
+def _plan_request(target: _ServedTarget) -> PlanRequest:
+    precision = target.request.precision or default_precision(target.model)
+    return replace(target.request, precision=precision)
+
+
+def _ways(
+    target: _ServedTarget, catalog: Catalog, design: ResolvedDesign, *, wide: bool = True, apart: bool = False
+) -> tuple[list[_Way], bool]:
+    """Return ways whose means meet the targets with most tokens an accelerator, and whether they are measured."""
+    fleet = fleet_of(design)
+    fleet = fleet if wide else replace(fleet, gpus=min(fleet.domain, fleet.gpus))
+    precision = _plan_request(target).precision
+    assert precision is not None
+    speed = engine_speed(target.engine, fleet.accelerator, precision)
+    slower = _stretch_of(speed.band, target.chance)
+    seek = _pools_within if apart else _plan_within
+    ways: list[_Way] = []
+    for factor in _TIGHTER:
+        try:
+            ways.append(seek(target, catalog, fleet, scaled(target.targets, factor / slower)))
+        except ServeError:
+            if not ways:
+                raise
+    return ways, speed.runs > 0
+
+
+def _plan_within(target: _ServedTarget, catalog: Catalog, fleet: Fleet, targets: ServeTargets) -> _Way:
+    request, requests = _plan_request(target), target.load.requests
+    space = search(catalog, target.model, target.engine, fleet, request, requests=requests, targets=targets)
+    best = max(space.choices, key=lambda choice: choice.output_tokens_s_gpu)
+    plan, tokens_s = best.plan, best.output_tokens_s_gpu
+    return _Way(plan=plan, pools=None, gpus=plan.gpus, chunk=plan.chunk, tokens_s_gpu=tokens_s)
+
+
+def _pools_within(target: _ServedTarget, catalog: Catalog, fleet: Fleet, targets: ServeTargets) -> _Way:
+    request, requests = _plan_request(target), target.load.requests
+    found = _best_pools(catalog, target.model, target.engine, fleet, request, requests=requests, targets=targets)
+    tokens_s = found.rate * float(requests.output) / fleet.gpus
+    chunk, gpus = found.request.chunk, found.prefill.gpus + found.decode.gpus
+    assert chunk is not None, "a search chooses it"
+    return _Way(plan=None, pools=found, gpus=gpus, chunk=chunk, tokens_s_gpu=tokens_s)
+
+
+def _copy_setup(target: _ServedTarget, catalog: Catalog, design: ResolvedDesign, way: _Way) -> ServeSetup:
+    fleet, requests = fleet_of(design), replace(target.load.requests, chunk=way.chunk)
+    if way.pools is not None:
+        found = way.pools
+        pools, request = (found.prefill, found.decode), found.request
+        return _apart_setup(catalog, target.model, target.engine, fleet, request, requests=requests, pools=pools)
+    fields = {name: getattr(way.plan, name) for name in ("tensor", "pipeline", "expert", "data", "chunk")}
+    request = replace(_plan_request(target), **fields)
+    return serve_setup(catalog, target.model, target.engine, fleet, request=request, requests=requests)
+
+
+def _copy_on(target: _ServedTarget, catalog: Catalog, design: ResolvedDesign, way: _Way) -> Copy:
+    load = replace(target.load, requests=replace(target.load.requests, chunk=way.chunk))
+    return Copy(_copy_setup(target, catalog, design, way), load, target.targets)

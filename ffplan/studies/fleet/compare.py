@@ -12,7 +12,7 @@ from ffplan.results.serve_comparison import ServeComparison, ServedSide, ServeVe
 from ffplan.serving.hardware import engine_speed
 from ffplan.studies.basis.provenance import files_of
 from ffplan.studies.cost.cost import study_cost
-from ffplan.studies.cost.request import CostRequest
+from ffplan.studies.cost.ledger import CostRequest
 from ffplan.studies.fleet.capacity import _spread_of
 from ffplan.studies.serve.answer import answer
 from ffplan.studies.serve.links import ServeError, fleet_of
@@ -34,9 +34,7 @@ def compare_served(designs: Sequence[Asked], baseline: str, tell: Callable[[str]
     """Return how designs serve a model, each on all of its accelerators.
 
     Args:
-        designs: each with its name, its catalogue and the question to it.
         baseline: name of the design that ratios refer to.
-        tell: called with the design that is served.
     """
     sides, unserved, unverified = list[ServedSide](), list[UnservedSide](), dict[UnverifiedFigure, None]()
     for label, design, catalog, asked in designs:
@@ -76,7 +74,6 @@ def compare_served(designs: Sequence[Asked], baseline: str, tell: Callable[[str]
 def _side(
     design: ResolvedDesign, catalog: Catalog, asked: ServeQuestion, report: ServeReport, label: str
 ) -> ServedSide:
-    """Return a design at its largest load within the targets."""
     row = report.rows[report.best]
     costed = study_cost(design, catalog.fresh(), CostRequest())
     under_way = row.concurrency * report.copies

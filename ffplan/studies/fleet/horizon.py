@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from ffplan.design.fleet_file import FleetDemand, FleetFile
-    from ffplan.studies.cost.request import CostRequest
+    from ffplan.studies.cost.ledger import CostRequest
     from ffplan.studies.fleet.members import _Member
 
 _SHIFTS = (-2, -1, 0, 1, 2)
@@ -46,8 +46,6 @@ class _ClusterTimes:
 
 @record
 class _MissingPrice:
-    """What is paid for a demand that is not met."""
-
     unit: Floats
     """Rent of a missing token, or of a missing request a second for a quarter, over the draws [currency]."""
     hour: float
@@ -57,7 +55,6 @@ class _MissingPrice:
 
 
 def _total_of(arrays: Iterable[Floats]) -> Floats:
-    """Return the sum of some arrays of one shape, one or more."""
     first, *rest = arrays
     total: Floats = np.array(first, dtype=float)
     for array in rest:
@@ -66,14 +63,7 @@ def _total_of(arrays: Iterable[Floats]) -> Floats:
 
 
 class _Horizon:
-    """A fleet over its quarters and the draws."""
-
     def __init__(self, fleet: FleetFile, members: Sequence[_Member], request: CostRequest) -> None:
-        """Take demand and clusters.
-
-        Args:
-            request: draws and seed.
-        """
         self.fleet, self.members, self.request = fleet, members, request
         self.times = [self._times(member, member.order) for member in members]
         self.monthly = {demand.name for demand in fleet.demand if demand.serve is not None}
@@ -88,7 +78,6 @@ class _Horizon:
         self._total = _total_of([*self._costs, *self._rents.values()])
 
     def date(self, quarter: int) -> str:
-        """Return the first month of a quarter."""
         return month_text(self.fleet.start + _MONTHS_OF_QUARTER * quarter)
 
     def stands(self, times: _ClusterTimes) -> Floats:
@@ -109,11 +98,9 @@ class _Horizon:
         return {name: member.rate(name) * shares[name in self.monthly] for name in member.work}
 
     def by_quarter(self, values: Floats) -> Floats:
-        """Return values of the periods of a demand by quarter, period within it, and draw."""
         return values.reshape(self.fleet.quarters, -1, values.shape[-1])
 
     def _draws(self, values: object) -> Floats:
-        """Return values with one for every draw."""
         return np.broadcast_to(np.asarray(values, dtype=float), (self.request.draws,))
 
     def _times(self, member: _Member, order: float) -> _ClusterTimes:
@@ -166,7 +153,6 @@ class _Horizon:
         return cost
 
     def short(self, demand: str, capacity: Floats) -> Floats:
-        """Return what of a demand a capacity does not meet, by period and draw."""
         missing: Floats = np.maximum(self.needed[demand] - capacity, 0.0)
         return missing
 
@@ -182,12 +168,6 @@ class _Horizon:
         return {name: np.maximum(self.capacity[name] - work, 0.0) for name, work in works.items()}
 
     def choices(self, place: int, rest: dict[str, Floats]) -> tuple[out.OrderChoice, ...]:
-        """Return other dates of an order, each with what the fleet then costs.
-
-        Args:
-            place: place of the member.
-            rest: what all others do of its demands.
-        """
         member = self.members[place]
         if member.order < 0 or not all(name in self.prices for name in self.needed):
             return ()
@@ -205,12 +185,7 @@ class _Horizon:
         )
 
     def needed_from(self, rest: dict[str, Floats], chance: float) -> int | None:
-        """Return the first quarter from which a demand is short without a member; None if none is.
-
-        Args:
-            rest: what all others do of its demands.
-            chance: chance wanted that it is met [1].
-        """
+        """Return the first quarter from which a demand is short without a member; None if none is."""
         first = []
         for name, capacity in rest.items():
             risk = (self.by_quarter(self.short(name, capacity)) > 0).any(axis=1).mean(axis=1)

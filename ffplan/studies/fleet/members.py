@@ -36,11 +36,9 @@ from ffplan.results.serving import ServeTargets
 from ffplan.serving.load import Requests
 from ffplan.studies.cost.cost import inputs_for, ledger_for
 from ffplan.studies.cost.parts import hourly_rent
-from ffplan.studies.fleet.capacity import AVAILABLE, _ServedTarget, _stretch_of
+from ffplan.studies.fleet.capacity import AVAILABLE, _copy_on, _ServedTarget, _stretch_of, _ways
 from ffplan.studies.fleet.recommend import _copies_on
-from ffplan.studies.fleet.ways import _copy_on, _ways
-from ffplan.studies.operate.goodput_basis import goodput_basis
-from ffplan.studies.operate.summaries import reliability_summary
+from ffplan.studies.operate.goodput_basis import goodput_basis, reliability_summary
 from ffplan.studies.serve.links import ServeError
 from ffplan.studies.serve.loads import Load
 from ffplan.studies.serve.serve import plan_row
@@ -56,8 +54,7 @@ if TYPE_CHECKING:
     from ffplan.catalog.engines import Engine
     from ffplan.design.fleet_file import FleetDemand, FleetFile, FleetSite
     from ffplan.inputs.document import Document
-    from ffplan.studies.cost.ledger import Ledger
-    from ffplan.studies.cost.request import CostRequest
+    from ffplan.studies.cost.ledger import CostRequest, Ledger
     from ffplan.studies.train.default_job import TimedJob
 
 _CHANCES = (0.1, 0.5, 0.9)
@@ -75,15 +72,12 @@ class Work:
     rate: Number
     """Tokens of a quarter, or requests a second at the peak, over the draws."""
     plan: str
-    """Plan of the job, or of a copy."""
     paid: float
     """Part of the hours that a rent by the hour is paid for: those with jobs, and all where it serves [1]."""
 
 
 @record
 class _Member:
-    """Clusters that are ordered together, over the draws."""
-
     cluster: FleetCluster
     design: ResolvedDesign
     catalog: Catalog
@@ -100,14 +94,12 @@ class _Member:
     building_life: Number
     """Life of an own building [month]."""
     year: YearAccount
-    """One cluster's year."""
     residual: Number
     """Value of the hardware at the end of its life, over its price [1]."""
     peak_kw: float
     """Facility power of one with everything at its maximum [kW]."""
     rented: bool
     accelerators: int
-    """Accelerators of one."""
     currency: str
     accelerator: str
     hourly: Number | None
@@ -117,7 +109,6 @@ class _Member:
     term: float | None
     """Term of its rent [month]; None for a purchase, or a rent by the hour."""
     work: dict[str, Work]
-    """What one does for each demand that it serves."""
 
     @property
     def capital(self) -> Number:
@@ -137,11 +128,7 @@ class _Member:
         return self.cluster.count * (self.year.capex + self.year.building)
 
     def rate(self, demand: str) -> Number:
-        """Return what all of them do for a demand: tokens of a quarter, or requests a second at the peak.
-
-        Args:
-            demand: its name.
-        """
+        """Return what all of them do for a demand: tokens of a quarter, or requests a second at the peak."""
         work = self.work.get(demand)
         return 0.0 if work is None else self.cluster.count * self.cluster.use[demand] * work.rate
 
@@ -152,13 +139,6 @@ class _Members:
     def __init__(
         self, fleet: FleetFile, document: Document, catalog: Catalog, request: CostRequest, tell: Callable[[str], None]
     ) -> None:
-        """Take what all clusters share.
-
-        Args:
-            document: the fleet file.
-            request: draws and seed.
-            tell: called with what is studied.
-        """
         self.fleet, self.document, self.catalog, self.request, self.tell = fleet, document, catalog, request, tell
         self._demands = {demand.name: (place, demand) for place, demand in enumerate(fleet.demand)}
         self._designs: dict[str, tuple[ResolvedDesign, Catalog]] = {}
@@ -166,12 +146,6 @@ class _Members:
         self._served: dict[tuple[str, str], Work] = {}
 
     def read(self) -> list[_Member]:
-        """Return the clusters in the order of the file.
-
-        Raises:
-            InputError: if a design is wrong, has phases or another currency than the others, or cannot do what it is
-                used for.
-        """
         members = [self._member(place, cluster) for place, cluster in enumerate(self.fleet.clusters)]
         for place, member in enumerate(members):
             if member.currency != members[0].currency:
@@ -198,11 +172,6 @@ class _Members:
         return self._designs[name]
 
     def check(self) -> None:
-        """Look up every name of the fleet: designs, and models and engines of demand.
-
-        Raises:
-            InputError: if one is unknown, or a design is wrong.
-        """
         for place, cluster in enumerate(self.fleet.clusters):
             self._written(place, cluster)
         for demand in self.fleet.demand:
@@ -211,11 +180,6 @@ class _Members:
                 self._engine(self.catalog, demand)
 
     def _written(self, place: int, cluster: FleetCluster) -> tuple[ResolvedDesign, Catalog]:
-        """Return a cluster's design as its file has it.
-
-        Raises:
-            InputError: if it is wrong or has phases.
-        """
         try:
             written, catalog = self._design(cluster.design)
         except UsageError as error:
@@ -226,11 +190,6 @@ class _Members:
         return written, catalog
 
     def _model(self, catalog: Catalog, demand: FleetDemand) -> Model:
-        """Return the model of a demand.
-
-        Raises:
-            InputError: if it is unknown, or no transformer.
-        """
         field = "train" if demand.train else "serve"
         model = catalog.get(Model, getattr(demand, field), self.document, self._path(demand, field))
         if model.transformer is None:
@@ -274,11 +233,7 @@ class _Members:
         )
 
     def _ledger(self, design: ResolvedDesign, catalog: Catalog, cluster: FleetCluster) -> Ledger:
-        """Return a cluster with its account; a wrong price of the site's energy is told of the site.
-
-        Raises:
-            InputError: if the account is wrong.
-        """
+        """Return a cluster with its account; a wrong price of the site's energy is told of the site."""
         site = self.fleet.sites.get(cluster.site or "")
         try:
             return ledger_for(design, catalog, self.request)
@@ -291,11 +246,6 @@ class _Members:
             raise
 
     def _refuse_early(self, place: int, cluster: FleetCluster, ledger: Ledger) -> None:
-        """Refuse a cluster that retires before it is likely ready, or whose likely life ends before the plan.
-
-        Raises:
-            InputError: if it does.
-        """
         v = likely(ledger.inputs)
         ready = cluster.order + float(sum(ledger.to_production(v)))
         if cluster.retire is None and ready + MONTHS * float(v["life"]) <= self.fleet.start:
@@ -305,11 +255,6 @@ class _Members:
             raise self._fault(place, "retire", f"the cluster is ready in {when} only", "write a month after it")
 
     def _work(self, place: int, name: str, ledger: Ledger, demand: FleetDemand) -> Work:
-        """Return what a cluster does for a demand.
-
-        Raises:
-            InputError: if it cannot.
-        """
         try:
             return self._training(name, ledger, demand) if demand.train else self._serving(name, demand)
         except (RefusedError, UncalibratedError, ServeError, UsageError) as error:
@@ -332,15 +277,9 @@ class _Members:
         )
 
     def _path(self, demand: FleetDemand, field: str) -> tuple[str | int, ...]:
-        """Return where a field of a demand stands in the file."""
         return "demand", self._demands[demand.name][0], field
 
     def _engine(self, catalog: Catalog, demand: FleetDemand) -> Engine:
-        """Return the engine that a demand names.
-
-        Raises:
-            InputError: if no engine has the name.
-        """
         try:
             return engine_of(catalog, demand.engine)
         except ServeError as error:
@@ -388,12 +327,7 @@ class _Members:
         return self._served[key]
 
     def _between(self, key: str, rates: list[float]) -> Number:
-        """Return the rate of a copy over the draws of the engine's error: linear between the chances and beyond.
-
-        Args:
-            key: key of the error, which clusters of one accelerator share.
-            rates: largest rates with each of the chances [1/s].
-        """
+        """Return the rate of a copy over the draws of the engine's error: linear between the chances and beyond."""
         deviates = drawn(_deviate(key), self.request.draws, self.request.seed)
         ends = [-_FAR, *(NormalDist().inv_cdf(chance) for chance in _CHANCES), _FAR]
         slopes = [(rates[i + 1] - rates[i]) / (ends[i + 2] - ends[i + 1]) for i in (0, 1)]
@@ -404,7 +338,6 @@ class _Members:
 
 
 def _deviate(key: str) -> Input:
-    """Return a standard normal deviate as an input."""
     return Input(
         input=key,
         key=key,
@@ -422,7 +355,6 @@ def _deviate(key: str) -> Input:
 
 
 def _on_site(design: ResolvedDesign, site: FleetSite | None, cluster: FleetCluster) -> ResolvedDesign:
-    """Return a design with the figures of its site and of its order in place of its own."""
     owned = design.ownership or Ownership()
     changed = {name: getattr(cluster, name) for name in ("lead_time", "commissioning")}
     place = dict[str, object]()
@@ -439,7 +371,6 @@ def _on_site(design: ResolvedDesign, site: FleetSite | None, cluster: FleetClust
 
 
 def _job_plan(timed: TimedJob) -> str:
-    """Return the parallelism of a job."""
     plan = timed.report.rows[0].plan
     sizes = (("TP", plan.tensor), ("PP", plan.pipeline), ("CP", plan.context), ("DP", plan.data), ("EP", plan.expert))
     return " ".join(f"{name}{size}" for name, size in sizes if size > 1)

@@ -17,7 +17,7 @@ from ffplan.results.design import SCHEMA_VERSION
 from ffplan.results.result import ToolInfo
 from ffplan.studies.basis.provenance import files_of, recalled_figures
 from ffplan.studies.cost.cost import band
-from ffplan.studies.cost.request import CostRequest
+from ffplan.studies.cost.ledger import CostRequest
 from ffplan.studies.fleet.horizon import QUARTERS_A_YEAR, _ClusterTimes, _Horizon, _total_of
 from ffplan.studies.fleet.members import _Member, _Members
 
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
 
 def _month(horizon: _Horizon, months: object) -> str:
-    """Return the median of some months as a date."""
     return month_text(horizon.fleet.start + int(np.floor(np.median(np.asarray(months)))))
 
 
@@ -67,7 +66,6 @@ def _cluster_row(horizon: _Horizon, place: int, chance: float) -> out.PlannedClu
 
 
 def _spread(values: object) -> out.Spread:
-    """Return values over the draws with their quantiles."""
     drawn = np.asarray(values, dtype=float)
     quantiles = band(drawn.mean(), drawn)
     return out.Spread(quantiles.likely, quantiles.p10, quantiles.p50, quantiles.p90)
@@ -77,11 +75,6 @@ class _Ledger:
     """Money, power and carbon of a fleet, by quarter and draw."""
 
     def __init__(self, horizon: _Horizon) -> None:
-        """Sum over the members.
-
-        Args:
-            horizon: the fleet.
-        """
         quarters = horizon.fleet.quarters
         shape = quarters, horizon.request.draws
         self.purchase, self.running, self.book_value = np.zeros(shape), np.zeros(shape), np.zeros(shape)
@@ -219,11 +212,7 @@ def plan_fleet(
     """Return a fleet over its quarters.
 
     Args:
-        file: its path, or the name of a shipped one.
-        catalog: where parts are looked up.
-        request: draws and seed.
         chance: chance wanted that demand is met and orders are in time [1].
-        tell: called with what is studied.
 
     Raises:
         InputError: if the file is wrong, names, dates or shares contradict each other, or a cluster cannot do what it

@@ -14,8 +14,7 @@ from ffplan.studies.choose.cluster_search import with_nics
 from ffplan.studies.choose.first_designs import MOST_NODES, Builder, priced_accelerators
 from ffplan.studies.choose.recommend_target import WORTH
 from ffplan.studies.cost.parts import bom_report
-from ffplan.studies.fleet.capacity import _stretch_of
-from ffplan.studies.fleet.ways import _copy_on, _copy_setup, _Way, _ways
+from ffplan.studies.fleet.capacity import _copy_on, _copy_setup, _stretch_of, _Way, _ways
 from ffplan.studies.serve.links import ServeError
 from ffplan.studies.serve.serve import plan_row
 from ffplan.studies.serve.setup import ServeSetup
@@ -32,15 +31,12 @@ _SIZED = {True: 4, False: 2}
 _LEAST_NODES = 2
 """Nodes of a fleet: one is no fabric, and serves nothing while it is repaired [1]."""
 _RACK_UNITS = 42
-"""Nodes of a rack at most [1]."""
 _PROBE = 64
 """Accelerators of the design on which plans are sought: as many as the widest copy has [1]."""
 
 
 @record
 class _SizedFleet:
-    """A fleet that was sized."""
-
     accelerator: str
     built: Built
     setup: ServeSetup
@@ -56,27 +52,20 @@ class _SizedFleet:
 
     @property
     def recalled_share(self) -> float:
-        """Part of the purchase whose prices are recalled [1]."""
         bill = self.built.bom
         return (bill.recalled_share or 0.0) if bill is not None else 0.0
 
     @property
     def trusted(self) -> bool:
-        """True if the engine ran on the accelerator, and most of its price was seen."""
         return self.setup.speed.runs > 0 and self.recalled_share <= MOST_RECALLED
 
     @property
     def figures(self) -> dict[str, float | None]:
-        """What limits bound and aims make least."""
         return _figures_of(self.built)
 
 
 def _figures_of(built: Built) -> dict[str, float | None]:
-    """Return the figures that limits bound and aims minimise: money, power [kW], accelerators, racks, floor [m2].
-
-    Args:
-        built: a design.
-    """
+    """Return the figures that limits bound and aims minimise: money, power [kW], accelerators, racks, floor [m2]."""
     study = built.study
     assert study.tco is not None
     return {
@@ -91,16 +80,12 @@ def _figures_of(built: Built) -> dict[str, float | None]:
 
 @record
 class _Recommended:
-    """What a search found."""
-
     fleets: list[_SizedFleet]
     left_out: dict[str, str]
 
 
 @record
 class _Candidate:
-    """An accelerator with ways to spread a copy on it, and a first estimate of its fleet."""
-
     name: str
     label: str
     """The accelerator, and whether pools are on it."""
@@ -109,7 +94,6 @@ class _Candidate:
     probe: Draft
     """The design on which the ways were sought."""
     ways: list[_Way]
-    """Ways to spread a copy, or pools."""
     estimate: float
     """The aim as mean latencies have it."""
     trusted: bool
@@ -120,10 +104,8 @@ def _builder(target: FleetTarget, catalog: Catalog, accelerator: str, *, apart: 
     limits = dict(target.limits)
     wishes = Wishes(
         accelerator=accelerator,
-        gpus=None,
         budget=limits.get("capex"),
         watts=1e3 * limits["power"] if "power" in limits else None,
-        model=None,
         book=target.book,
         pue=target.pue,
         excluded=target.excluded,
@@ -134,11 +116,6 @@ def _builder(target: FleetTarget, catalog: Catalog, accelerator: str, *, apart: 
 
 
 def _candidate(target: FleetTarget, catalog: Catalog, name: str, *, apart: bool) -> _Candidate | str:
-    """Return an accelerator with its ways and a first estimate, or why it has none.
-
-    Args:
-        apart: prompts are computed by pools of their own.
-    """
     builder = _builder(target, catalog, name, apart=apart)
     per_node = len(builder.server.accelerators)
     reason, found = "no switch and cable hold it", list[_Candidate]()
@@ -170,12 +147,7 @@ def _candidate(target: FleetTarget, catalog: Catalog, name: str, *, apart: bool)
 
 
 def _estimate(target: FleetTarget, probe: Draft, tokens_s: float) -> float:
-    """Return the aim as a probe has it for each accelerator; without a load, seconds for a token within the limits.
-
-    Args:
-        probe: the design on which plans were sought.
-        tokens_s: output tokens a second of an accelerator [1/s].
-    """
+    """Return the aim as a probe has it for each accelerator; without a load, seconds for a token within the limits."""
     count = float(probe.design.accelerators)
     each = {"accelerators": 1.0, "power": probe.drawn("facility-peak") / 1e3 / count, "capex": probe.purchase / count}
     if target.rate is None:
@@ -191,18 +163,13 @@ def _nodes(copies: int, gpus: int, per_node: int) -> int:
 
 
 def _copies_on(nodes: int, gpus: int, per_node: int) -> int:
-    """Return the copies that some nodes hold [1]."""
     return nodes * (per_node // gpus) if gpus <= per_node else nodes // ceil(gpus / per_node)
 
 
 def _fleet(
     target: FleetTarget, catalog: Catalog, one: _Candidate, way: _Way, best: _SizedFleet | None
 ) -> _SizedFleet | None:
-    """Return the fleet of a way; None if it never meets the targets, cannot be built, or is no better than the best.
-
-    Args:
-        best: the best fleet of the accelerator so far.
-    """
+    """Return the fleet of a way; None if it never meets the targets, cannot be built, or is no better than the best."""
     copy = _copy_on(target, catalog, one.probe.design, way)
     setup = copy.setup
     most = _within(target, one, setup) if target.rate is None else None
@@ -236,11 +203,7 @@ def _spares(built: Built, target: FleetTarget) -> int:
 
 
 def _for_load(target: FleetTarget, one: _Candidate, setup: ServeSetup, rate: float) -> tuple[Built, int, int] | None:
-    """Return the fewest nodes that serve the load, with copies and spare nodes; None if no fabric holds them.
-
-    Args:
-        rate: largest rate of a copy within the targets [1/s].
-    """
+    """Return the fewest nodes that serve the load, with copies and spare nodes; None if no fabric holds them."""
     assert target.rate is not None
     builder = one.builder
     copies = ceil(target.rate / rate - 1e-9)
@@ -306,7 +269,6 @@ def _with_load(text: str, target: FleetTarget, way: _Way, plan: ServePlan, peak:
 
 
 def _best_way(target: FleetTarget, catalog: Catalog, one: _Candidate) -> _SizedFleet | None:
-    """Return the fleet of the best way on an accelerator; None if none meets the targets."""
     best: _SizedFleet | None = None
     for way in one.ways:
         reached = best.rate * float(target.load.requests.output) / best.setup.gpus if best is not None else 0.0
@@ -338,10 +300,6 @@ def recommend_fleet(target: FleetTarget, catalog: Catalog, tell: Callable[[str],
     them follows a first estimate of the fleet. In its order, plans are run with arrivals at random, for the largest
     rate at which the percentiles meet the targets with the chance wanted. Copies follow from the peak, and spare nodes
     from the nodes in repair. Accelerators are left out whose estimate lies far above what was sized.
-
-    Args:
-        target: what is wanted.
-        tell: called with what is tried.
     """
     left_out: dict[str, str] = {}
     candidates = []

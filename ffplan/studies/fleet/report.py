@@ -1,4 +1,4 @@
-"""Fleets that were sized, as the report of `recommend --serve`, with what one failure takes of each."""
+"""The report of a fleet: rows, losses, and the hours of a day that nodes are free or rented in."""
 
 from __future__ import annotations
 
@@ -6,37 +6,123 @@ from dataclasses import replace
 from math import ceil
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from ffplan.cost.power import HOURS_PER_YEAR
+from ffplan.cost.rent import MONTHS
 from ffplan.reliability.hazards import DAY_S
+from ffplan.results.cost import benchmark
 from ffplan.results.design import SCHEMA_VERSION
-from ffplan.results.fleet import FleetDesign, FleetLoss, FleetReport
+from ffplan.results.fleet import DayRent, FleetDay, FleetDesign, FleetHour, FleetLoss, FleetReport, FreeNodes
 from ffplan.results.recommendation import UnsizedAccelerator
 from ffplan.studies.cost.cost import study_cost
-from ffplan.studies.cost.request import CostRequest
+from ffplan.studies.cost.ledger import CostRequest
 from ffplan.studies.fleet.capacity import Copy
-from ffplan.studies.fleet.day import _day_of
 from ffplan.studies.fleet.recommend import _aim_of, _copies_on, _nodes, broken
 from ffplan.studies.serve.loads import run_open
 from ffplan.studies.serve.money import tokens_per_megawatt
 from ffplan.studies.serve.serve import latency_of, plan_row, pools_row
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from ffplan.catalog.store import Catalog
+    from ffplan.results.cost import CostStudy
     from ffplan.studies.fleet.capacity import FleetTarget
     from ffplan.studies.fleet.recommend import _Recommended, _SizedFleet
 
+
+_HOURLY = "on-demand"
+
+
+def _free_block(free: Sequence[int]) -> FreeNodes | None:
+    """Return the block with most node-hours that are free in a row, around the end of the file; None without any.
+
+    Equation:
+        over starts s and lengths n <= hours: the largest n min(free[s], ..., free[s + n - 1]); of equals the longest
+
+    Source:
+        Definition: a job of fixed size holds its nodes from its first hour to its last.
+    """
+    least = around = np.array(free, dtype=np.int64)
+    best = (0, 0, 0)
+    for length in range(1, len(free) + 1):
+        start = int(np.argmax(least))
+        best = max(best, (int(least[start]) * length, length, -start))
+        least = np.minimum(least, np.roll(around, -length))
+    area, length, start = best
+    return FreeNodes(area // length, -start, length) if area else None
+
+
+def _reserved_nodes(nodes: Sequence[int], committed: float, hourly: float) -> int:
+    """Return the nodes to rent for a term if the rest is rented by the hour.
+
+    Equation:
+        the nodes k = 1, 2, ... for which hourly * (hours that need k or more) > committed * hours
+
+    Source:
+        Definition: each node is rented the cheaper way, and the hours that need node k fall with k.
+    """
+    levels = np.arange(1, max(nodes, default=0) + 1)
+    used = (np.array(nodes)[None, :] >= levels[:, None]).sum(axis=1)
+    return int((hourly * used > committed * len(nodes)).sum())
+
+
+def _day_of(fleet: _SizedFleet, hours: tuple[float, ...]) -> FleetDay | None:
+    if not hours:
+        return None
+    most, bought = max(hours), int(fleet.built.assessment.nodes["compute"])
+    per_node = fleet.built.assessment.accelerators // bought
+    rates = [fleet.peak * requests / most for requests in hours]
+    copies = [max(ceil(rate / fleet.rate - 1e-9), 1) for rate in rates]
+    nodes = [_nodes(count, fleet.setup.gpus, per_node) for count in copies]
+    return FleetDay(
+        hours=tuple(
+            FleetHour(hour=hour, rate_s=rate, copies=count, nodes=taken)
+            for hour, (rate, count, taken) in enumerate(zip(rates, copies, nodes, strict=True))
+        ),
+        used_share=sum(nodes) / (bought * len(nodes)),
+        free=_free_block([bought - fleet.spares - count for count in nodes]),
+        rents=_rents(fleet.built.study, nodes, per_node),
+    )
+
+
+def _rents(study: CostStudy, nodes: list[int], per_node: int) -> tuple[DayRent, ...]:
+    """Return the rent of the nodes: for a term, by the hour, and each the cheaper way; the cheapest first."""
+    assert study.tco is not None, "the builder takes parts with prices"
+    hourly = next((row for row in study.tco.rents if row.term == _HOURLY and not row.index), None)
+    committed = benchmark(study.tco.rents)
+    by_hour = hourly.price if hourly is not None else 0.0
+    # an hour of a term in use carries those without: what is paid for every hour, with its upfront part
+    by_term = committed.hour * study.tco.utilisation if committed is not None else 0.0
+    most, ways = max(nodes), dict[int, str]()
+    if hourly is not None and committed is not None:
+        ways[_reserved_nodes(nodes, by_term, by_hour)] = "mixed"
+    if hourly is not None:
+        ways[0] = "on-demand"
+    if committed is not None:
+        ways[most] = "reserved"
+    rents = [
+        DayRent(
+            way=way,
+            reserved_nodes=kept,
+            reserved_offer=committed.offer if committed is not None and kept else None,
+            hourly_offer=hourly.offer if hourly is not None and kept < most else None,
+            month=per_node
+            * HOURS_PER_YEAR
+            / MONTHS
+            * (by_term * kept + by_hour * (sum(max(count - kept, 0) for count in nodes) / len(nodes))),
+        )
+        for kept, way in ways.items()
+    ]
+    return tuple(sorted(rents, key=lambda rent: rent.month))
+
+
 _PAPER = 3
-"""Fleets on paper that are reported [1]."""
 
 
 def kept(found: _Recommended, target: FleetTarget, best: int) -> list[_SizedFleet]:
-    """Return the fleets to report as designs: trusted ones within the limits, or all if named.
-
-    Args:
-        found: what was sized.
-        target: what was wanted.
-        best: how many [1].
-    """
+    """Return the fleets to report as designs: trusted ones within the limits, or all if named."""
     return [fleet for fleet in found.fleets if not broken(fleet, target) and _may_win(fleet, target)][:best]
 
 
@@ -47,22 +133,17 @@ def _may_win(fleet: _SizedFleet, target: FleetTarget) -> bool:
 def fleet_report(
     found: _Recommended, target: FleetTarget, catalog: Catalog, files: dict[str, str], best: int
 ) -> FleetReport:
-    """Return the report of a search.
-
-    Args:
-        found: what was sized.
-        target: what was wanted.
-        catalog: where the price book is.
-        files: files that designs were written to, by name of the design.
-        best: designs to report [1].
-    """
+    """Return the report of a search; `files`: files that designs were written to, by name of the design."""
     from ffplan.catalog.prices import PriceBook
 
     book = catalog.entry(target.book).part
     assert isinstance(book, PriceBook)
     designs = kept(found, target, best)
     paper = [fleet for fleet in found.fleets if not _may_win(fleet, target) and not broken(fleet, target)]
-    near = sorted((fleet for fleet in found.fleets if broken(fleet, target)), key=lambda one: _excess(one, target))
+    near = sorted(
+        (fleet for fleet in found.fleets if broken(fleet, target)),
+        key=lambda fleet: (max(broken(fleet, target).values()), _aim_of(fleet, target)),
+    )
     requests = target.load.requests
     return FleetReport(
         schema_version=SCHEMA_VERSION,
@@ -84,10 +165,6 @@ def fleet_report(
         left_out=tuple(UnsizedAccelerator(name, reason) for name, reason in sorted(found.left_out.items())),
         assumptions=_assumptions(target),
     )
-
-
-def _excess(fleet: _SizedFleet, target: FleetTarget) -> tuple[float, float]:
-    return max(broken(fleet, target).values()), _aim_of(fleet, target)
 
 
 def _row(fleet: _SizedFleet, target: FleetTarget, catalog: Catalog, files: dict[str, str]) -> FleetDesign:
@@ -160,11 +237,7 @@ def _assumptions(target: FleetTarget) -> tuple[str, ...]:
 
 
 def _losses(fleet: _SizedFleet, concurrency: float) -> tuple[FleetLoss, ...]:
-    """Return the losses from single failures, the smallest first; each with all other nodes up.
-
-    Args:
-        concurrency: requests under way at the peak, on all copies [1].
-    """
+    """Return the losses from single failures, the smallest first; each with all other nodes up."""
     assessment, gpus = fleet.built.assessment, fleet.setup.gpus
     nodes = int(assessment.nodes["compute"])
     per_node = assessment.accelerators // nodes
@@ -185,7 +258,6 @@ def _losses(fleet: _SizedFleet, concurrency: float) -> tuple[FleetLoss, ...]:
 
 
 def _domains(fleet: _SizedFleet, nodes: int, per_node: int) -> dict[str, int]:
-    """Return the nodes that stand or fall together, by what they share [1]."""
     fabric, domain = fleet.built.assessment.fabric, fleet.setup.fleet.domain // per_node
     domains = {"node": 1, "rack": fleet.built.ledger.site.rack_nodes}
     if domain > 1:

@@ -38,8 +38,9 @@ if TYPE_CHECKING:
     from ffplan.catalog.store import Catalog
     from ffplan.design.resolved import ResolvedDesign
     from ffplan.reliability.job import JobOutcome
-    from ffplan.studies.cost.request import CostRequest
+    from ffplan.studies.cost.ledger import CostRequest
     from ffplan.studies.goodput.levers import _JobMoney
+    from ffplan.studies.operate.goodput_job import JobRecovery
 
 _HOUR = 3_600.0
 _SIZES = (512, 2_048, 8_192, 16_384, 32_768, 65_536, 100_000)
@@ -49,7 +50,6 @@ _SIZES = (512, 2_048, 8_192, 16_384, 32_768, 65_536, 100_000)
 def _hazard_rows(
     basis: GoodputBasis, job: JobCase, outcome: JobOutcome, v: dict[str, Number]
 ) -> tuple[out.HazardRow, ...]:
-    """Return the kinds of failure, the largest first."""
     survives = job_units(basis.design, basis.fabric, job.nodes).survives
     total = float(sum(outcome.by_hazard.values()))
     rates = hazard_rates(job, v)
@@ -81,11 +81,7 @@ def _hazard_rows(
 
 
 def _beside_mtbf_hours(basis: GoodputBasis, job: JobCase) -> float | None:
-    """Return the mean time between interruptions of a job by a second profile [h]; None without one.
-
-    Args:
-        basis: the design with its hazards.
-    """
+    """Return the mean time between interruptions of a job by a second profile [h]; None without one."""
     if basis.beside is None:
         return None
     second_basis = replace(basis, hazards=basis.beside, beside=None)
@@ -126,7 +122,6 @@ def _domain_report(basis: GoodputBasis, job: JobCase, outcome: JobOutcome) -> ou
 
 
 def _checkpoint_report(job: JobCase, outcome: JobOutcome) -> out.CheckpointReport:
-    """Return a checkpoint of the job."""
     save = float(outcome.persist_s)
     size = float(outcome.checkpoint_bytes)
     per_node = size / job.writers / save / 1e9 if save else 0.0
@@ -168,7 +163,6 @@ def _interval_rows(job: JobCase, inputs: tuple[Input, ...], usual: float) -> tup
 
 
 def _size_rows(basis: GoodputBasis, job: JobCase, replica: int, draws: int, seed: int) -> tuple[out.SizeRow, ...]:
-    """Return goodput by size of the job, the job itself among them."""
     most = basis.design.accelerators
     per_node = basis.design.compute.accelerators_per_node
     sizes = sorted({int(job.gpus), *(-(-size // per_node) * per_node for size in _SIZES)})
@@ -193,15 +187,9 @@ def _size_rows(basis: GoodputBasis, job: JobCase, replica: int, draws: int, seed
 
 
 def _reliability(
-    basis: GoodputBasis,
-    timed_job: GoodputJob,
-    job: JobCase,
-    inputs: tuple[Input, ...],
-    *,
-    outcomes: tuple[JobOutcome, JobOutcome],
-    money: _JobMoney | None,
+    recovered: JobRecovery, many: JobOutcome, timed_job: GoodputJob, money: _JobMoney | None
 ) -> out.ReliabilityReport:
-    outcome, many = outcomes
+    basis, job, inputs, outcome = recovered.basis, recovered.job, recovered.inputs, recovered.outcome
     hazards = basis.hazards
     rate = timed_job.report.rows[0].tokens_s if timed_job.report else None
     silent = hazards.silent.per_year * timed_job.gpus
@@ -262,22 +250,19 @@ class GoodputStudy:
 def study_goodput(design: ResolvedDesign, catalog: Catalog, timed_job: GoodputJob, money: CostRequest) -> GoodputStudy:
     """Return the goodput of a job on a design.
 
-    Args:
-        money: draws and seed.
-
     Raises:
         InputError: if the fabric cannot hold the design, or its ownership or reliability is wrong.
     """
     parameters, replicated = model_parameters(timed_job.model), is_replicated(timed_job.model)
     recovered = job_recovery(design, catalog, timed_job.gpus, parameters, timed_job.report, replicated=replicated)
     basis, job, inputs = recovered.basis, recovered.job, recovered.inputs
-    outcomes = recovered.outcome, drawn_outcome(recovered, money.draws, money.seed)
+    many = drawn_outcome(recovered, money.draws, money.seed)
 
     def metric(v: dict[str, Number]) -> Number:
         return job_outcome(job, v).goodput
 
     cost = _job_money(design, catalog, timed_job.gpus)
-    reliability = _reliability(basis, timed_job, job, inputs, outcomes=outcomes, money=cost)
+    reliability = _reliability(recovered, many, timed_job, cost)
     report = out.GoodputReport(
         schema_version=SCHEMA_VERSION,
         tool=ToolInfo("ffplan", __version__),
@@ -289,14 +274,13 @@ def study_goodput(design: ResolvedDesign, catalog: Catalog, timed_job: GoodputJo
         tornado=tuple(swing_row(swing) for swing in tornado(metric, inputs) if swing.width),
         inputs=input_rows(tuple(entry for entry in inputs if _used(entry, job))),
         simulation=None,
-        assumptions=(*_goodput_assumptions(basis, timed_job, job, outcomes[0]), *announced(catalog)),
+        assumptions=(*_goodput_assumptions(basis, timed_job, job, recovered.outcome), *announced(catalog)),
         unverified=recalled_figures(catalog),
     )
     return GoodputStudy(report, basis, job, inputs)
 
 
 def _used(entry: Input, job: JobCase) -> bool:
-    """Return whether the job has any of what an input is of."""
     kind, _, name = entry.name.partition(".")
     if kind == "path":
         return name in job.survives

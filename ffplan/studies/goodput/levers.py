@@ -16,8 +16,7 @@ from ffplan.reliability.job import JobCase, job_outcome
 from ffplan.reliability.spare_count import enough
 from ffplan.results import reliability as out
 from ffplan.studies.cost.cost import ledger_for
-from ffplan.studies.cost.ledger import Ledger
-from ffplan.studies.cost.request import CostRequest
+from ffplan.studies.cost.ledger import CostRequest, Ledger
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,39 +28,29 @@ if TYPE_CHECKING:
     from ffplan.studies.operate.goodput_basis import GoodputBasis
 
 _STORAGE = ("storage", "storage-network")
-"""Categories of the bill that storage is bought in."""
 
 
 @record
 class _Bought:
-    """Parts bought beside a cluster."""
-
     price: float | None
     """With their freight and installation, after discount [currency]; None if a part has no price."""
     year: float | None
     """What they add to a year: write-off, cost of capital, support [currency per year]."""
     why: str | None
-    """Why there is no price."""
 
 
 @record
 class _JobMoney:
-    """A job's part of what a cluster costs."""
-
     ledger: Ledger
     year: float
     """What the job's accelerators cost a year [currency per year]."""
 
     @property
     def currency(self) -> str:
-        """Currency of every amount."""
         return str(self.ledger.owned.currency)
 
     def bought(self, parts: dict[str, float]) -> _Bought:
         """Return the money that parts would add to the account.
-
-        Args:
-            parts: pieces by catalogue id [1].
 
         Equation:
             the account with them less the account without: price after discount, freight and installation; a year of
@@ -83,14 +72,7 @@ class _JobMoney:
 
 
 def _job_money(design: ResolvedDesign, catalog: Catalog, gpus: int) -> _JobMoney | None:
-    """Return the costs of a job's accelerators; None for a design without costs.
-
-    Args:
-        gpus: accelerators of the job [1].
-
-    Raises:
-        InputError: if the ownership of the design is wrong.
-    """
+    """Return the costs of a job's accelerators; None for a design without costs."""
     ledger = ledger_for(design, catalog, CostRequest(draws=0, seed=0, years=None))
     if not ledger.costed:
         return None
@@ -99,11 +81,7 @@ def _job_money(design: ResolvedDesign, catalog: Catalog, gpus: int) -> _JobMoney
 
 
 def _storage_again(money: _JobMoney) -> dict[str, float] | None:
-    """Return the parts of the storage and its network, once more; None if the bill has none.
-
-    Args:
-        money: the job's part of the cluster's cost.
-    """
+    """Return the parts of the storage and its network, once more; None if the bill has none."""
     parts: dict[str, float] = {}
     for line in (*money.ledger.planned, *money.ledger.around):
         if line.category in _STORAGE:
@@ -112,11 +90,6 @@ def _storage_again(money: _JobMoney) -> dict[str, float] | None:
 
 
 def _leaf_layer(money: _JobMoney) -> dict[str, float]:
-    """Return the endpoint links and leaf switches of the fabric, once more, as a second port needs them.
-
-    Args:
-        money: the job's part of the cluster's cost.
-    """
     ledger, design = money.ledger, money.ledger.design
     parts: dict[str, float] = {}
     for line in ledger.planned:
@@ -137,17 +110,13 @@ _SERVICE = "software or service, which no price book has"
 
 @record
 class _Lever:
-    """A change, and what it takes."""
-
     name: str
     words: str
     job: JobCase
     inputs: dict[str, Number] = field(default_factory=dict)
-    """Inputs that it changes."""
     parts: dict[str, float] | None = None
     """Parts that it buys, by catalogue id; None if a price book has no such part."""
     why: str = _SERVICE
-    """Why it has no parts."""
 
 
 def _restarts(basis: GoodputBasis, job: JobCase) -> Iterator[_Lever]:
@@ -218,7 +187,6 @@ def _fabric(basis: GoodputBasis, job: JobCase, money: _JobMoney | None) -> Itera
 
 
 def _levers(basis: GoodputBasis, job: JobCase, outcome: JobOutcome, money: _JobMoney | None) -> Iterator[_Lever]:
-    """Yield every change worth a try."""
     yield from _restarts(basis, job)
     yield from _checkpoints(job, money)
     yield from _fabric(basis, job, money)
@@ -242,12 +210,6 @@ def _levers(basis: GoodputBasis, job: JobCase, outcome: JobOutcome, money: _JobM
 def _lever_rows(
     basis: GoodputBasis, job: JobCase, inputs: tuple[Input, ...], outcome: JobOutcome, money: _JobMoney | None
 ) -> tuple[out.LeverRow, ...]:
-    """Return the gains of changes, the largest first.
-
-    Args:
-        basis: the design with its hazards.
-        money: what its accelerators cost; None of a design without costs.
-    """
     v = likely(inputs)
     base = float(outcome.goodput)
     if base <= 0:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ffplan.cost.inputs import Input
     from ffplan.reliability.job import JobCase
     from ffplan.reliability.simulate import Interruption
-    from ffplan.studies.fabric.wired import WiredDesign
+    from ffplan.studies.fabric.cabling import WiredDesign
     from ffplan.studies.operate.reliability import Hazards
 
 _EVENT_S = 1.5e-4
@@ -40,7 +40,6 @@ class FabricLosses:
     rate_left: dict[str, float]
     """By kind: leaf, spine, core, link [1]."""
     names: dict[str, tuple[str, ...]]
-    """Names of the parts, by kind."""
 
 
 @record
@@ -53,11 +52,7 @@ class SimulationRequest:
 
 
 def expected_seconds(job: JobCase, inputs: tuple[Input, ...], request: SimulationRequest) -> float:
-    """Return how long a simulation will take [s].
-
-    Args:
-        request: days and runs.
-    """
+    """Return how long a simulation will take [s]."""
     v = likely(inputs)
     outcome, rates = job_outcome(job, v), hazard_rates(job, v)
     lost = sum(float(job.units[name] * rates[name]) for name in job.survives) / YEAR_S
@@ -65,7 +60,6 @@ def expected_seconds(job: JobCase, inputs: tuple[Input, ...], request: Simulatio
 
 
 def _simulated_job(job: JobCase, inputs: tuple[Input, ...]) -> SimulatedJob:
-    """Return a job in the numbers of a simulation, every input at its likely value."""
     v = likely(inputs)
     outcome = job_outcome(job, v)
     rates = hazard_rates(job, v)
@@ -104,7 +98,6 @@ def _simulated_job(job: JobCase, inputs: tuple[Input, ...]) -> SimulatedJob:
 
 
 def _part(event: Interruption, job: JobCase, hazards: Hazards, losses: FabricLosses | None) -> tuple[str, float | None]:
-    """Return which part failed, and what that leaves of the fabric."""
     kinds = _LOSSES.get(event.hazard, ())
     if losses is not None:
         pool = [(kind, name) for kind in kinds for name in losses.names.get(kind, ())]
@@ -125,7 +118,6 @@ def _part(event: Interruption, job: JobCase, hazards: Hazards, losses: FabricLos
 def _timeline(
     events: list[Interruption], job: JobCase, hazards: Hazards, losses: FabricLosses | None
 ) -> tuple[SimulatedEvent, ...]:
-    """Return the events of a run in the words of the contract."""
     labels = {rate.name: rate.hazard.label for rate in hazards.rates}
     timeline = []
     for event in events:
@@ -156,8 +148,6 @@ def simulate(
     """Return simulated runs of a job.
 
     Args:
-        hazards: the profile with its rates.
-        request: days, runs and seed.
         losses: what single losses leave of the fabric; None if that is not known.
         step: called before every run with its number and their sum; Ctrl-C in a run ends the simulation with the runs
             before it.
@@ -207,11 +197,10 @@ def fabric_losses(wired: WiredDesign, step: Callable[[int, int, str], None]) -> 
     """Return the rest of a fabric after single losses.
 
     Args:
-        wired: the design, of trees.
         step: called with the number of each draw, the draws, and the loss.
     """
     from ffplan.fabric.routing.degraded import ROLE_NUMBERS
-    from ffplan.studies.fabric.faults import FaultRequest, faults
+    from ffplan.studies.fabric.route import FaultRequest, faults
 
     roles = wired.fabric.network.switches.role
     pools = {kind: np.flatnonzero(roles == ROLE_NUMBERS[kind]) for kind in _KINDS}

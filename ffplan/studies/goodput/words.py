@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from ffplan.base.formatting import listed, percent, plural, span, stored
 from ffplan.studies.basis.job_layout import node_of
-from ffplan.studies.operate.goodput_basis import fallback_notes
+from ffplan.studies.operate.storage import fallback_notes
 from ffplan.studies.train.assumptions import copy_gaps
 
 if TYPE_CHECKING:
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 HOUR = 3_600.0
 _FEW = 3
-"""Kinds of failure that a sentence names."""
 
 
 def _share(band: Band) -> str:
@@ -27,7 +26,6 @@ def _share(band: Band) -> str:
 
 
 def _goodput_headline(report: ReliabilityReport) -> tuple[str, ...]:
-    """Return the answer, a sentence each."""
     mtbf = report.mtbf_hours.likely
     often = f"every {span(mtbf * HOUR)}"
     most = listed(f"{row.label} ({percent(row.share)})" for row in report.hazards[:_FEW] if row.share > 0)
@@ -70,7 +68,6 @@ def _goodput_headline(report: ReliabilityReport) -> tuple[str, ...]:
 
 
 def _domains(basis: GoodputBasis, job: JobCase) -> list[str]:
-    """State the assumptions on scale-up domains of several nodes."""
     if job.domain_nodes < 2:
         return []
     parts, counted = basis.hazards.profile.domain_parts, basis.hazards.drains
@@ -110,7 +107,6 @@ def _stragglers(basis: GoodputBasis, gpus: int) -> str:
 
 
 def _paths(basis: GoodputBasis, timed_job: GoodputJob, job: JobCase) -> list[str]:
-    """State the assumptions on lost paths that a job survives."""
     path_repair, ports = basis.hazards.section.path_repair, basis.design.stripes
     times = {rate.hazard.label: rate.hazard.path_repair for rate in basis.hazards.rates if rate.name in job.survives}
     timed = "its step with NICs that lack a port" if timed_job.report else "untimed, the port's part of a NIC, the most"
@@ -138,7 +134,6 @@ def _paths(basis: GoodputBasis, timed_job: GoodputJob, job: JobCase) -> list[str
 def _goodput_assumptions(
     basis: GoodputBasis, timed_job: GoodputJob, job: JobCase, outcome: JobOutcome
 ) -> tuple[str, ...]:
-    """Return the assumptions behind a goodput."""
     section, storage = basis.hazards.section, basis.storage
     sentences = [
         f"Failures follow `{basis.hazards.profile.id}`: independent, at constant rates, past a fleet's first months.",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from ffplan.base.formatting import ids_listed
@@ -13,8 +14,7 @@ from ffplan.results.design import SCHEMA_VERSION
 from ffplan.results.result import ToolInfo
 from ffplan.studies.basis.job_layout import most_gpus, node_of, own_library, placement_of
 from ffplan.studies.basis.provenance import announced, design_info, files_read, recalled_figures
-from ffplan.studies.collective.collective import CollectiveRequest, collective_table
-from ffplan.studies.collective.rows import QueryError
+from ffplan.studies.collective.collective import CollectiveRequest, QueryError, collective_table
 from ffplan.studies.operate.acceptance_verdicts import (
     ERRORS,
     _collective_bound,
@@ -24,8 +24,7 @@ from ffplan.studies.operate.acceptance_verdicts import (
     _slow_parts,
     words,
 )
-from ffplan.studies.operate.goodput_basis import goodput_basis
-from ffplan.studies.operate.storage_rates import _storage_range
+from ffplan.studies.operate.goodput_basis import _storage_range, goodput_basis
 
 if TYPE_CHECKING:
     from ffplan.catalog.parts import Accelerator
@@ -56,11 +55,9 @@ _UNLISTED = "Ranks of a log that does not list them are expected to fill nodes o
 
 
 _TESTS = {"nccl": "nccl-tests", "rccl": "rccl-tests"}
-"""Benchmarks of collectives by library."""
 
 
 def _tool(part: Accelerator, nvidia: str) -> str:
-    """Return NVIDIA's program, or words for another maker's."""
     return nvidia if part.vendor == "NVIDIA" else "the vendor's tool"
 
 
@@ -73,7 +70,6 @@ def _pcie_known(part: Accelerator) -> bool:
 
 
 def _gaps(part: Accelerator) -> list[str]:
-    """Name the checks that the sheet leaves out of an accelerator, and why."""
     sentences = []
     if not part.gemm:
         sentences.append(f"No GEMM of `{part.id}` was measured apart from training: the sheet has no line for it.")
@@ -83,8 +79,6 @@ def _gaps(part: Accelerator) -> list[str]:
 
 
 class _Sheet:
-    """Collects the lines of a sheet, each with its threshold."""
-
     def __init__(self, tolerance: float, bounds: dict[str, _RateLimit]) -> None:
         self.tolerance, self.bounds = tolerance, bounds
         self.rows: list[out.CheckRow] = []
@@ -106,7 +100,8 @@ class _Sheet:
         most: float | None = None,
     ) -> None:
         """Add a line: from `least` a value passes, or within the tolerance of the expected; none exceeds `most`, or the
-        bound of the check, if it has one."""
+        bound of the check, if it has one.
+        """
         if least is None:
             least = expected * (1 - self.tolerance)
         bound = self.bounds.get(check)
@@ -209,14 +204,7 @@ def _collective_points(
     sizes: tuple[float, ...],
     placement: Placement | None = None,
 ) -> dict[tuple[int, float], float]:
-    """Return bus bandwidth by ranks and size [GB/s]; empty if the operation cannot run so.
-
-    Args:
-        operation: name of the operation.
-        gpus: ranks.
-        sizes: messages [byte].
-        placement: nodes that the ranks are spread over evenly; as few as hold them if omitted.
-    """
+    """Return bus bandwidth by ranks and size [GB/s]; empty if the operation cannot run so."""
     request = CollectiveRequest(operation=operation, placement=placement)
     try:
         table = collective_table(design, catalog, [own_library(design)], request, gpus, sizes)
@@ -278,9 +266,7 @@ def study_acceptance(
     """Return the acceptance sheet of a design, and what was measured against it.
 
     Args:
-        design: the design, with accelerators.
         tolerance: share that a rate may fall short of the expected [1].
-        measured: values of logs; none for the sheet alone.
         job: the job whose step slow nodes lengthen; None without.
 
     Raises:
@@ -294,12 +280,7 @@ def study_acceptance(
     _collectives(sheet, design, catalog)
     _storage(sheet, basis)
     rows = tuple(sheet.rows)
-
-    def more(
-        operation: str, gpus: int, sizes: tuple[float, ...], placement: Placement | None
-    ) -> dict[tuple[int, float], float]:
-        return _collective_points(design, catalog, operation, (gpus,), sizes, placement)
-
+    more = partial(_collective_points, design, catalog)
     host = node_of(design)
     judged = _judge(rows, measured, tolerance, more, basis, host=host, bounds=bounds)
     slow = _slow_parts(measured, job, host.domain_gpus)

@@ -12,7 +12,7 @@ from ffplan.node.host import memory_bandwidth
 from ffplan.node.host_copies import pcie_line_rate
 from ffplan.results.acceptance import CheckRow, JudgedRow, Measured, SlowRow
 from ffplan.studies.basis.job_layout import Placement, node_of, placement_fault, placement_of, ranks_key
-from ffplan.studies.operate.storage_rates import _storage_range
+from ffplan.studies.operate.goodput_basis import _storage_range
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ffplan.results.training import TrainReport
     from ffplan.studies.operate.goodput_basis import GoodputBasis
 
-    Collectives = Callable[[str, int, tuple[float, ...], Placement | None], dict[tuple[int, float], float]]
+    Collectives = Callable[[str, tuple[int, ...], tuple[float, ...], Placement | None], dict[tuple[int, float], float]]
     """Bus bandwidth by ranks and size: of an operation, its ranks, sizes and placement."""
 
 _ROUNDING = 1e-3
@@ -31,21 +31,13 @@ _ROUNDING = 1e-3
 
 @record
 class _RateLimit:
-    """A rate that nothing exceeds."""
-
     most: float
     """In the unit of its check."""
     of: str
-    """What bounds it, for people."""
 
 
 def _collective_bound(operation: str, gpus: int, host: Host, placement: Placement | None = None) -> _RateLimit | None:
     """Return the bus bandwidth that no algorithm of a collective exceeds [GB/s]; None if a link is unknown.
-
-    Args:
-        operation: allreduce, all-gather, reduce-scatter or all-to-all.
-        gpus: ranks [1].
-        placement: nodes that the ranks are spread over evenly; as few as hold them if omitted.
 
     Equation:
         with n ranks, d of them in a scale-up domain, L the scale-up rate of a rank and R the rate of the d ranks' NICs:
@@ -81,9 +73,6 @@ def _collective_bound(operation: str, gpus: int, host: Host, placement: Placemen
 
 def _node_bounds(design: ResolvedDesign) -> dict[str, _RateLimit]:
     """Return the rates of a node's parts that nothing exceeds, by check.
-
-    Args:
-        design: the design, with accelerators.
 
     Equation:
         GEMM: the dense peak; memory: channels * MT/s * 8 bytes; copies: the line rate of PCIe; copies between
@@ -123,7 +112,6 @@ _LEAST_GAP = 0.02
 _TO_SIGMA = 1.4826
 """Standard deviation of a normal distribution over its median absolute deviation [1]."""
 _NAMED = 5
-"""Nodes that a sentence names [1]."""
 _ORDER = {"fail": 0, "doubt": 1, "not judged": 2, "pass": 3}
 ERRORS = "ibdiagnet-errors"
 """Check of a fabric's own diagnosis: errors by stage; all must be 0."""
@@ -144,14 +132,6 @@ _BETWEEN_NODES = ("nic-link",)
 
 
 def _verdict(measured: Measured, expected: float, least: float, most: float | None, *, of: str = "") -> JudgedRow:
-    """Return a value with its verdict.
-
-    Args:
-        expected: what the model expects.
-        least: what passes.
-        most: physical ceiling; None if unknown.
-        of: what bounds it, for people; empty if less than expected never passes.
-    """
     verdict, why = "pass", ""
     exact = not of
     if measured.check == ERRORS and measured.value:
@@ -174,7 +154,6 @@ def _of_collectives(
     more: Collectives,
     host: Host,
 ) -> Iterable[JudgedRow]:
-    """Yield collectives at the ranks, places and sizes that were measured."""
     operations = {row.check for row in rows if row.gpus}
     groups: dict[tuple[object, ...], list[Measured]] = {}
     for value in measured:
@@ -186,7 +165,7 @@ def _of_collectives(
         operation, gpus = items[0].check, items[0].gpus
         placement = placement_of(items[0], host)
         sizes = tuple(sorted({measured_value.size_bytes for measured_value in items if measured_value.size_bytes}))
-        points = more(operation, gpus, sizes, placement) if operation in operations and sizes else {}
+        points = more(operation, (gpus,), sizes, placement) if operation in operations and sizes else {}
         for value in items:
             expected = points.get((gpus, value.size_bytes))
             if expected is None:
@@ -205,7 +184,6 @@ def _unjudged(measured: Measured, why: str) -> JudgedRow:
 def _of_nodes(
     measured: Measured, row: CheckRow, tolerance: float, basis: GoodputBasis, top: _RateLimit | None
 ) -> JudgedRow:
-    """Return a value of a node, or of several that read or write together."""
     expected, least, most = row.expected, row.least, row.most
     storage = basis.storage
     if measured.check.startswith("storage-") and measured.nodes > 1 and storage is not None:
@@ -225,37 +203,22 @@ def _judge(
     host: Host,
     bounds: dict[str, _RateLimit],
 ) -> tuple[JudgedRow, ...]:
-    """Return every measured value with its verdict, failures first.
-
-    Args:
-        measured: values of logs.
-        tolerance: share that a rate may fall short of the expected [1].
-        more: bus bandwidth of an operation by ranks and size, for what was measured beside the sheet.
-        basis: the design with its storage.
-        bounds: what nothing exceeds, by check; collectives have their own.
-    """
     by_check = {row.check: row for row in rows if not row.gpus}
     found = []
-    collectives = [item for item in measured if item.gpus]
     for value in measured:
         if value.gpus:
             continue
         row = by_check.get(value.check)
         if row is None:
-            why = "the sheet has no such check for this design"
-            found.append(_unjudged(value, why))
+            found.append(_unjudged(value, "the sheet has no such check for this design"))
         else:
             found.append(_of_nodes(value, row, tolerance, basis, bounds.get(value.check)))
-    found += _of_collectives(rows, collectives, tolerance, more, host)
+    found += _of_collectives(rows, [value for value in measured if value.gpus], tolerance, more, host)
     return tuple(sorted(found, key=lambda item: _ORDER[item.verdict]))
 
 
 def _robust_score(value: float, values: list[float]) -> tuple[float, float]:
     """Return the median of values, and the distance of one from it in robust standard deviations.
-
-    Args:
-        value: the value [any unit].
-        values: the fleet's [same unit].
 
     Returns:
         Median [same unit] and score [1]; minus infinity below a fleet without any spread.
@@ -286,13 +249,7 @@ def _lengthened(check: str, ratio: float, job: TrainReport | None, domain: int) 
 
 
 def _slow_parts(measured: tuple[Measured, ...], job: TrainReport | None, domain: int) -> tuple[SlowRow, ...]:
-    """Return nodes and parts that are slower than the others of the fleet, the slowest first.
-
-    Args:
-        measured: values of logs.
-        job: the job whose step they lengthen; None without.
-        domain: accelerators that one scale-up domain joins: a job on no more uses no NICs [1].
-    """
+    """Return parts slower than the rest of the fleet, the slowest first; a job on at most `domain` uses no NICs."""
     groups: dict[tuple[object, ...], list[Measured]] = {}
     for value in measured:
         groups.setdefault((value.check, value.size_bytes, *ranks_key(value)), []).append(value)
@@ -322,36 +279,26 @@ def _slow_parts(measured: tuple[Measured, ...], job: TrainReport | None, domain:
 
 
 def words(rows: tuple[CheckRow, ...], judged: tuple[JudgedRow, ...], slow: tuple[SlowRow, ...]) -> tuple[str, ...]:
-    """Return the answer, a sentence each.
-
-    Args:
-        judged: measured values with their verdicts.
-        slow: slow parts.
-    """
+    """Return the answer, a sentence each."""
     if not judged:
         return (f"{plural(len(rows), 'check')}; give the logs with `--measured` to have them judged.",)
-    counts = {verdict: sum(judged_row.verdict == verdict for judged_row in judged) for verdict in _ORDER}
+    counts = {verdict: sum(row.verdict == verdict for row in judged) for verdict in _ORDER}
     lines = [
         f"Of {plural(len(judged), 'measured value')}, {counts['pass']:,} pass and {counts['fail']:,} fail"
         + (f"; {counts['doubt']:,} {'is' if counts['doubt'] == 1 else 'are'} in doubt" if counts["doubt"] else "")
         + (f"; {counts['not judged']:,} are not judged" if counts["not judged"] else "")
         + "."
     ]
-    unjudged = list(
-        dict.fromkeys(
-            judged_row.why for judged_row in judged if judged_row.verdict == "not judged" and judged_row.measured.gpus
-        )
-    )
+    unjudged = list(dict.fromkeys(row.why for row in judged if row.verdict == "not judged" and row.measured.gpus))
     if unjudged:
         lines.append(f"Not judged: {first_few(unjudged, _NAMED)}.")
-    failing = list(dict.fromkeys(judged_row.measured.host for judged_row in judged if judged_row.verdict == "fail"))
+    failing = list(dict.fromkeys(row.measured.host for row in judged if row.verdict == "fail"))
     if failing:
         lines.append(f"Failing: {first_few(failing, _NAMED)}.")
     if slow:
         names = list(dict.fromkeys(f"{row.host} {row.part}".strip() for row in slow))
-        lines.append(
-            f"Slower than the fleet: {listed(names[:5])}{f' and {len(names) - 5:,} more' if len(names) > 5 else ''}."
-        )
+        more = f" and {len(names) - 5:,} more" if len(names) > 5 else ""
+        lines.append(f"Slower than the fleet: {listed(names[:5])}{more}.")
         worst = max((row for row in slow if row.step), key=lambda row: row.step or 0.0, default=None)
         if worst is not None:
             lines.append(

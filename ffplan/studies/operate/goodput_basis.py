@@ -1,33 +1,46 @@
-"""Fabric, hazards, storage and spares of a design, which goodput rests on. It is light: `design` reads it."""
+"""Fabric, hazards, storage and spares of a design, which goodput rests on, and their summaries. `design` reads it."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ffplan.base.formatting import plural
 from ffplan.base.record import record
-from ffplan.catalog.parts import StorageServer
-from ffplan.catalog.rates import DEFAULT_FILE_SYSTEM
+from ffplan.catalog.parts import Part, StorageServer
 from ffplan.design.networks import node_rate
 from ffplan.design.ownership_sizing import ownership_sizing
 from ffplan.design.resolved import ResolvedDesign, ResolvedGroup
 from ffplan.fabric.family import plan_fabric, storage_network
 from ffplan.fabric.sizing.plan import FabricPlan
-from ffplan.reliability.storage import StorageRates, capacity, storage_rates
-from ffplan.studies.operate.reliability import Hazards, _hazards_beside, _hazards_of
+from ffplan.reliability.hazards import OF_NODES, YEAR_S, HazardRate, JobUnits, event_rates, job_units, sized_rate
+from ffplan.reliability.spare_count import enough
+from ffplan.reliability.storage import (
+    StorageRates,
+    capacity,
+    server_terms,
+    service_rates,
+    storage_rates,
+    transfer_terms,
+    with_nics,
+)
+from ffplan.results.storage import StorageTerm
+from ffplan.results.summaries import ReliabilitySummary, StorageSummary
+from ffplan.studies.operate.reliability import Hazards, _estimate_input, _hazards_beside, _hazards_of
 
 if TYPE_CHECKING:
+    from ffplan.base.array_math import Number
+    from ffplan.catalog.evidence import Figure
+    from ffplan.catalog.ownership import PlainEstimate
     from ffplan.catalog.parts import Nic
     from ffplan.catalog.store import Catalog
+    from ffplan.cost.inputs import Input
+    from ffplan.reliability.storage import ServiceRates, Way
+
 
 _OWN = ("both", "storage")
-"""Networks of NICs that carry storage."""
 
 
 @record
 class _StorageBasis:
-    """Storage servers with what they hold and carry."""
-
     groups: tuple[ResolvedGroup, ...]
     planned: bool
     """Whether the design plans them, on its own fabric; otherwise the ownership profile sizes them,
@@ -49,7 +62,6 @@ class _StorageBasis:
     """Whether a NIC is assumed, since the server's file has none for storage."""
     in_every_zone: bool
     on_fabric: bool
-    """Whether the compute fabric carries it."""
 
 
 def _line(nic: Nic, rate: float) -> float:
@@ -105,12 +117,7 @@ def _terms(server: StorageServer, count: int, per_server: float) -> StorageRates
 def _storage_basis(
     design: ResolvedDesign, plan: FabricPlan, usual: ResolvedGroup | None, beside: float | None = None
 ) -> _StorageBasis | None:
-    """Return the storage of a design; None if neither the design nor its profile has any.
-
-    Args:
-        usual: servers of the ownership profile, for a design without storage.
-        beside: rate from a node to them over a separate network [GB/s].
-    """
+    """Return the storage of a design; None if neither the design nor its profile has any."""
     planned = tuple(group for group in design.groups if group.group.role == "storage")
     groups = planned or ((usual,) if usual is not None else ())
     if not groups:
@@ -166,32 +173,6 @@ def _storage_basis(
     )
 
 
-def _file_system_words(storage: _StorageBasis) -> list[str]:
-    """Return which file system's rates are taken, and how far they are known, in sentences."""
-    system = storage.service.file_system
-    assert system is not None
-    if system.id == DEFAULT_FILE_SYSTEM:
-        return [
-            f"`{storage.service.server.id}` names no file system: its rates span published systems, as one "
-            "range. `service.file_system` of the server names another."
-        ]
-    return [f"Clients, the whole and checkpoints have the rates of the file system `{system.id}`."]
-
-
-def fallback_notes(storage: _StorageBasis) -> list[str]:
-    """State the fallbacks for storage that a design does not describe."""
-    sentences = []
-    if not storage.planned:
-        server = storage.groups[0].server.id
-        sentences.append(
-            f"The design plans no storage: {plural(storage.servers, 'server')} `{server}` are assumed, as the "
-            "ownership profile sizes it."
-        )
-    if storage.client_assumed:
-        sentences.append("The compute server's file has no NIC for storage: one as the storage servers have is taken.")
-    return sentences
-
-
 @record
 class GoodputBasis:
     """A design with its hazards and its storage."""
@@ -230,21 +211,177 @@ def goodput_basis(
     )
 
 
-def _spares_there(basis: GoodputBasis, nodes: float) -> int:
-    """Return the spares that the ownership buys, and nodes that a job leaves [1].
-
-    Args:
-        nodes: nodes of the job [1].
-    """
+def _spares_of(basis: GoodputBasis, nodes: float) -> int:
+    """Return the spare nodes of a job: as the design states, or bought spares and nodes that the job leaves."""
+    stated = basis.hazards.section.spare_nodes
+    if stated is not None:
+        return stated
     return basis.bought_spares + max(basis.design.compute.group.count - int(nodes), 0)
 
 
-def _spares_of(basis: GoodputBasis, nodes: float) -> int:
-    """Return the spare nodes of a job: as the design states, or bought spares and nodes that the job leaves.
+_LABELS = {
+    "client": "the client of one node {way}",
+    "whole": "all clients together {way}",
+    "checkpoint": "a checkpoint is {way}",
+}
+"""What the rates of a file system are called, by its field; `{way}` is one of `WAYS`."""
+WAYS = {
+    "client": ("reads", "writes"),
+    "whole": ("read", "write"),
+    "checkpoint": ("loaded", "saved"),
+}
+"""Words for reading and writing."""
 
-    Args:
-        basis: the design with its hazards.
-        nodes: nodes of the job [1].
-    """
-    stated = basis.hazards.section.spare_nodes
-    return stated if stated is not None else _spares_there(basis, nodes)
+
+def _efficiency(basis: GoodputBasis, storage: _StorageBasis) -> tuple[Figure, Part]:
+    server, system, profile = storage.service.server, storage.service.file_system, basis.hazards.profile
+    assert isinstance(server, StorageServer)
+    assert system is not None
+    if server.service is not None and server.service.efficiency is not None:
+        return server.service.efficiency, server
+    if profile.storage_efficiency is not None:
+        return profile.storage_efficiency, profile
+    return system.efficiency, system
+
+
+def _storage_inputs(basis: GoodputBasis) -> tuple[Input, ...]:
+    storage = basis.storage
+    if storage is None:
+        return ()
+    system = storage.service.file_system
+    assert system is not None
+    figure, owner = _efficiency(basis, storage)
+    inputs = [_estimate_input("storage_efficiency", "storage service over its NICs", "1", figure, owner, part=True)]
+    for kind, words in _LABELS.items():
+        both = getattr(system, kind)
+        for way, word in zip(("read", "write"), WAYS[kind], strict=True):
+            if both is not None:
+                label = f"{system.id}: {words.format(way=word)}"
+                inputs.append(_estimate_input(f"{kind}.{way}", label, "GB/s", getattr(both, way), system))
+    return tuple(inputs)
+
+
+def _service_of(basis: GoodputBasis, way: Way, *, least: bool = False) -> ServiceRates:
+    """Return rates in one direction, read or write; with `least`, each rate's low end in place of the likely one."""
+    return service_rates({rate.name: rate.low if least else rate.likely for rate in _storage_inputs(basis)}, way)
+
+
+def _ordered(terms: dict[str, Number]) -> list[StorageTerm]:
+    return [StorageTerm(name, float(rate)) for name, rate in sorted(terms.items(), key=lambda term: float(term[1]))]
+
+
+def _servers(storage: _StorageBasis, way: Way) -> dict[str, float]:
+    return storage.read if way == "read" else storage.write
+
+
+def _servers_terms(basis: GoodputBasis, way: Way, part: float = 1.0) -> list[StorageTerm]:
+    """Return what limits all storage servers together, the least first; `part` of their NICs are in reach."""
+    if basis.storage is None:
+        return []
+    return _ordered(server_terms(with_nics(_servers(basis.storage, way), part), _service_of(basis, way)))
+
+
+def _nodes_terms(basis: GoodputBasis, way: Way, nodes: int, *, least: bool = False) -> list[StorageTerm]:
+    """Return what limits some nodes, the least first; with `least`, as the slowest healthy system reaches."""
+    storage = basis.storage
+    if storage is None:
+        return []
+    service = _service_of(basis, way, least=least)
+    nics = nodes * storage.client_gbyte_s
+    return _ordered(transfer_terms(_servers(storage, way), service, nodes=nodes, nics_gbyte_s=nics))
+
+
+def _storage_range(basis: GoodputBasis, way: Way, nodes: int) -> tuple[StorageTerm, StorageTerm]:
+    return _nodes_terms(basis, way, nodes)[0], _nodes_terms(basis, way, nodes, least=True)[0]
+
+
+_YEAR_HOURS = YEAR_S / 3_600.0
+_NAMED = 3
+
+
+def storage_summary(basis: GoodputBasis) -> StorageSummary | None:
+    """Return capacity and rates of a design's storage; None without one."""
+    storage = basis.storage
+    if storage is None:
+        return None
+    read, write = _servers_terms(basis, "read")[0], _servers_terms(basis, "write")[0]
+    count = max(basis.design.accelerators, 1)
+    return StorageSummary(
+        planned=storage.planned,
+        servers=storage.servers,
+        raw_bytes=storage.raw_bytes,
+        usable_bytes=storage.usable_bytes,
+        read_gbyte_s=read.gbyte_s,
+        write_gbyte_s=write.gbyte_s,
+        read_per_accelerator=read.gbyte_s / count,
+        write_per_accelerator=write.gbyte_s / count,
+        read_binds=read.label,
+        write_binds=write.label,
+    )
+
+
+@record
+class _Expected:
+    design: ResolvedDesign
+    hazards: Hazards
+    units: JobUnits
+
+    @property
+    def rates(self) -> list[HazardRate]:
+        return [sized_rate(rate, self.design.accelerators) for rate in self.hazards.rates]
+
+    @property
+    def stopped(self) -> list[HazardRate]:
+        return [rate for rate in self.rates if rate.hazard.unit not in self.units.survives]
+
+    def events(self, factor: float) -> dict[str, float]:
+        """Return events a year by hazard of a fleet [1/year]."""
+        part = self.design.compute.accelerator
+        relative = self.hazards.profile.relative.get(part.id) if part else None
+        rates_a_year = event_rates(
+            {rate.name: rate.rate.per_year for rate in self.rates},
+            fleet=factor,
+            relative=float(relative.value) if relative else 1.0,
+            spreads=[rate.name for rate in self.rates if rate.hazard.spreads],
+            of_nodes=[rate.name for rate in self.rates if rate.hazard.unit in OF_NODES],
+        )
+        return {rate.name: float(rates_a_year[rate.name] * self.units.counts[rate.hazard.unit]) for rate in self.rates}
+
+    def mtbf_hours(self, factor: float | None = None) -> float:
+        """Return the mean time between interruptions of a fleet [h]; of the likely one without a factor."""
+        events = self.events(float(self.fleet.value) if factor is None else factor)
+        return _YEAR_HOURS / sum(events[rate.name] * float(rate.hazard.stops.value) for rate in self.stopped)
+
+    @property
+    def fleet(self) -> PlainEstimate:
+        return self.hazards.section.fleet or self.hazards.profile.fleet
+
+
+def reliability_summary(basis: GoodputBasis) -> ReliabilitySummary:
+    """Return the failures that a job on all accelerators of a design expects."""
+    design, profile, nodes = basis.design, basis.hazards.profile, basis.design.compute.group.count
+    units = job_units(design, basis.fabric, nodes)
+    expected = _Expected(design=design, hazards=basis.hazards, units=units)
+    beside = _Expected(design=design, hazards=basis.beside, units=units) if basis.beside else None
+    likely = expected.events(float(expected.fleet.value))
+    by = sorted(expected.stopped, key=lambda rate: -likely[rate.name] * float(rate.hazard.stops.value))
+    removed = sum(likely[rate.name] * float(rate.hazard.removes.value) for rate in expected.stopped)
+    down = removed * float(profile.repair.value) / YEAR_S
+    hours = expected.mtbf_hours()
+    low, high = (float(end) for end in expected.fleet.range)
+    return ReliabilitySummary(
+        profile=profile.id,
+        gpus=design.accelerators,
+        mtbf_hours=hours,
+        mtbf_hours_low=expected.mtbf_hours(high),
+        mtbf_hours_high=expected.mtbf_hours(low),
+        beside=beside.hazards.profile.id if beside else None,
+        beside_mtbf_hours=beside.mtbf_hours() if beside else None,
+        interruptions_per_day=24 / hours,
+        largest=tuple(
+            rate.hazard.label for rate in by[:_NAMED] if likely[rate.name] * float(rate.hazard.stops.value) > 0
+        ),
+        nodes_in_repair=down,
+        spares=_spares_of(basis, nodes),
+        spares_for_99=enough(down, 0.99),
+    )

@@ -11,6 +11,7 @@ from ffplan.catalog.models import Model
 from ffplan.cost.draws import sample
 from ffplan.cost.inputs import Input
 from ffplan.cost.sensitivity import likely
+from ffplan.design.training import Workload
 from ffplan.fabric.sizing.plan import zones_of
 from ffplan.node.host_copies import host_copies
 from ffplan.reliability.hazards import OF_NODES, domain_nodes, job_units
@@ -18,10 +19,11 @@ from ffplan.reliability.job import JobCase, JobOutcome, job_outcome
 from ffplan.reliability.storage import with_nics
 from ffplan.results.training import TrainReport
 from ffplan.studies.basis.job_layout import most_gpus, node_of
-from ffplan.studies.operate.goodput_basis import GoodputBasis, _spares_of, goodput_basis
+from ffplan.studies.operate.goodput_basis import GoodputBasis, _spares_of, _storage_inputs, goodput_basis
 from ffplan.studies.operate.reliability import _reliability_inputs
-from ffplan.studies.operate.storage_rates import _storage_inputs
 from ffplan.studies.train.default_job import _JobError, image_job, workload_gpus, workload_report
+from ffplan.training.accelerator_rates import UncalibratedError
+from ffplan.training.constraints import RefusedError
 from ffplan.training.conv_layers import gradient_bytes
 from ffplan.training.conv_step import STATE_BYTES
 from ffplan.training.model_flops import parameters
@@ -48,7 +50,6 @@ class GoodputJob:
     report: TrainReport | None
     """Its training; None if it could not be timed."""
     untimed: str | None
-    """Why it could not."""
 
 
 def model_parameters(model: Model) -> float:
@@ -97,9 +98,7 @@ def job_on(
     """Return a job on a design.
 
     Args:
-        basis: the design with its hazards.
         gpus: accelerators of the job; more than it has take its parts in proportion [1].
-        parameters: parameters of the model [1].
         replica: accelerators of a data-parallel replica [1].
         replicated: every rank has the whole state, weights and momentum: a convolutional network.
         path_lost: part of its rate that it keeps while a NIC lacks one of its paths [1].
@@ -144,12 +143,6 @@ def job_on(
 
 
 def _job_inputs(basis: GoodputBasis, gpus: int) -> tuple[Input, ...]:
-    """Return the inputs of a job's outcome: its hazards, and the rates of its file system.
-
-    Args:
-        basis: the design with its hazards.
-        gpus: accelerators of the job [1].
-    """
     accelerator = basis.design.compute.accelerator
     return (
         *_reliability_inputs(basis.hazards, accelerator.id if accelerator else None, gpus),
@@ -158,11 +151,6 @@ def _job_inputs(basis: GoodputBasis, gpus: int) -> tuple[Input, ...]:
 
 
 def _refuse_interval(design: ResolvedDesign, job: JobCase, inputs: tuple[Input, ...]) -> None:
-    """Refuse an interval of checkpoints that a save outlasts.
-
-    Raises:
-        InputError: at the design's interval.
-    """
     if job.interval is None:
         return
     outcome = job_outcome(replace(job, interval=None), likely(inputs))
@@ -186,11 +174,7 @@ class JobRecovery:
 
 
 def recovery(basis: GoodputBasis, job: JobCase) -> JobRecovery:
-    """Return a job at its likely inputs.
-
-    Args:
-        basis: the design with its hazards.
-    """
+    """Return a job at its likely inputs."""
     inputs = _job_inputs(basis, int(job.gpus))
     return JobRecovery(basis, job, inputs, job_outcome(job, likely(inputs)))
 
@@ -207,8 +191,6 @@ def job_recovery(
     """Return a job's outcome after failures and checkpoints.
 
     Args:
-        gpus: accelerators that it holds [1].
-        parameters: parameters of the model [1].
         report: its training, whose first row is its plan; None if it could not be timed, and a replica is taken
             to be one node.
         replicated: every rank has the whole state.
@@ -234,7 +216,6 @@ def drawn_outcome(recovered: JobRecovery, draws: int, seed: int) -> JobOutcome:
 
     Args:
         recovered: the job at its likely inputs.
-        draws: number of draws [1].
     """
     if not draws:
         return recovered.outcome
@@ -243,7 +224,6 @@ def drawn_outcome(recovered: JobRecovery, draws: int, seed: int) -> JobOutcome:
 
 
 def _ends(recovered: JobRecovery) -> tuple[float, float]:
-    """Return the goodput that a cost takes as the ends of its range [1]."""
     import numpy as np
 
     low, high = np.quantile(drawn_outcome(recovered, DRAWS, 0).goodput, _ENDS)
@@ -256,7 +236,6 @@ def effective_input(
     """Return the effective training time of a job as an input of its cost: what the design states, or its goodput.
 
     Args:
-        stated: the ownership's own input.
         drawn: find its range; without, it is as wide as a point.
 
     Raises:
@@ -293,11 +272,6 @@ def goodput_job(design: ResolvedDesign, catalog: Catalog, model: str | None, gpu
         _JobError: if the model is none, the design has no accelerators, or the job is too large.
         KeyError: if the model is unknown.
     """
-    from ffplan.catalog.models import Model
-    from ffplan.design.training import Workload
-    from ffplan.training.accelerator_rates import UncalibratedError
-    from ffplan.training.constraints import RefusedError
-
     work = design.workload
     if model is not None:
         work = Workload.model_construct(model=model, tokens=None, batch=None, gpus=gpus, plan=None, search=False)

@@ -32,7 +32,6 @@ class Hazards:
     section: Reliability
     profile: ReliabilityProfile
     document: Document
-    """The profile's file."""
     rates: tuple[HazardRate, ...]
     silent: CountedRate
     """Silent corruptions found, of one accelerator."""
@@ -41,29 +40,13 @@ class Hazards:
 
 
 def profile_of(design: ResolvedDesign, catalog: Catalog) -> ReliabilityProfile:
-    """Return the reliability profile of a design.
-
-    Args:
-        catalog: where the profile is looked up.
-
-    Raises:
-        InputError: if the profile is unknown.
-    """
+    """Return the reliability profile of a design; raise `InputError` if the profile is unknown."""
     section = design.reliability or Reliability.model_construct()
     path = ("reliability", "profile") if design.reliability is not None else ()
     return catalog.get(ReliabilityProfile, section.profile, design.document, path)
 
 
 def _hazards_of(design: ResolvedDesign, catalog: Catalog) -> Hazards:
-    """Return the hazards of a design.
-
-    Args:
-        catalog: where its profile and studies are looked up.
-
-    Raises:
-        InputError: if the profile is unknown, a hazard counts what its study has not, or the design states
-            failures of scale-up domains that it does not have.
-    """
     section, profile = design.reliability or Reliability.model_construct(), profile_of(design, catalog)
     entry = catalog.entry(profile.id)
     rates: list[HazardRate] = []
@@ -96,13 +79,6 @@ def _hazards_beside(design: ResolvedDesign, catalog: Catalog, hazards: Hazards) 
     """Return the hazards of the second profile that a design's profile names; None without one.
 
     The design's statements on its fleet refer to its own profile, and do not apply to the second.
-
-    Args:
-        catalog: where profiles and studies are looked up.
-        hazards: the design's hazards.
-
-    Raises:
-        InputError: if the profile is unknown, or one of its hazards counts what its study has not.
     """
     name = hazards.profile.beside
     if name is None or name == hazards.profile.id:
@@ -115,11 +91,6 @@ def _hazards_beside(design: ResolvedDesign, catalog: Catalog, hazards: Hazards) 
 
 
 def _drains(design: ResolvedDesign, profile: ReliabilityProfile, section: Reliability) -> dict[str, PlainEstimate]:
-    """Return the rates of parts that take a whole scale-up domain out, where the design or the profile has one.
-
-    Raises:
-        InputError: at a part that the profile does not have, or of a design without such domains.
-    """
     several = domain_nodes(design) > 1
     for name in section.domain_failures:
         path = ("reliability", "domain_failures", name)
@@ -155,11 +126,6 @@ def _drain_rate(name: str, profile: ReliabilityProfile, rate: PlainEstimate) -> 
 
 
 def _study(counted: Counted, catalog: Catalog, document: Document, path: tuple[str, ...]) -> FailureStudy:
-    """Return the study behind counts that a profile names at a path.
-
-    Raises:
-        InputError: if it does not exist, or lacks the events or the exposure.
-    """
     study = catalog.get(FailureStudy, counted.study, document, (*path, "study"))
     faults = list(_gaps(study, counted, document, path))
     if faults:
@@ -168,7 +134,6 @@ def _study(counted: Counted, catalog: Catalog, document: Document, path: tuple[s
 
 
 def _gaps(study: FailureStudy, counted: Counted, document: Document, path: tuple[str, ...]) -> Iterator[Finding]:
-    """Yield the counted events that a study lacks."""
     for position, event in enumerate(counted.events):
         if event not in study.events:
             remedy = did_you_mean(event, study.events, what="class")
@@ -195,20 +160,11 @@ _TIMES: dict[str, tuple[str, str]] = {
 """Inputs of a profile beside its rates: label and unit."""
 _A_YEAR = "events a year of one scale-up domain"
 _PARTS = ("hangs", "reschedule", "standby", "together")
-"""Inputs that are parts of a whole."""
 
 
 def _estimate_input(name: str, label: str, unit: str, figure: Figure, owner: Part, *, part: bool = False) -> Input:
-    """Return a figure from a profile, another part or a design as an input.
-
-    Args:
-        label: what it is called.
-        owner: the part whose sources it names.
-        part: it is a part of a whole, at most 1.
-    """
     low, high = (plain_amount(end) for end in figure.range)
     source = owner.sources.get(figure.source)
-    status = _status(figure, owner)
     shape = figure.distribution if isinstance(figure, Estimate) else None
     return Input(
         input=name,
@@ -220,15 +176,10 @@ def _estimate_input(name: str, label: str, unit: str, figure: Figure, owner: Par
         high=high,
         distribution="fixed" if low == high else shape or "triangular",
         source=source.title if source else "the design",
-        status=status,
+        status=(figure.status or source.status) if source else "given",
         date=source.date if source else None,
         most=1.0 if part else float("inf"),
     )
-
-
-def _status(figure: Figure, owner: Part) -> str:
-    source = owner.sources.get(figure.source)
-    return (figure.status or source.status) if source else "given"
 
 
 def _rate_input(rate: HazardRate, profile: ReliabilityProfile) -> Input:
@@ -251,13 +202,6 @@ def _rate_input(rate: HazardRate, profile: ReliabilityProfile) -> Input:
 
 
 def _reliability_inputs(hazards: Hazards, accelerator: str | None, gpus: float) -> tuple[Input, ...]:
-    """Return every input of a job's outcome.
-
-    Args:
-        hazards: the profile with its rates.
-        accelerator: catalogue id of the accelerator; None if unknown.
-        gpus: accelerators of the job; job rates and the requeue time depend on them [1].
-    """
     from ffplan.reliability.job import requeue_seconds
 
     profile = hazards.profile

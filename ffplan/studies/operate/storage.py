@@ -9,12 +9,19 @@ import numpy as np
 from ffplan.base.formatting import GIB, data_size, number, percent, plural, span, stored
 from ffplan.base.version import __version__
 from ffplan.catalog.parts import StorageServer
+from ffplan.catalog.rates import DEFAULT_FILE_SYSTEM
 from ffplan.reliability.incast import blocked_rate, incast
 from ffplan.results import storage as out
 from ffplan.results.design import SCHEMA_VERSION
 from ffplan.results.result import ToolInfo
 from ffplan.studies.basis.provenance import announced, design_info, files_read, recalled_figures
-from ffplan.studies.operate.goodput_basis import _file_system_words, fallback_notes, goodput_basis
+from ffplan.studies.operate.goodput_basis import (
+    _nodes_terms,
+    _servers_terms,
+    _service_of,
+    goodput_basis,
+    storage_summary,
+)
 from ffplan.studies.operate.storage_jobs import (
     _checkpoint_burst,
     _file_assumptions,
@@ -22,8 +29,6 @@ from ffplan.studies.operate.storage_jobs import (
     _image_words,
     _metadata_report,
 )
-from ffplan.studies.operate.storage_rates import _nodes_terms, _servers_terms, _service_of
-from ffplan.studies.operate.summaries import storage_summary
 from ffplan.training.memory import kv_bytes
 
 if TYPE_CHECKING:
@@ -43,8 +48,21 @@ class NoStorageError(Exception):
     """Neither the design nor its profile has storage."""
 
 
+def fallback_notes(storage: _StorageBasis) -> list[str]:
+    """State the fallbacks for storage that a design does not describe."""
+    sentences = []
+    if not storage.planned:
+        server = storage.groups[0].server.id
+        sentences.append(
+            f"The design plans no storage: {plural(storage.servers, 'server')} `{server}` are assumed, as the "
+            "ownership profile sizes it."
+        )
+    if storage.client_assumed:
+        sentences.append("The compute server's file has no NIC for storage: one as the storage servers have is taken.")
+    return sentences
+
+
 def _tiers(basis: GoodputBasis, summary: StorageSummary) -> tuple[out.TierRow, ...]:
-    """Return the guidance for as many accelerators as the design has."""
     rows = []
     for tier in basis.hazards.profile.storage_tiers.values():
         part = basis.design.accelerators / tier.accelerators.value
@@ -55,14 +73,6 @@ def _tiers(basis: GoodputBasis, summary: StorageSummary) -> tuple[out.TierRow, .
 
 
 def _incast_rows(requests: GrantedRequests, client: float, sender: float, most: float) -> tuple[out.IncastRow, ...]:
-    """Return the rate of one client from several servers.
-
-    Args:
-        requests: how it grants requests to send.
-        client: rate of its NICs [GB/s].
-        sender: rate of a server's NICs [GB/s].
-        most: what a node reads, however many servers send [GB/s].
-    """
     counts = np.array(_SENDERS)
     limited = incast(
         counts,
@@ -104,7 +114,6 @@ def study_storage(
     """Return the storage of a design, with what a job asks of it.
 
     Args:
-        job: the job; None for the storage alone.
         images: images a second that jobs read, one file each; None for none [1/s].
 
     Raises:
@@ -159,7 +168,7 @@ def study_storage(
         images=pictures,
         metadata=(metadata := _metadata_report(basis, pictures, burst)),
         metadata_servers=metadata.planned,
-        assumptions=(*_assumptions(basis, storage, efficiency, pictures), *_untimed(job), *announced(catalog)),
+        assumptions=(*_assumptions(basis, storage, efficiency, pictures, job), *announced(catalog)),
         unverified=recalled_figures(catalog),
     )
 
@@ -168,13 +177,6 @@ def _file_systems(storage: _StorageBasis) -> tuple[str, ...]:
     """Return the catalogue ids of what runs on the servers; the one whose rates are taken comes first."""
     systems = (storage.service, *storage.groups)
     return tuple(dict.fromkeys(group.file_system.id for group in systems if group.file_system is not None))
-
-
-def _untimed(job: GoodputJob | None) -> tuple[str, ...]:
-    """Return why a job's reads are left out, in a sentence."""
-    if job is None or job.untimed is None:
-        return ()
-    return (f"What `{job.model.id}` reads is left out, since it could not be timed: {job.untimed}.",)
 
 
 def _headline(
@@ -211,7 +213,11 @@ def _headline(
 
 
 def _assumptions(
-    basis: GoodputBasis, storage: _StorageBasis, efficiency: float, images: out.ImageReport | None
+    basis: GoodputBasis,
+    storage: _StorageBasis,
+    efficiency: float,
+    images: out.ImageReport | None,
+    job: GoodputJob | None,
 ) -> tuple[str, ...]:
     requests = basis.hazards.profile.requests
     window, gap = number(float(requests.window.value)), number(float(requests.gap.value) * 1e6)
@@ -225,11 +231,21 @@ def _assumptions(
     ]
     sentences += _file_assumptions(basis, images)
     sentences += fallback_notes(storage)
-    sentences += _file_system_words(storage)
+    system = storage.service.file_system
+    assert system is not None
+    if system.id == DEFAULT_FILE_SYSTEM:
+        sentences.append(
+            f"`{storage.service.server.id}` names no file system: its rates span published systems, as one "
+            "range. `service.file_system` of the server names another."
+        )
+    else:
+        sentences.append(f"Clients, the whole and checkpoints have the rates of the file system `{system.id}`.")
     if any(not isinstance(group.server, StorageServer) or group.server.drives.read is None for group in storage.groups):
         sentences.append("The rate of the drives is unknown: NICs alone bound it.")
     if basis.design.spec.fabric.zones > 1 and storage.on_fabric:
         where = "one NIC in every zone" if storage.in_every_zone else "all its NICs in one zone"
         sentences.append(f"A storage server has {where}: a job within one zone reaches that zone's NICs.")
     sentences.append(f"GiB is {GIB:.0f} bytes; GB/s are 10^9 byte/s.")
+    if job is not None and job.untimed is not None:
+        sentences.append(f"What `{job.model.id}` reads is left out, since it could not be timed: {job.untimed}.")
     return tuple(sentences)

@@ -7,17 +7,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ffplan.base.formatting import number, percent
-from ffplan.base.record import record
 from ffplan.catalog.ownership import plain_amount
 from ffplan.catalog.parts import StorageServer
 from ffplan.reliability.hazards import DAY_S, YEAR_DAYS
+from ffplan.reliability.storage import transfer_terms
 from ffplan.results import storage as out
+from ffplan.studies.operate.goodput_basis import _ordered, _service_of
 from ffplan.studies.operate.goodput_job import is_replicated, job_on, model_parameters, recovery
-from ffplan.studies.operate.storage_rates import _job_terms
 
 if TYPE_CHECKING:
     from ffplan.catalog.ownership import PlainEstimate
-    from ffplan.reliability.job import JobCase
     from ffplan.studies.operate.goodput_basis import GoodputBasis, _StorageBasis
     from ffplan.studies.operate.goodput_job import GoodputJob
 
@@ -25,56 +24,20 @@ _LANE = 0.5
 """Share of a NIC for each of two busy, equally weighted virtual lanes [1]."""
 
 
-@record
-class _Save:
-    """A checkpoint on its way."""
-
-    size: float
-    """[byte]"""
-    writers: int
-    """Nodes that write it."""
-    files: int
-    seconds: float
-    """Time to save it [s]."""
-    stop: float
-    """What it stops the job for [s]."""
-    load: float
-    """Time until every node has read it [s]."""
-    interval: float
-    """Work between two [s]."""
-    binds: str
-
-
-def _save(basis: GoodputBasis, job: JobCase) -> _Save:
-    """Return a checkpoint: every accelerator writes and reads its own part, or one node a whole that all read."""
-    outcome = recovery(basis, job).outcome
-    return _Save(
-        size=float(outcome.checkpoint_bytes),
-        writers=int(job.writers),
-        files=1 if job.replicated else int(job.gpus),
-        seconds=float(outcome.persist_s),
-        stop=float(outcome.save_s),
-        load=float(outcome.load_s),
-        interval=float(outcome.interval_s),
-        binds=outcome.persist_binds,
-    )
-
-
 def _checkpoint_burst(basis: GoodputBasis, storage: _StorageBasis, timed_job: GoodputJob) -> out.BurstReport:
     """Return the checkpoints of a job as storage sees them.
 
     A convolutional network is trained by data parallelism alone: its ranks have the same state, and one writes it.
-
-    Args:
-        basis: the design with its hazards.
     """
     job = job_on(basis, timed_job.gpus, model_parameters(timed_job.model), replicated=is_replicated(timed_job.model))
-    save = _save(basis, job)
-    per_writer = save.size / save.writers / save.seconds / 1e9
+    outcome, writers = recovery(basis, job).outcome, int(job.writers)
+    size, seconds, interval = float(outcome.checkpoint_bytes), float(outcome.persist_s), float(outcome.interval_s)
+    files = 1 if job.replicated else int(job.gpus)  # one node a whole that all read, or each accelerator its own part
+    per_writer = size / writers / seconds / 1e9
     share = per_writer / storage.client_gbyte_s
     lane = min(share, _LANE)  # with equal weights storage takes no more than half of a NIC that allreduce wants
-    cycle = save.interval + save.stop
-    daily = save.size * storage.copies * DAY_S / cycle
+    cycle = interval + float(outcome.save_s)
+    daily = size * storage.copies * DAY_S / cycle
     server = storage.groups[0].server
     assert isinstance(server, StorageServer)
     endurance, kept = server.drives.endurance, kept_checkpoints(basis)
@@ -82,41 +45,36 @@ def _checkpoint_burst(basis: GoodputBasis, storage: _StorageBasis, timed_job: Go
     return out.BurstReport(
         model=timed_job.model.id,
         gpus=timed_job.gpus,
-        bytes=save.size,
-        save_s=save.seconds,
-        load_s=save.load,
-        binds=save.binds,
-        interval_s=save.interval,
+        bytes=size,
+        save_s=seconds,
+        load_s=float(outcome.load_s),
+        binds=outcome.persist_binds,
+        interval_s=interval,
         node_gbyte_s=per_writer,
         nic_share=share,
-        mean_nic_share=share * min(1.0, save.seconds / cycle),
-        beside_allreduce_s=save.seconds * share / lane if storage.on_fabric else None,
+        mean_nic_share=share * min(1.0, seconds / cycle),
+        beside_allreduce_s=seconds * share / lane if storage.on_fabric else None,
         allreduce_left=1 - lane if storage.on_fabric else None,
         written_per_day=daily,
         drive_life_years=life,
-        kept=storage.usable_bytes / save.size,
+        kept=storage.usable_bytes / size,
         kept_wanted=kept,
-        kept_bytes=None if kept is None else kept * save.size,
-        kept_share=None if kept is None else kept * save.size / storage.usable_bytes,
-        writers=save.writers,
-        files=save.files,
-        opens_s=save.files / save.seconds,
+        kept_bytes=None if kept is None else kept * size,
+        kept_share=None if kept is None else kept * size / storage.usable_bytes,
+        writers=writers,
+        files=files,
+        opens_s=files / seconds,
     )
 
 
 def kept_checkpoints(basis: GoodputBasis) -> float | None:
-    """Return the checkpoints that storage keeps at a time [1]; None if unknown.
-
-    Args:
-        basis: the design with its hazards.
-    """
+    """Return the checkpoints that storage keeps at a time [1]; None if unknown."""
     hazards = basis.hazards
     count = hazards.section.checkpoints_kept or hazards.profile.checkpoints_kept
     return None if count is None else float(count.value)
 
 
 def _source(basis: GoodputBasis, figure: PlainEstimate) -> str:
-    """Return where the size of an image is from, in words."""
     source = basis.hazards.profile.sources.get(figure.source)
     if source is None:
         return "the design"
@@ -126,7 +84,10 @@ def _source(basis: GoodputBasis, figure: PlainEstimate) -> str:
 def _reach(basis: GoodputBasis, gpus: int, parameters: float) -> tuple[float, str]:
     """Return the rate at which a job can read [GB/s], and what binds it: storage in its zones, or its own NICs."""
     job = job_on(basis, gpus, parameters)
-    least = _job_terms(basis, job, "read")[0]
+    terms = transfer_terms(
+        job.read_gbyte_s, _service_of(basis, "read"), nodes=job.nodes, nics_gbyte_s=job.clients_gbyte_s
+    )
+    least = _ordered(terms)[0]
     return least.gbyte_s, least.label
 
 
@@ -158,14 +119,7 @@ def _job(basis: GoodputBasis, job: GoodputJob | None, size: float) -> out.ImageJ
 def _image_report(
     basis: GoodputBasis, read: float, timed_job: GoodputJob | None, images: float | None
 ) -> out.ImageReport | None:
-    """Return the image reads that storage can feed; None if their size is unknown.
-
-    Args:
-        basis: the design with its hazards.
-        read: what its storage reads [GB/s].
-        timed_job: the job; of a convolutional network it reads images.
-        images: images a second that all jobs read; None for the job's [1/s].
-    """
+    """Return the image reads that storage can feed; None if their size is unknown."""
     figure = basis.hazards.section.image_bytes or basis.hazards.profile.image_bytes
     if figure is None or not figure.value:
         return None
@@ -191,13 +145,6 @@ def _image_report(
 def _metadata_report(
     basis: GoodputBasis, images: out.ImageReport | None, burst: out.BurstReport | None
 ) -> out.MetadataReport:
-    """Return the opens at metadata servers, with one file per image and per writer of a checkpoint.
-
-    Args:
-        basis: the design with its hazards.
-        images: images that jobs read.
-        burst: checkpoints of the job.
-    """
     planned = sum(group.group.count for group in basis.design.groups if group.group.role == "management")
     asked = images.asked_s if images is not None else None
     opens = (asked or 0.0) + (burst.opens_s if burst else 0.0)
@@ -214,7 +161,6 @@ def _metadata_report(
 
 
 def _image_words(images: out.ImageReport | None) -> tuple[str, ...]:
-    """State the share of storage that a network's images take."""
     job = images.job if images is not None else None
     if images is None or job is None:
         return ()
@@ -231,12 +177,6 @@ def _image_words(images: out.ImageReport | None) -> tuple[str, ...]:
 
 
 def _file_assumptions(basis: GoodputBasis, images: out.ImageReport | None) -> list[str]:
-    """State the assumptions on files.
-
-    Args:
-        basis: the design with its hazards.
-        images: images that jobs read.
-    """
     sentences = []
     if basis.hazards.section.metadata_opens is None:
         sentences.append(

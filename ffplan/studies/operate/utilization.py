@@ -49,7 +49,6 @@ class UtilizationRequest:
     mix: JobMix | None
     """Distribution of jobs; None for a given list."""
     table: JobTable | None
-    """Jobs as given."""
     name: str
     """The mix, or the file of the jobs."""
     policies: tuple[str, ...]
@@ -64,13 +63,7 @@ class UtilizationRequest:
 
 
 def _cluster_rules(design: ResolvedDesign, request: UtilizationRequest, policy: str, *, zoned: bool) -> ClusterRules:
-    """Return a design as a scheduler sees it.
-
-    Args:
-        request: what to simulate.
-        policy: fifo, backfill or time-sharing.
-        zoned: gangs keep to the design's zones; otherwise all nodes are one pool.
-    """
+    """Let gangs keep to the design's zones if zoned; otherwise all nodes are one pool."""
     fabric, count = design.spec.fabric, design.compute.group.count
     zones = fabric.zones if zoned and not design.side_by_side else 1
     per_zone = [count // zones + (index < count % zones) for index in range(zones)]
@@ -87,12 +80,6 @@ def _cluster_rules(design: ResolvedDesign, request: UtilizationRequest, policy: 
 
 
 def _job_table(design: ResolvedDesign, request: UtilizationRequest, seed: int) -> JobTable:
-    """Return the jobs of a run: those given, or drawn from the mix.
-
-    Args:
-        request: what to simulate.
-        seed: seed of the draw.
-    """
     if request.table is not None:
         return request.table
     jobs = _draw(design, request)
@@ -116,14 +103,6 @@ def _work(design: ResolvedDesign, request: UtilizationRequest) -> float:
 
 
 def _jobs_of_a_run(design: ResolvedDesign, request: UtilizationRequest) -> int:
-    """Return the jobs that arrive in a run [1].
-
-    Args:
-        request: what to simulate.
-
-    Raises:
-        UsageError: if a mix has more than memory can hold.
-    """
     if request.table is not None:
         return len(request.table.gpus)
     count = job_count(_draw(design, request), _work(design, request))
@@ -145,14 +124,7 @@ def largest_job(design: ResolvedDesign) -> int:
 
 
 def expected_seconds(design: ResolvedDesign, request: UtilizationRequest) -> float:
-    """Return how long the simulation will take [s].
-
-    Args:
-        request: what to simulate.
-
-    Raises:
-        UsageError: if a mix has more jobs than memory can hold.
-    """
+    """Return how long the simulation will take [s]; raise `UsageError` if a mix has more jobs than memory can hold."""
     zonings = 2 if design.spec.fabric.zones > 1 and not design.side_by_side else 1
     crowded = request.table is None or request.table.gpus.sum() > design.accelerators
     looks = request.days * DAY_S / request.quantum_s if crowded and "time-sharing" in request.policies else 0.0
@@ -218,8 +190,6 @@ def study_utilization(
     """Return how jobs use a design.
 
     Args:
-        design: the design, with accelerators.
-        request: what to simulate.
         step: called before every run with its number and their sum; Ctrl-C in a run ends the simulation with the runs
             before it.
 
@@ -276,7 +246,6 @@ def study_utilization(
 
 
 def _few_runs(runs: int, request: UtilizationRequest) -> tuple[str, ...]:
-    """Return how wide intervals of few runs are, and what narrows them."""
     if request.table is not None or runs >= _ENOUGH:
         return ()
     narrow = (

@@ -192,7 +192,7 @@ def _fabric_share(design: ResolvedDesign, fleet: Fleet, senders: int, receivers:
         ServeError: if some flows do not arrive.
     """
     from ffplan.fabric.routing.link_loads import outcome
-    from ffplan.studies.fabric.wired import hottest, tier_loads, wire_design
+    from ffplan.studies.fabric.cabling import hottest, tier_loads, wire_design
 
     wired = wire_design(design)
     load = _moved_load(wired, fleet, (senders, receivers))

@@ -18,20 +18,17 @@ if TYPE_CHECKING:
     from ffplan.training.train_run import TrainRun
 
 _DAY_S = 86_400.0
-"""Seconds of a day [s]."""
 _SHARDED = 64
 """Data-parallel ranks from which ZeRO 3 was measured to be slower than modelled."""
 
 
 def _cost(share: float) -> str:
-    """Return the cost of overlap, in words."""
     if share:
         return f"Hidden NCCL collectives slow computing by {share * 100:.0f} % of their time."
     return "Overlap does not slow computing."
 
 
 def _attention(run: TrainRun, plan: PlanFields) -> str:
-    """Return the kernel of attention, in words."""
     if plan.attention == "unfused":
         return "Attention is unfused."
     kernel = run.speeds.curve.kernel if run.speeds.curve is not None else ""
@@ -42,7 +39,6 @@ def _attention(run: TrainRun, plan: PlanFields) -> str:
 
 
 def _experts(run: TrainRun, plan: PlanFields) -> str:
-    """Return how tokens reach experts, in words."""
     even = "Tokens spread evenly over experts"
     if plan.imbalance > 1:
         even = f"The experts of the fullest rank have {plan.imbalance:g} times the mean of tokens"
@@ -61,7 +57,6 @@ def _experts(run: TrainRun, plan: PlanFields) -> str:
 
 
 def _software(run: TrainRun, plan: PlanFields) -> list[str]:
-    """Return the software stack, in words."""
     if plan.stack is None:
         return [
             "No software stack is named: element-wise kernels have the common value of all published stacks on this "
@@ -86,7 +81,6 @@ def copy_gaps(host: Host) -> list[str]:
 
 
 def _left(margins: MemoryMargins) -> str:
-    """State the device memory that is left to the runtime."""
     left = f"{gib(margins.device)} of device memory are left to driver, libraries and fragments"
     beyond = f"what {margins.runtime} reserves beyond that is not known here"
     if margins.reserved is not None:
@@ -96,12 +90,6 @@ def _left(margins: MemoryMargins) -> str:
 
 
 def _training_assumptions(run: TrainRun, plan: PlanFields, *, given: bool) -> tuple[str, ...]:
-    """Return the assumptions behind times and memory of training.
-
-    Args:
-        run: workload and machine.
-        given: True if the limit of device memory is an input.
-    """
     hidden = ", ".join(plan.overlap) or "nothing"
     reducer = run.system.reducer
     within = "" if reducer.method == "nccl" else " where groups fill nodes, by NCCL elsewhere"
@@ -137,12 +125,7 @@ def _training_assumptions(run: TrainRun, plan: PlanFields, *, given: bool) -> tu
 
 
 def _fsdp_assumption(rows: Sequence[TrainRow], calls: float = 0.0) -> tuple[str, ...]:
-    """Return the assumptions of ZeRO 3 where a row has it, with its measured slowness over many ranks.
-
-    Args:
-        rows: rows of the report.
-        calls: gather calls of the stack per layer; 0 for one call per unit [1].
-    """
+    """Take gather calls of the stack per layer; 0 for one call per unit."""
     fully = [row.plan for row in rows if row.plan.zero == 3 and row.plan.shard > 1]
     if not fully:
         return ()
@@ -167,12 +150,6 @@ def _fsdp_assumption(rows: Sequence[TrainRow], calls: float = 0.0) -> tuple[str,
 
 
 def _drives_assumption(rows: Sequence[TrainRow], per_node: int) -> tuple[str, ...]:
-    """State the load on drives of plans that offload to them.
-
-    Args:
-        rows: rows of the report.
-        per_node: accelerators of a node [1].
-    """
     row = next((row for row in rows if row.plan.offload_to == "drives"), None)
     if row is None:
         return ()
@@ -186,12 +163,6 @@ def _drives_assumption(rows: Sequence[TrainRow], per_node: int) -> tuple[str, ..
 
 
 def _conv_assumptions(run: ConvRun, plan: PlanFields, *, given: bool) -> tuple[str, ...]:
-    """Return the assumptions behind times and memory of training a convolutional network.
-
-    Args:
-        run: network and machine.
-        given: True if the limit of device memory is an input.
-    """
     hidden = "gradients" in plan.overlap
     sentences = [
         f"Gradients are reduced at {plan.reduced_bytes} bytes by {run.system.reducer.id} "

@@ -7,7 +7,7 @@ cluster, and the least batch and largest TP size of a run.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -31,6 +31,7 @@ from ffplan.training.rooflines import (
 from ffplan.training.train_run import inner_stride, placement_of
 
 if TYPE_CHECKING:
+    from ffplan.base.array_math import Floats
     from ffplan.catalog.store import Catalog
     from ffplan.design.resolved import ResolvedDesign
     from ffplan.fabric.sizing.plan import LinkCut
@@ -38,7 +39,6 @@ if TYPE_CHECKING:
 
 
 def _reducer_of(design: ResolvedDesign, reducer: str | None) -> str:
-    """Return the library that reduces gradients: the one asked for, or the design's first."""
     if reducer is not None:
         return reducer
     communication = design.spec.communication
@@ -52,7 +52,6 @@ def cluster_of(design: ResolvedDesign, catalog: Catalog, reducer: str | None = N
     nodes as its ranks need.
 
     Args:
-        catalog: where the libraries are.
         reducer: library for gradients; the design's first if omitted.
     """
     plan, node = plan_fabric(design), host(design.compute, design.port_gbyte_s * design.stripes)
@@ -60,7 +59,7 @@ def cluster_of(design: ResolvedDesign, catalog: Catalog, reducer: str | None = N
     names = (library_id, library_id if name == "nccl" else name.removesuffix("-nvlink"))
     libraries = [catalog.get(Library, library, design.document, ()) for library in names]
 
-    def crossed(placement: GroupPlacement) -> tuple[Any, tuple[LinkCut, ...]]:
+    def crossed(placement: GroupPlacement) -> tuple[Floats, tuple[LinkCut, ...]]:
         boxes = np.asarray(placement.nodes) * node.domain_nodes
         span = np.minimum(
             boxes * placement.apart, np.maximum(boxes, reachable_nodes(design))
@@ -96,8 +95,6 @@ _PEAKS = ("bf16", "fp16")
 
 @record
 class _Level:
-    """A level of switches."""
-
     name: str
     """node, leaf, spine, zones or groups; network if there is no cut above the nodes."""
     size: float
@@ -118,9 +115,6 @@ def _inside_rate(system: Cluster) -> float:
 
 def _levels_of(system: Cluster, gpus: float) -> list[_Level]:
     """Return the levels of switches that a job spans, from the inside out.
-
-    Args:
-        gpus: accelerators of the job [1].
 
     Returns:
         The levels; one of switches between nodes counts half of its ports, as the book does, since a byte enters a
@@ -146,11 +140,7 @@ def _levels_of(system: Cluster, gpus: float) -> list[_Level]:
 
 
 def level_rooflines(design: ResolvedDesign, catalog: Catalog) -> tuple[LevelRow, ...]:
-    """Return the level table of a design's first compute group; nothing without accelerators of a 16-bit peak.
-
-    Args:
-        catalog: where its libraries are.
-    """
+    """Return the level table of a design's first compute group; nothing without accelerators of a 16-bit peak."""
     accelerator = design.compute.accelerator
     precision = next((name for name in _PEAKS if accelerator and name in accelerator.peak), None)
     if accelerator is None or precision is None:
@@ -180,12 +170,7 @@ _NEAR = 0.01
 
 
 def _reduces_at(run: TrainRun, ways: float) -> tuple[float, bool]:
-    """Return the bandwidth at which gradients are reduced [GB/s], and whether a switch inside the node does it.
-
-    Args:
-        run: workload, one plan of plain numbers, and machine.
-        ways: shards of the gradients over inner axes [1].
-    """
+    """Return the bandwidth at which gradients are reduced [GB/s], and whether a switch inside the node does it."""
     p, host = run.plans, run.system.host
     ranks = p.sharing if p.zero else p.reducing
     nodes = placement_of(run, ranks, inner_stride(p)).nodes
@@ -206,7 +191,6 @@ def _critical(run: TrainRun, plain: float, needed: float, rate: float) -> float:
 
 
 def _here(run: TrainRun, rate: float, *, switched: bool) -> float:
-    """Return the tokens from which computing binds, with the bytes that the plan reduces and gathers [1]."""
     p, peak, gradient = run.plans, run.speeds.peak, float(run.plans.wire_bytes)
     if p.zero == 3:
         return float(sharded_tokens(peak, rate, gradient, p.width))
@@ -216,7 +200,6 @@ def _here(run: TrainRun, rate: float, *, switched: bool) -> float:
 
 
 def _data(run: TrainRun) -> list[Roofline]:
-    """Return the book's roofline of data parallelism, and the plan's own if it differs."""
     p, shape = run.plans, run.shape
     ways = float(p.tensor * p.pipeline * (p.expert if shape.experts is not None else 1))
     rate, switched = _reduces_at(run, ways)
@@ -230,36 +213,23 @@ def _data(run: TrainRun) -> list[Roofline]:
     plain = float(data_parallel_tokens(run.speeds.peak, rate))
     book = _critical(run, plain, float(sharded_tokens(run.speeds.peak, rate)) if p.zero == 3 else plain, rate)
     here = _critical(run, plain, _here(run, rate, switched=switched), rate)
-    rows = [
+    rooflines = [(name, "book", book)]
+    if abs(here / book - 1) > _NEAR:
+        rooflines.append((f"{name}-here", "here", here))
+    return [
         Roofline(
             name=name,
-            label=f"{label}, book",
+            label=f"{label}, {whose}",
             unit="tokens a GPU",
             value=tokens,
-            critical=book,
-            computing_binds=tokens >= book,
+            critical=critical,
+            computing_binds=tokens >= critical,
         )
+        for name, whose, critical in rooflines
     ]
-    if abs(here / book - 1) > _NEAR:
-        rows.append(
-            Roofline(
-                name=f"{name}-here",
-                label=f"{label}, here",
-                unit="tokens a GPU",
-                value=tokens,
-                critical=here,
-                computing_binds=tokens >= here,
-            )
-        )
-    return rows
 
 
 def _plan_rooflines(run: TrainRun) -> tuple[Roofline, ...]:
-    """Return the rooflines of one plan.
-
-    Args:
-        run: workload, one plan of plain numbers, and machine.
-    """
     p, shape, peak, rooflines = run.plans, run.shape, run.speeds.peak, _data(run)
     if p.tensor > 1:
         width = shape.ffn if shape.experts is None else max(shape.ffn, shape.experts.ffn)

@@ -15,11 +15,10 @@ from ffplan.design.training import PlanFields
 from ffplan.results.training import TrainReport
 from ffplan.studies.basis.job_layout import most_gpus
 from ffplan.studies.train.cluster import cluster_of
-from ffplan.studies.train.conv_rows import _conv_run
+from ffplan.studies.train.diagnosis import TOKENS
 from ffplan.studies.train.plan_search import search
-from ffplan.studies.train.remedies import TOKENS
-from ffplan.studies.train.setup import TrainRequest, _cluster_for, _memory_for, _software_for
-from ffplan.studies.train.train import train
+from ffplan.studies.train.setup import TrainRequest
+from ffplan.studies.train.train import _conv_run, train
 from ffplan.training.accelerator_rates import UncalibratedError
 from ffplan.training.constraints import RefusedError
 from ffplan.training.conv_step import conv_memory
@@ -37,15 +36,7 @@ T = TypeVar("T")
 
 
 class _JobError(Exception):
-    """A job that cannot be asked for."""
-
     def __init__(self, message: str, field: str = "") -> None:
-        """Name what is wrong.
-
-        Args:
-            message: what is wrong, for people.
-            field: what of the job, `model` or `gpus`; empty of neither.
-        """
         super().__init__(message)
         self.field = field
 
@@ -66,23 +57,12 @@ def answered(door: str, answer: Callable[[], T], dashes: str = "") -> T:
         raise UsageError(f"{door}: {f'{dashes}{error.field} ' if error.field else ''}{error}") from None
 
 
-def _default_batch(model: Model, sequence: int | None, gpus: int) -> int:
-    """Return the batch that comes near a usual step: a multiple of the accelerators [1].
-
-    Args:
-        sequence: length of a sequence; the model's usual one if None.
-        gpus: accelerators of the job [1].
-    """
-    assert model.transformer is not None
-    length = sequence or model.transformer.sequence
-    return max(1, round(TOKENS / length / gpus)) * gpus
-
-
 def with_default_batch(plan: PlanFields, model: Model, gpus: int) -> PlanFields:
     """Return a plan with its batch, or a default one."""
     if plan.batch is not None or model.transformer is None:
         return plan
-    return plan.model_copy(update={"batch": _default_batch(model, plan.sequence, gpus)})
+    length = plan.sequence or model.transformer.sequence
+    return plan.model_copy(update={"batch": max(1, round(TOKENS / length / gpus)) * gpus})
 
 
 def job_report(
@@ -101,9 +81,7 @@ def job_report(
 
     Args:
         plan: fields that stay as they are; its batch is given.
-        gpus: accelerators that the job holds [1].
         searching: find the fastest plan; otherwise the plan is taken as it is.
-        gains: find what limits the plan.
         sure: where a search ends at the edge of memory, find the fastest plan that fits beyond doubt.
         system: the design's machine, where another job on it with the same library for gradients has made it.
 
@@ -121,23 +99,17 @@ def job_report(
 def image_job(design: ResolvedDesign, catalog: Catalog, model: Model, gpus: int) -> TrainReport:
     """Return a convolutional network with the largest power of two of images a rank that fits.
 
-    Args:
-        gpus: accelerators that the job holds [1].
-
     Raises:
         RefusedError: if no image fits, or the accelerators cannot run it.
         UncalibratedError: if they have no training constants.
     """
     request = TrainRequest(model=model, plan=PlanFields(), gpus=(gpus,))
-    part, system = _cluster_for(design, catalog, request)
-    software = _software_for(design, catalog, part, request.plan)
-    limit, margins = _memory_for(request, part, software)
-    run = _conv_run(model, request.plan, part, system, software, margins)
+    _, run, limit = _conv_run(design, catalog, request)
     fixed, first = (sum(float(size) for size in conv_memory(run, images).values()) for images in (0.0, 1.0))
     micro = 2 ** int(log2(max((limit - fixed) / (first - fixed), 1.0)))
     plan = request.plan.model_copy(update={"micro_batch": micro})
     plan.model_fields_set.add("micro_batch")
-    return train(design, catalog, replace(request, plan=plan, system=system), gains=False)
+    return train(design, catalog, replace(request, plan=plan, system=run.system), gains=False)
 
 
 @record
@@ -150,12 +122,7 @@ class TimedJob:
 
 
 def _short_of_a_step(report: TrainReport, tokens: float) -> str | None:
-    """State that a run has fewer tokens than one step; None if it has enough.
-
-    Args:
-        report: the first row is the plan.
-        tokens: tokens to train on [1].
-    """
+    """State that a run has fewer tokens than one step; None if it has enough."""
     row = report.rows[0]
     step = round(row.tokens_s * row.step_s)
     return None if tokens >= step else f"{tokens:,.0f} are fewer than the {step:,} of one step; a run has many steps"
@@ -166,8 +133,6 @@ def timed_job(report: TrainReport, gpus: int, tokens: float) -> TimedJob:
 
     Args:
         report: the first row is the plan.
-        gpus: accelerators that it holds.
-        tokens: tokens to train on.
 
     Raises:
         UsageError: if they do not fill a step.
@@ -195,8 +160,6 @@ def timed_on(
 
     Args:
         plan: fields that stay as they are.
-        gpus: accelerators that the job holds [1].
-        tokens: tokens to train on [1].
         searching: find the fastest plan; otherwise the plan is taken as it is.
         sure, system: as `job_report` has them.
 
@@ -222,14 +185,6 @@ class JobReports:
         searching: bool,
         step: Callable[[], None] | None = None,
     ) -> None:
-        """Take what every job shares.
-
-        Args:
-            designs: the designs with their parts.
-            plan: fields that every job keeps; its batch is replaced.
-            searching: find the fastest plan of each.
-            step: called after every job that was searched.
-        """
         self.designs, self.model, self.plan, self.searching, self.step = designs, model, plan, searching, step
         self._machines: dict[int, Cluster | None] = {}
         self._found: dict[tuple[int, int, int], TrainReport | RefusedError | UncalibratedError] = {}
@@ -251,9 +206,6 @@ class JobReports:
         """Return a job on one design, or the reason why it cannot run.
 
         Args:
-            index: position of the design.
-            gpus: accelerators of the job [1].
-            batch: sequences of a step [1].
             sure: as `job_report` has it; a job that is already known stays as it is.
         """
         key = (index, gpus, batch)
@@ -284,11 +236,7 @@ def _fault(design: ResolvedDesign, path: tuple[str | int, ...], message: str, re
 
 
 def with_tokens(design: ResolvedDesign, tokens: float | None) -> ResolvedDesign:
-    """Return a design whose workload has other tokens; unchanged without a workload or tokens.
-
-    Args:
-        tokens: tokens to train on [1].
-    """
+    """Return a design whose workload has other tokens; unchanged without a workload or tokens."""
     if tokens is None or design.workload is None:
         return design
     return replace(design, workload=design.workload.model_copy(update={"tokens": tokens}))
@@ -319,9 +267,6 @@ def own_workload(designs: Sequence[ResolvedDesign]) -> tuple[ResolvedDesign, Wor
 def workload_fields(design: ResolvedDesign, workload: Workload) -> dict[str, Any]:
     """Return the fields of a plan that a workload gives, its batch with them.
 
-    Args:
-        design: the design, for messages.
-
     Raises:
         InputError: if it gives the batch twice.
     """
@@ -336,11 +281,6 @@ def workload_fields(design: ResolvedDesign, workload: Workload) -> dict[str, Any
 
 
 def _plan(design: ResolvedDesign, workload: Workload) -> PlanFields:
-    """Return the fields of the design's plan, with its preset.
-
-    Raises:
-        InputError: if they do not go together.
-    """
     try:
         return with_preset(workload_fields(design, workload))
     except PlanFieldsError as error:
@@ -363,10 +303,6 @@ def workload_gpus(design: ResolvedDesign, workload: Workload) -> int:
 
 def workload_report(design: ResolvedDesign, catalog: Catalog, workload: Workload, *, gains: bool = True) -> TrainReport:
     """Return the workload with its fastest plan, or the one that the design gives.
-
-    Args:
-        workload: what the design says of it.
-        gains: find what limits the plan.
 
     Raises:
         InputError: if the model is none, the job is too large, its tokens do not fill a step, or its plan

@@ -1,27 +1,33 @@
-"""Reasons why one plan cannot run, in words with its numbers, and the nearest plan that can."""
+"""Why a plan cannot run, in words with its numbers; remedies, each tried before it is named; default batches."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+from itertools import islice
+from math import lcm
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ffplan.base.formatting import gib, plural
 from ffplan.base.record import record
-from ffplan.training.axes import divisors
+from ffplan.design.training import PlanFields
+from ffplan.studies.train.setup import TrainSetup
+from ffplan.training.axes import AXES, divisors
 from ffplan.training.constraints import AXIS_REASONS, REASONS, WORDS, multiples, reason_codes, uneven, violations
 from ffplan.training.memory import PARTS, plan_bytes
 from ffplan.training.memory_margins import fullest_candidates, host_bytes
+from ffplan.training.parallel_plan import parallel_plans
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
     from ffplan.catalog.models import Transformer
     from ffplan.training.axes import ParallelPlans
 
 
 @record
 class _Diagnosis:
-    """Reason why a plan cannot run, and a remedy."""
-
     reason: str
     """A name of `constraints.REASONS`."""
     message: str
@@ -38,11 +44,9 @@ _WORDS_OF = {
     "logits": "scores over the vocabulary",
     "working": "layers gathered or recomputed",
 }
-"""Parts of the memory for people."""
 
 
 def _nearest(value: float, number: int) -> str:
-    """Return the nearest divisors of a number below and above a value."""
     allowed = divisors(number, number)
     below = max((choice for choice in allowed if choice < value), default=None)
     above = min((choice for choice in allowed if choice > value), default=None)
@@ -50,13 +54,6 @@ def _nearest(value: float, number: int) -> str:
 
 
 def _memory(shape: Transformer, plans: ParallelPlans, limit: float, over: float) -> _Diagnosis | None:
-    """Return the memory that does not fit, and its largest part; None if the excess is within `over`.
-
-    Args:
-        plans: one plan, plain numbers.
-        limit: device memory [byte].
-        over: allowed excess of device memory, as a share of the limit [1].
-    """
     stages = {name: float(index) for name, index in fullest_candidates(shape, plans).items()}
     sizes_by_part = plan_bytes(shape, plans, list(stages.values()))
     most, name, place = max((float(sizes_by_part["total"][index]), name, index) for index, name in enumerate(stages))
@@ -76,7 +73,6 @@ def _batches(plans: ParallelPlans) -> str:
 
 
 def _of_ranks(shape: Transformer, p: ParallelPlans, reason: str) -> tuple[str, str]:
-    """Return message and remedy where ranks, experts or shares do not divide."""
     t, pp = int(p.tensor), int(p.pipeline)
     if reason == "ranks":
         ways = int(p.tensor * p.context * p.pipeline)
@@ -115,7 +111,6 @@ def _of_ranks(shape: Transformer, p: ParallelPlans, reason: str) -> tuple[str, s
 
 
 def _of_pipelines(shape: Transformer, p: ParallelPlans, reason: str) -> tuple[str, str]:
-    """Return message and remedy where layers, micro-batches or the sequence do not divide."""
     pp, layers = int(p.pipeline), int(shape.layers)
     if reason == "stages":
         return f"{pp} pipeline stages for {layers} layers", f"take at most {layers} stages"
@@ -145,7 +140,6 @@ def _fixed_extras(plans: ParallelPlans) -> dict[str, Any]:
 
 
 def _relaxations(plans: ParallelPlans) -> list[dict[str, Any]]:
-    """Return the fields of a plan to leave out to find one that runs, the fewest first."""
     there = _fixed_extras(plans)
     return [{}, *({name: value} for name, value in there.items()), *([there] if len(there) > 1 else [])]
 
@@ -159,7 +153,6 @@ def explain(shape: Transformer, plans: ParallelPlans, reason: str) -> _Diagnosis
 
 
 def _host_memory(shape: Transformer, plans: ParallelPlans, host_limit: float) -> _Diagnosis:
-    """Return the host memory that does not hold what is offloaded."""
     held = float(np.max(host_bytes(shape, plans)))
     where = "the drives of its node" if plans.on_drives else "host memory"
     text = f"every rank leaves {gib(held)} to {where}, but may fill only {gib(host_limit)}"
@@ -176,13 +169,9 @@ def _diagnose(
     *,
     over: float = 0.0,
 ) -> _Diagnosis | None:
-    """Return why one plan cannot run, or None.
+    """Return why one plan cannot run; a limit [byte] that is None is not checked.
 
-    Args:
-        plans: one plan, plain numbers.
-        limit: device memory [byte]; not checked if omitted.
-        host_limit: host memory that a rank may fill [byte]; not checked if omitted.
-        over: allowed excess of device memory, as a share of the limit [1]; such a plan is at the edge, and runs.
+    A plan that exceeds device memory by no more than `over`, a share of the limit, is at the edge, and runs.
     """
     code = int(reason_codes(violations(shape, plans, None)))
     if code:
@@ -192,3 +181,135 @@ def _diagnose(
     if host_limit is not None and "host-memory" in (reasons := violations(shape, plans, None, host_limit)):
         return _host_memory(shape, plans, host_limit) if bool(np.any(reasons["host-memory"])) else None
     return None
+
+
+_Change = dict[str, Any]
+"""Fields of a plan, and `gpus`, with the values to write."""
+
+_TRIED = 256
+TOKENS = 4 * 2**20
+"""Tokens of a step that a suggested batch comes near: what large models are trained with."""
+_ROUNDS = 4
+"""Micro-batches for every pipeline stage of a suggested batch: the bubble is then a fifth of the step."""
+OPTIONS = {axis.field: axis.option for axis in AXES} | {
+    name: f"--{name}" for name in ("gpus", "batch", "zero", "schedule")
+}
+"""Options of the command line by field; other fields are of plan files."""
+
+
+@record
+class Job:
+    """A plan on a number of accelerators, and what bounds its remedies."""
+
+    setup: TrainSetup
+    plan: PlanFields
+    count: int
+    """Accelerators asked for."""
+    most: int
+    """Accelerators that one job can span."""
+
+
+def _around(value: int, step: int, most: int) -> tuple[Iterator[int], Iterator[int]]:
+    low = value // step * step
+    low -= step * (low == value)
+    return iter(range(low, 0, -step)[:_TRIED]), iter(range((value // step + 1) * step, most + 1, step)[:_TRIED])
+
+
+def _sides(name: str, value: int, step: int, most: int) -> list[Iterable[_Change]]:
+    return [({name: number} for number in side) for side in _around(value, step, most)]
+
+
+def _candidates(job: Job, plans: ParallelPlans, reason: str) -> list[Iterable[_Change]]:
+    """Return lists of changes that may heal a fault; of each list the first that runs is a remedy."""
+    plan, shape, count = job.plan, job.setup.shape, job.count
+    ways, batch = int(plans.tensor * plans.context * plans.pipeline), int(plans.batch)
+    unit = max(1, int(plans.data * plans.micro))
+    experts = shape.experts.routed if shape.experts else 1
+    if reason == "ranks":
+        data = [[{"data": count // ways}]] if plan.data and count % ways == 0 else []
+        return [*data, *_sides("gpus", count, ways * (plan.data or 1), job.most)]
+    if reason in ("heads", "widths"):
+        return _sides("tensor", int(plans.tensor), 1, int(shape.heads))
+    changes: dict[str, list[Iterable[_Change]]] = {
+        "batch": _sides("batch", batch, unit, batch + _TRIED * unit),
+        "stages": _sides("pipeline", int(plans.pipeline), 1, int(shape.layers)),
+        "chunks": _sides("chunks", int(plans.chunks), 1, int(shape.layers)),
+        "rounds": [*_sides("batch", batch, unit * int(plans.pipeline), batch * _TRIED), [{"chunks": 1}]],
+        "schedule": [*_sides("batch", batch, unit, batch + _TRIED * unit), [{"schedule": "1f1b"}]],
+        "experts": _sides("expert", int(plans.expert), 1, experts),
+        "expert-ranks": [*_sides("expert", int(plans.expert), 1, experts), [{"expert_tensor": 1}]],
+        "context": _sides("context", int(plans.context), 1, count),
+        "shard": _sides("shard", int(plans.shard), 1, max(1, int(plans.reducing))),
+        "offload": [[{"zero": 3}], [{"offload": "optimizer"}]],
+    }
+    return changes.get(reason, [])
+
+
+def _runs(job: Job, change: _Change) -> bool:
+    fields = {name: getattr(job.plan, name) for name in job.plan.model_fields_set}
+    fields |= {name: value for name, value in change.items() if name != "gpus"}
+    try:
+        plan = PlanFields.model_validate(fields)
+    except ValueError:  # fields that do not go together
+        return False
+    if (plan.zero == 3 or plan.offload == "parameters") and plan.reduces_whole:
+        return False
+    plans = parallel_plans(plan, float(change.get("gpus", job.count)))
+    return _diagnose(job.setup.shape, plans, job.setup.limit, job.setup.host_limit) is None
+
+
+def _remedies(job: Job, plans: ParallelPlans, reason: str) -> list[_Change]:
+    """Return changes of a plan with which it runs: of each kind, the nearest below and above."""
+    changes = []
+    for side in _candidates(job, plans, reason):
+        first = next((change for change in islice(side, _TRIED) if _runs(job, change)), None)
+        changes += [first] if first else []
+    return changes
+
+
+def _typed(change: _Change) -> str:
+    return " ".join(
+        f"{OPTIONS[name]} {value}" if name in OPTIONS else f"`{name}: {value}`" for name, value in change.items()
+    )
+
+
+def _remedy_words(changes: list[_Change]) -> str:
+    return f"take {' or '.join(map(_typed, changes))}" if changes else ""
+
+
+def _batch_for(setup: TrainSetup, plan: PlanFields, counts: tuple[int, ...]) -> int | None:
+    units, pipeline = [], plan.pipeline
+    for count in counts:
+        plans = parallel_plans(plan, float(count))
+        if plans.data != int(plans.data) or plans.data < 1:
+            return None
+        units.append(int(plans.data * plans.micro))
+    unit = lcm(*units)
+    rounds = 1 if pipeline == 1 else pipeline * _ROUNDS
+    for number in (_near_batch(setup, unit * rounds) // unit, rounds, pipeline, 1):
+        batch = unit * number
+        if all(_runs(Job(setup, plan, count, count), {"batch": batch}) for count in counts):
+            return batch
+    return None
+
+
+def _batch_words(batch: int | None, counts: tuple[int, ...], *, search: bool = False) -> str:
+    text = "no batch: give --batch, the sequences of a step over all ranks"
+    if batch is None:
+        return text
+    where = " and ".join(f"{count:,}" for count in counts) if len(counts) > 1 else plural(counts[0], "accelerator")
+    what = "a search finds plans" if search else "the plan runs"
+    return f"{text}, such as --batch {batch}, with which {what} on {where}"
+
+
+def _near_batch(setup: TrainSetup, unit: int) -> int:
+    return max(1, round(TOKENS / float(setup.shape.sequence) / unit)) * unit
+
+
+def _batched(plan: PlanFields, batch: int) -> PlanFields:
+    fields = {name: getattr(plan, name) for name in plan.model_fields_set}
+    return PlanFields.model_validate({**fields, "batch": batch})
+
+
+def _with_fields(setup: TrainSetup, **fields: Any) -> TrainSetup:
+    return replace(setup, run=replace(setup.run, plans=replace(setup.run.plans, **fields)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import log
 from typing import TYPE_CHECKING
 
@@ -23,9 +24,7 @@ class _ErrorBand:
     within: float
     """Its part between the runs of one source: the same of distances from the source's mean error [1]."""
     runs: int
-    """Runs that it was taken over."""
     basis: str
-    """Runs, in words."""
 
 
 WITHIN = 0.0685
@@ -47,19 +46,13 @@ KIN = _ErrorBand(0.077, WITHIN, 191, "published runs, each kind of chip predicte
 """Accelerators with the efficiencies of another chip of their process: `--leave-one-out chip`."""
 ESTIMATED = _ErrorBand(0.252, WITHIN, 338, "published runs, each chip predicted without its process")
 """Accelerators with the efficiencies of a chip of another process: `--leave-one-out process`."""
-IMAGES = _ErrorBand(ESTIMATED.band, WITHIN, 338, f"{ESTIMATED.basis}; none of them is of images")
+IMAGES = replace(ESTIMATED, basis=f"{ESTIMATED.basis}; none of them is of images")
 """Convolutional networks, of which no run is published with its settings."""
-UNFITTED = _ErrorBand(
-    ESTIMATED.band,
-    ESTIMATED.within,
-    ESTIMATED.runs,
-    f"{ESTIMATED.basis}; the catalogue has no fit of this part's own constants",
-)
+UNFITTED = replace(ESTIMATED, basis=f"{ESTIMATED.basis}; the catalogue has no fit of this part's own constants")
 """Accelerators with constants from elsewhere, which may be as far off as another process's."""
 
 
 def _widest(*bands: _ErrorBand) -> _ErrorBand:
-    """Return the band with the largest error."""
     return max(bands, key=lambda band: band.band)
 
 
@@ -76,9 +69,6 @@ def _peak(part: Accelerator, precision: str = "16") -> float | None:
 
 def distance(first: Accelerator, two: Accelerator) -> float:
     """Return how unlike two accelerators are [1].
-
-    Args:
-        two: another.
 
     Equation:
         |ln (16-bit peak ratio)| + |ln (memory bandwidth ratio)|; infinite where one has no 16-bit peak
@@ -118,11 +108,6 @@ def fitted(part: Accelerator, catalog: Catalog) -> bool:
 
 
 def _nearest_calibrated(part: Accelerator, catalog: Catalog) -> Accelerator | None:
-    """Return the nearest calibrated accelerator; None without one.
-
-    Args:
-        catalog: the parts; looking at one does not count as reading it.
-    """
     seen = catalog.fork()
     known = [seen.entry(name).part for name in seen.ids_of("accelerator") if name != part.id]
     calibrated = [
@@ -154,7 +139,6 @@ def same_chip(first: Accelerator, two: Accelerator) -> bool:
 
 
 def _made_alike(first: Accelerator, two: Accelerator) -> bool:
-    """Return whether two accelerators are known to be of one maker and process."""
     return first.process is not None and first.process == two.process and first.vendor == two.vendor
 
 
@@ -170,12 +154,7 @@ def same_energy(first: Accelerator, two: Accelerator) -> bool:
 
 
 def _best(part: Accelerator, precision: str, *, of_any: bool = False) -> float | None:
-    """Return the fraction of the peak that the best measured GEMM reaches [1]; None if none is measured.
-
-    Args:
-        precision: fp8, tf32, or 16 for both kinds of 16 bits.
-        of_any: of any source, in place of the search that other parts have, too.
-    """
+    """Return the fraction of the peak that the best measured GEMM reaches [1]; None if none is measured."""
     if precision == "16":
         return next((found for name in _SIXTEEN if (found := _best(part, name, of_any=of_any)) is not None), None)
     rate, peak = part.gemm.get(precision), part.peak.get(precision)  # type: ignore[call-overload]
@@ -186,7 +165,6 @@ def _best(part: Accelerator, precision: str, *, of_any: bool = False) -> float |
 
 
 def _most(part: Accelerator, precision: str) -> float | None:
-    """Return the fraction of the peak that the best GEMM of any source reaches, at 16 bits if unknown."""
     return _best(part, precision, of_any=True) or _best(part, "16", of_any=True)
 
 
@@ -194,7 +172,6 @@ def power_ratio(part: Accelerator, relative: Accelerator, precision: str) -> flo
     """Return the fraction of the peak that long GEMMs reach on one of two accelerators of one energy over the other's.
 
     Args:
-        relative: another.
         precision: fp8, tf32, or 16 for both kinds of 16 bits.
 
     Returns:

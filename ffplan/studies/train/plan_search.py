@@ -10,8 +10,7 @@ from ffplan.base.formatting import plural
 from ffplan.base.record import record
 from ffplan.results.run import SurePlan
 from ffplan.studies.basis.job_layout import most_gpus
-from ffplan.studies.train.diagnosis import _relaxations
-from ffplan.studies.train.remedies import _batch_words, _batched, _near_batch, _with_batch
+from ffplan.studies.train.diagnosis import _batch_words, _batched, _near_batch, _relaxations, _with_fields
 from ffplan.studies.train.rows import EDGE, _train_rows
 from ffplan.studies.train.setup import (
     TrainRequest,
@@ -43,7 +42,6 @@ if TYPE_CHECKING:
 
 
 def _refinement(request: TrainRequest) -> Refinement:
-    """Return the refinements of the best plans: the fields that the request leaves open."""
     moments = not request.fixed & {"main_params", "optimizer_dtype", "preset"}
     return Refinement(
         units="unit_layers" not in request.fixed,
@@ -52,15 +50,7 @@ def _refinement(request: TrainRequest) -> Refinement:
     )
 
 
-def _hiding(request: TrainRequest) -> TrainRequest:
-    """Return the request with everything hidden that can be, unless it says what is."""
-    if "overlap" in request.fixed:
-        return request
-    return replace(request, plan=request.plan.model_copy(update={"overlap": COLLECTIVES}))
-
-
 def _fixed(request: TrainRequest) -> dict[str, Any]:
-    """Return the axes that a search keeps at one value."""
     fields: dict[str, Any] = {
         axis.array: getattr(request.plan, axis.field) or 0
         for axis in AXES
@@ -78,7 +68,6 @@ def _fixed(request: TrainRequest) -> dict[str, Any]:
 
 
 def _evaluated(setup: TrainSetup, request: TrainRequest, count: int) -> EvaluatedSpace:
-    """Return the space of plans on `count` accelerators, evaluated."""
     space = search_space(setup.shape, count, setup.run.system.domain, _fixed(request))
     plans = setup.run.plans
     if not request.fixed & GRADIENTS:  # reduced as kept, whatever that is
@@ -97,13 +86,7 @@ def _evaluated(setup: TrainSetup, request: TrainRequest, count: int) -> Evaluate
     )
 
 
-def _without(setup: TrainSetup, fields: dict[str, Any]) -> TrainSetup:
-    """Return workload and machine with some fields of the plan replaced."""
-    return replace(setup, run=replace(setup.run, plans=replace(setup.run.plans, **fields)))
-
-
 def _enough(design: ResolvedDesign, setup: TrainSetup, request: TrainRequest, count: int) -> str:
-    """Return from how many accelerators a search finds a plan, trying twice as many again and again."""
     most = most_gpus(design)
     while count < most:
         count = min(2 * count, most)
@@ -113,33 +96,30 @@ def _enough(design: ResolvedDesign, setup: TrainSetup, request: TrainRequest, co
 
 
 def _hopeless(design: ResolvedDesign, setup: TrainSetup, request: TrainRequest, evaluated_space: EvaluatedSpace) -> str:
-    """Return the reason why all plans of a space are refused, and the nearest plan that runs."""
     count, (_, *options) = request.gpus[0], _relaxations(setup.run.plans)
     lead = f"none of {evaluated_space.candidates:,} plans can run"
     for fields in options:
-        if _evaluated(_without(setup, fields), request, count).feasible:
+        if _evaluated(_with_fields(setup, **fields), request, count).feasible:
             stated = " and ".join(f"`{name}: {getattr(request.plan, name)}`" for name in fields)
             return f"{lead} with {stated}; leave {'it' if len(fields) == 1 else 'both'} out"
     free = options[-1] if options else {}
     also = f" without {' and '.join(f'`{name}`' for name in free)}" if free else ""
     most = sorted(evaluated_space.refused.items(), key=lambda refusal: -refusal[1])[:3]
     reasons = "; ".join(f"{number:,}: {WORDS[name]}" for name, number in most)
-    enough = _enough(design, _without(setup, free), request, count)
+    enough = _enough(design, _with_fields(setup, **free), request, count)
     return f"{lead} on {plural(count, 'accelerator')} ({reasons}); {enough}{also}"
 
 
 def _no_batch(design: ResolvedDesign, catalog: Catalog, request: TrainRequest, transformer: Transformer) -> str:
-    """Return the message for a search without a batch, with one for which it finds a plan."""
     count = request.gpus[0]
     setup = train_setup(design, catalog, replace(request, plan=_batched(request.plan, 1)), transformer)
     for batch in (_near_batch(setup, count), count):
-        if _evaluated(_with_batch(setup, batch), request, count).feasible:
+        if _evaluated(_with_fields(setup, batch=float(batch)), request, count).feasible:
             return _batch_words(batch, request.gpus, search=True)
     return _batch_words(None, request.gpus)
 
 
 def _as_found(request: TrainRequest, plan: ParallelPlans) -> TrainRequest:
-    """Return the request with the precision of gradients that the best plan has."""
     if request.fixed & GRADIENTS:
         return request
     low = bool(plan.wire_bytes < plan.gradient_bytes)
@@ -150,13 +130,10 @@ def _as_found(request: TrainRequest, plan: ParallelPlans) -> TrainRequest:
 
 
 _OFFLOADED = "No plan holds the optimizer's states on the accelerators: host memory does; `offload: none` refuses that."
-"""What a search that offloads by itself says of it."""
 
 
 @record
 class _Tried:
-    """A space of plans that was searched."""
-
     request: TrainRequest
     setup: TrainSetup
     space: EvaluatedSpace
@@ -167,7 +144,6 @@ class _Tried:
 def _refined(
     request: TrainRequest, setup: TrainSetup, space: EvaluatedSpace, top: int, *, sure: bool = False
 ) -> list[ParallelPlans]:
-    """Return the best plans of a space over all refinements that a request leaves open."""
     refinement = _refinement(request)
     if setup.run.speeds.sharding_calls:  # tensors are gathered one by one, whatever the unit
         refinement = replace(refinement, units=False)
@@ -175,7 +151,6 @@ def _refined(
 
 
 def _sure(tried: _Tried, first: TrainRow) -> SurePlan | None:
-    """Return the fastest plan that fits beyond doubt, where the first of a search is at the edge of memory."""
     if first.memory_verdict != EDGE:
         return None
     setup = tried.setup
@@ -189,18 +164,12 @@ def _sure(tried: _Tried, first: TrainRow) -> SurePlan | None:
 def _tried(
     design: ResolvedDesign, catalog: Catalog, request: TrainRequest, transformer: Transformer, top: int
 ) -> _Tried:
-    """Return the best plans of a space; empty if none can run."""
     setup = train_setup(design, catalog, request, transformer)
     space = _evaluated(setup, request, request.gpus[0])
     return _Tried(request, setup, space, _refined(request, setup, space, top))
 
 
 def _offloaded(design: ResolvedDesign, catalog: Catalog, plain: _Tried, transformer: Transformer, top: int) -> _Tried:
-    """Return the best plans with the optimizer's states in host memory, where no plan runs without.
-
-    Raises:
-        RefusedError: if the request says what is offloaded, host memory does not hold them, or none runs with them.
-    """
     request, setup = plain.request, plain.setup
 
     def refused(more: str) -> RefusedError:
@@ -228,8 +197,6 @@ def search(
 
     Args:
         request: model, fixed fields of the plan, and one number of accelerators.
-        top: how many plans.
-        gains: find what limits each plan.
         sure: where the first plan is at the edge of memory, find the fastest that fits beyond doubt.
 
     Raises:
@@ -242,7 +209,8 @@ def search(
         raise RefusedError(f"{data_parallel_only(request.model)}; leave out --search", infeasible=False)
     if request.plan.batch is None:
         raise RefusedError(_no_batch(design, catalog, request, transformer), infeasible=False)
-    request = _hiding(request)
+    if "overlap" not in request.fixed:  # hide everything that can be
+        request = replace(request, plan=request.plan.model_copy(update={"overlap": COLLECTIVES}))
     tried, count = _tried(design, catalog, request, transformer, top), request.gpus[0]
     moved: tuple[str, ...] = ()
     if not tried.winners:

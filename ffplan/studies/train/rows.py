@@ -1,4 +1,4 @@
-"""Rows of a training report: a plan with its step, its memory and what it loses time to."""
+"""Rows of a training report, of transformers and of convolutional networks."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ from ffplan.results.run import PlanRow, StepPart
 from ffplan.results.training import Gain, StageMemory, TrainRow
 from ffplan.studies.train.cluster import _plan_rooflines
 from ffplan.training.axes import AXES, NUMBERS, RECOMPUTE
+from ffplan.training.conv_layers import image_flops
+from ffplan.training.conv_step import ConvRun, conv_memory, conv_step_parts
 from ffplan.training.memory import PARTS as MEMORY_PARTS
 from ffplan.training.memory import plan_bytes
 from ffplan.training.memory_margins import fullest_candidates, temporary_of, worst_of
@@ -27,10 +29,10 @@ if TYPE_CHECKING:
 
     from ffplan.base.array_math import Floats
     from ffplan.training.axes import ParallelPlans
-    from ffplan.training.conv_step import ConvRun
     from ffplan.training.group_collectives import Cluster
     from ffplan.training.memory_margins import MemoryMargins
     from ffplan.training.train_run import TrainRun
+
 
 _FITS, EDGE = "fits", "edge"
 """Verdicts on plans that are not refused."""
@@ -39,15 +41,7 @@ _FITS, EDGE = "fits", "edge"
 def _memory_fields(
     margins: MemoryMargins, limit: float, allocated: float, worst: float, temporary: float
 ) -> dict[str, Any]:
-    """Return the fields of a row that judge its memory.
-
-    Args:
-        margins: what the runtime takes beyond tensors.
-        limit: device memory that a rank may fill [byte].
-        allocated: what tensors have on the fullest stage [byte].
-        worst: up to what the runtime may go [byte].
-        temporary: what the optimizer takes for a moment [byte].
-    """
+    """Judge what tensors have on the fullest stage, what the runtime may go up to, and Adam's transient, in bytes."""
     low, high = ((1.0 + share) * allocated / GIB for share in margins.reserved or (0.0, 0.0))
     edge = max(worst, allocated) > limit
     return {
@@ -60,7 +54,6 @@ def _memory_fields(
 
 
 def _edge_words(margins: MemoryMargins, limit: float, allocated: float, temporary: float) -> str:
-    """Return why a plan may run out of memory, in words."""
     if allocated > limit:
         return (
             f"tensors are counted at {gib(allocated)}, {gib(allocated - limit)} more than the {gib(limit)} there are; "
@@ -76,7 +69,6 @@ def _edge_words(margins: MemoryMargins, limit: float, allocated: float, temporar
 MORE = 1.1
 """Speed-up of a resource, to find its gain [1]."""
 _SHOWN = 16
-"""Most stages whose memory is listed one by one."""
 
 
 def _plan_row(sequence: float, plans: ParallelPlans, system: Cluster) -> PlanRow:
@@ -119,8 +111,6 @@ def _plan_row(sequence: float, plans: ParallelPlans, system: Cluster) -> PlanRow
 
 @record
 class _Memory:
-    """Memory of one plan."""
-
     allocated: float
     """What tensors have on the fullest stage [byte]."""
     temporary: float
@@ -132,7 +122,6 @@ class _Memory:
 
 
 def _memory(run: TrainRun) -> _Memory:
-    """Return the memory of the plan of a run, as `one_plan` has it."""
     shape, plan = run.shape, run.plans
     count = int(plan.pipeline)
     fullest = {int(stage_number) for stage_number in fullest_candidates(shape, plan).values()}
@@ -157,7 +146,6 @@ def _memory(run: TrainRun) -> _Memory:
 
 
 def _relevant(run: TrainRun | ConvRun) -> list[str]:
-    """Return the resources that can matter to a run."""
     host, plans = run.system.host, run.plans
     reduces = run.system.reducer.method == "hfreduce"
     swaps = plans.offload != "none" or bool(np.any(np.asarray(plans.offload_layers) > 0))
@@ -180,7 +168,6 @@ def stacked(plans: Sequence[ParallelPlans]) -> ParallelPlans:
 
 
 def _gains_at(seconds: Floats, after: Mapping[str, Any], index: int) -> tuple[Gain, ...]:
-    """Return the gain of one plan from each resource, the largest first."""
     gains = [
         Gain(
             name, RESOURCES[name], max(0.0, float(seconds[index] / np.broadcast_to(value, seconds.shape)[index]) - 1.0)
@@ -191,7 +178,6 @@ def _gains_at(seconds: Floats, after: Mapping[str, Any], index: int) -> tuple[Ga
 
 
 def _parts_at(parts: dict[str, float], seconds: float) -> tuple[StepPart, ...]:
-    """Return the parts of one step, the largest first."""
     listed = sorted((name for name in PARTS if parts[name] > 0), key=lambda name: -parts[name])
     return tuple(StepPart(name, PARTS[name].label, parts[name], parts[name] / seconds) for name in listed)
 
@@ -203,12 +189,7 @@ def one_plan(run: TrainRun) -> TrainRun:
 
 
 def pace(run: TrainRun, seconds: float) -> dict[str, Any]:
-    """Return the figures of a row that follow from the time of a step.
-
-    Args:
-        run: the run, as `one_plan` has it.
-        seconds: the time [s].
-    """
+    """Return the figures of a row that follow from the time of a step."""
     shape, p, speeds = run.shape, run.plans, run.speeds
     tokens = float(p.batch * shape.sequence / seconds)
     model, causal, hardware = (
@@ -251,17 +232,7 @@ def _train_rows(
     compared: bool,
     gains: bool = True,
 ) -> list[TrainRow]:
-    """Return plans with their time and memory.
-
-    Args:
-        run: workload and machine.
-        plans: the plans, of plain numbers.
-        limit: device memory [byte].
-        gpus_asked: accelerators asked for, of each.
-        compared: say of each why it lost against the first.
-        gains: find what limits each plan, and how much faster it would be with more of a resource; otherwise rows say
-            nothing of it.
-    """
+    """Return plans with their time and memory; without `gains`, rows say nothing of what limits them."""
     many = replace(run, plans=stacked(plans))
     others = {name: faster(many, name, MORE) for name in (_relevant(run) if gains else [])}
     fewer = without_path(many)
@@ -281,8 +252,8 @@ def _train_rows(
             limit=limit,
             gpus_asked=gpus_asked[index],
             first=first,
+            path_lost=None if left is None else float(left[index]),
         )
-        row = replace(row, path_lost=None if left is None else float(left[index]))
         rows.append(replace(row, lost=why_lost(rows[0], row)) if compared and rows else row)
     return rows
 
@@ -296,6 +267,7 @@ def _row(
     limit: float,
     gpus_asked: int,
     first: TrainRow | None,
+    path_lost: float | None,
 ) -> TrainRow:
     capped = one_plan(run)
     shape, p, speeds = run.shape, capped.plans, pace(capped, seconds)
@@ -311,7 +283,7 @@ def _row(
         binding_label=bought[0].label if bought else "",
         gains=bought,
         rooflines=_plan_rooflines(run),
-        path_lost=None,
+        path_lost=path_lost,
         memory_gib=memory.allocated / GIB,
         **_memory_fields(run.margins, limit, memory.allocated, worst, memory.temporary),
         offloaded_gib=memory.host / GIB,
@@ -336,3 +308,67 @@ def why_lost(best: TrainRow, row: TrainRow) -> str:
 
 def _seconds(value: float) -> str:
     return f"{value:.2f} s" if value >= 1 else f"{value * 1e3:.0f} ms"
+
+
+def _conv_rows(run: ConvRun, plans: Sequence[ParallelPlans], limit: float) -> list[TrainRow]:
+    speeds = run.speeds
+    many = replace(run, plans=stacked(plans))
+    parts = conv_step_parts(many)
+    seconds = np.asarray(step_time(parts))
+    after = {name: step_time(conv_step_parts(faster(many, name, MORE))) for name in _relevant(many)}
+    fewer = without_path(many)
+    left = None if fewer is None else np.broadcast_to(seconds / step_time(conv_step_parts(fewer)), seconds.shape)
+    rows: list[TrainRow] = []
+    for row, plan in enumerate(plans):
+        run_of_plan, time = replace(run, plans=plan), float(seconds[row])
+        tokens = float(plan.batch / time)
+        per_gpu = float(tokens / plan.gpus)
+        rate = float(achieved(plan.batch * image_flops(run.layers), time, plan.gpus))
+        bought = _gains_at(seconds, after, row)
+        memory = _conv_memory(run_of_plan)
+        allocated = memory.total_gib * GIB
+        rows.append(
+            TrainRow(
+                plan=_plan_row(1.0, plan, run.system),
+                idle=0,
+                step_s=time,
+                tokens_s=tokens,
+                tokens_s_gpu=per_gpu,
+                tflops_gpu=rate / 1e12,
+                mfu=rate / speeds.peak,
+                peak_tflops=speeds.peak / 1e12,
+                mfu_16_bit=rate / speeds.peak_16 if speeds.peak_16 else None,
+                mfu_causal=rate / speeds.peak,
+                hfu=rate / speeds.peak,
+                efficiency=per_gpu / (rows[0].tokens_s_gpu if rows else per_gpu),
+                parts=_parts_at({name: float(value[row]) for name, value in parts.items()}, time),
+                binding=bought[0].resource,
+                binding_label=bought[0].label,
+                gains=bought,
+                rooflines=(),
+                path_lost=None if left is None else float(left[row]),
+                memory_gib=memory.total_gib,
+                **_memory_fields(run.margins, limit, allocated, float(worst_of(allocated, 0.0, run.margins)), 0.0),
+                offloaded_gib=0.0,
+                limit_gib=limit / GIB,
+                stages=(memory,),
+                lost=None,
+            )
+        )
+    return rows
+
+
+def _conv_memory(run: ConvRun) -> StageMemory:
+    parts = {name: float(value) / GIB for name, value in conv_memory(run, run.plans.micro).items()}
+    layers = sum(layer.count for layer in run.layers)
+    return StageMemory(
+        stage=0,
+        layers=layers,
+        weights_gib=parts["weights"],
+        gradients_gib=parts["gradients"],
+        optimizer_gib=parts["optimizer"],
+        activations_gib=parts["activations"],
+        logits_gib=0.0,
+        working_gib=parts["working"],
+        total_gib=sum(parts.values()),
+    )

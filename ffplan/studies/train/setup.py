@@ -15,10 +15,10 @@ from ffplan.catalog.models import Model, Transformer
 from ffplan.catalog.parts import Accelerator, Server, memory_bytes
 from ffplan.design.training import PRESETS, PlanFields
 from ffplan.results.design import SCHEMA_VERSION
-from ffplan.results.result import CatalogFile
 from ffplan.results.run import Band
 from ffplan.results.training import Refused, Skipped, TrainReport, TrainRow
 from ffplan.studies.basis.job_layout import most_gpus
+from ffplan.studies.basis.provenance import files_read
 from ffplan.studies.train.assumptions import _drives_assumption, _fsdp_assumption, _training_assumptions
 from ffplan.studies.train.cluster import _reducer_of, cluster_of
 from ffplan.studies.train.nearest_accelerator import (
@@ -123,11 +123,7 @@ def host_room(design: ResolvedDesign, plan: PlanFields, gpus: int) -> float:
 
 
 def check_available(design: ResolvedDesign, count: int) -> None:
-    """Refuse more accelerators than the design has.
-
-    Raises:
-        RefusedError: if there are too few.
-    """
+    """Refuse more accelerators than the design has; raise `RefusedError` if there are too few."""
     most = most_gpus(design)
     if count > most:
         raise RefusedError(
@@ -150,11 +146,6 @@ def _machine(design: ResolvedDesign, catalog: Catalog, request: TrainRequest) ->
 
 
 def _cluster_for(design: ResolvedDesign, catalog: Catalog, request: TrainRequest) -> tuple[Accelerator, Cluster]:
-    """Return accelerator and machine.
-
-    Raises:
-        RefusedError: if there are no accelerators, or the library for gradients cannot run.
-    """
     part = design.compute.accelerator
     if part is None:
         raise RefusedError(f"`{design.compute.server.id}` has no accelerators", infeasible=False)
@@ -170,11 +161,6 @@ def _cluster_for(design: ResolvedDesign, catalog: Catalog, request: TrainRequest
 
 
 def _software_for(design: ResolvedDesign, catalog: Catalog, part: Accelerator, plan: PlanFields) -> Software:
-    """Return the software of a plan.
-
-    Raises:
-        RefusedError: if it names a stack that does not exist.
-    """
     if plan.stack is not None and plan.stack not in (known := catalog.ids_of("stack")):
         near = did_you_mean(plan.stack, known, what="stack")
         raise RefusedError(f"no software stack `{plan.stack}`; {near}", infeasible=False, fields=("stack",))
@@ -205,11 +191,6 @@ def settled(design: ResolvedDesign, catalog: Catalog, request: TrainRequest) -> 
 
 
 def _refuse_expert_fields(plan: PlanFields) -> None:
-    """Refuse what would have no effect on a model without experts, where the plan itself says it.
-
-    Raises:
-        RefusedError: if it does.
-    """
     preset, fields = PRESETS.get(plan.preset or "", {}), type(plan).model_fields
     without = {"expert_tensor": (None, plan.tensor)}
     for name in _EXPERT_FIELDS:
@@ -265,16 +246,7 @@ def train_setup(
     )
 
 
-def _read(catalog: Catalog) -> tuple[CatalogFile, ...]:
-    """Return every catalogue file read so far."""
-    return tuple(
-        CatalogFile(entry.part.id, entry.part.kind, entry.document.file, entry.document.sha256)
-        for entry in catalog.used
-    )
-
-
 def _basis(part: Accelerator, precision: str, near: Accelerator | None) -> str:
-    """State the basis of an accelerator's constants: its own runs, or a relative's."""
     rates = part.training
     assert rates is not None
     if near is not None:
@@ -291,7 +263,6 @@ def _basis(part: Accelerator, precision: str, near: Accelerator | None) -> str:
 
 
 def _model_band(model: Model, plan: PlanFields) -> _ErrorBand:
-    """Return the error of times for a model: of images, experts, long sequences, FP8, or all others."""
     shape = model.transformer
     if shape is None:
         return IMAGES
@@ -307,11 +278,6 @@ def _band(accelerator: Accelerator, near: Accelerator | None, kind: _ErrorBand, 
     """Return the error of times for a class of runs: the wider of the model's and the accelerator's.
 
     The class counts, not the options: a named stack may be another release, and narrows nothing.
-
-    Args:
-        near: the relative whose efficiencies it has; None for a calibrated one.
-        kind: error for the model.
-        by_fit: its constants, or the relative's, are from a fit in the catalogue.
     """
     if not by_fit:
         return _widest(kind, UNFITTED)
@@ -322,15 +288,9 @@ def _band(accelerator: Accelerator, near: Accelerator | None, kind: _ErrorBand, 
 
 
 def _refused(reasons: dict[str, int]) -> tuple[Refused, ...]:
-    """Return why plans are refused, the most frequent reason first."""
     return tuple(
         Refused(name, WORDS[name], count) for name, count in sorted(reasons.items(), key=lambda refusal: -refusal[1])
     )
-
-
-def _step_band(step: float, error: float) -> Band:
-    """Return a modelled time with P10 and P90 of its error, a factor as in the draws of a cost."""
-    return Band(step, step * exp(-error), step, step * exp(error))
 
 
 def _train_report(
@@ -345,15 +305,7 @@ def _train_report(
     counts: tuple[int, int, int, dict[str, int]] = (0, 0, 0, {}),
     skipped: tuple[Skipped, ...] = (),
 ) -> TrainReport:
-    """Return the report.
-
-    Args:
-        size: parameters of the model [1].
-        rows: plans with time and memory.
-        assumptions: assumptions behind the result.
-        counts: plans in a search's space, timed plans, feasible ones, and refused ones by reason.
-        skipped: numbers of accelerators on which the plan cannot run.
-    """
+    """Return the report; counts are a search's plans, timed ones, feasible ones, and refused ones by reason."""
     accelerator = design.compute.accelerator
     assert accelerator is not None
     relative = with_nearest_constants(accelerator, catalog)[1]
@@ -362,7 +314,7 @@ def _train_report(
     assert near is None or isinstance(near, Accelerator)
     kind = _model_band(request.model, request.plan)
     band = _band(accelerator, near, kind, by_fit=fitted(near or accelerator, catalog))
-    speeds = software.rates(part, request.plan)
+    speeds, step = software.rates(part, request.plan), rows[0].step_s
     curve = speeds.curve if request.plan.attention != "unfused" else None
     return TrainReport(
         schema_version=SCHEMA_VERSION,
@@ -370,7 +322,7 @@ def _train_report(
         design=design.spec.name,
         design_file=design.document.file,
         design_sha256=design.document.sha256,
-        catalog=_read(catalog),
+        catalog=files_read(catalog),
         model=request.model.id,
         parameters=size,
         unit="images" if request.model.transformer is None else "tokens",
@@ -384,7 +336,7 @@ def _train_report(
         error_within=band.within,
         run=None,
         error_basis=f"{band.runs} {band.basis}",
-        step=_step_band(rows[0].step_s, band.band),
+        step=Band(step, step * exp(-band.band), step, step * exp(band.band)),  # a factor, as in the draws of a cost
         searched=counts[0],
         timed=counts[1],
         feasible=counts[2],
@@ -401,7 +353,6 @@ def _train_report(
 
 
 def _setup_assumptions(setup: TrainSetup, request: TrainRequest) -> tuple[str, ...]:
-    """Return the assumptions of a transformer that are not in the design, one sentence each."""
     sentences = _training_assumptions(setup.run, request.plan, given=request.memory is not None)
     if request.settled:
         sentences += (

@@ -57,7 +57,6 @@ class Software:
 
         Args:
             plan: the plan of the run. One that names its stack writes its routing, too.
-            experts: True if the model has experts.
         """
         plan = self.settled(plan)
         if not (experts and self.named and self.stack) or plan.model_fields_set & {"routing", "stack"}:
@@ -89,9 +88,6 @@ class Software:
     def rates(self, part: Accelerator, plan: PlanFields) -> AcceleratorRates:
         """Return the rates of an accelerator under a plan.
 
-        Args:
-            plan: the plan: precision and attention kernel.
-
         Raises:
             UncalibratedError: if it has no constants, or its table has none of the kernel.
         """
@@ -112,8 +108,6 @@ def software_of(
     """Return the software of a plan.
 
     Args:
-        named: the stack that the plan names, if it does.
-        document: the file that names it.
         usual: by default take the stack of most published runs on the accelerator, as measured runs do. A prediction
             takes the values that stacks have in common: two accelerators under two stacks would differ by their
             software.
@@ -140,11 +134,6 @@ def software_of(
 
 
 def _check_tables(catalog: Catalog, stack: SoftwareStack) -> None:
-    """Refuse a stack that names kernels of a table that does not exist.
-
-    Raises:
-        InputError: located in the file of the stack.
-    """
     known = catalog.ids_of("attention-rates")
     for table in stack.attention:
         if table not in known:
@@ -152,7 +141,6 @@ def _check_tables(catalog: Catalog, stack: SoftwareStack) -> None:
 
 
 def _stacks_of(catalog: Catalog) -> Iterator[SoftwareStack]:
-    """Yield every stack of a catalogue, without counting it as read."""
     seen = catalog.fork()
     for name in seen.ids_of("stack"):
         stack = seen.entry(name).part
@@ -167,7 +155,6 @@ def stack_of_source(catalog: Catalog, title: str) -> str | None:
 
     Args:
         catalog: the parts; looking at one does not count as reading it.
-        title: title of a source of measured runs.
     """
     best, plain = (-1, 0, ""), title.lower()
     for stack in _stacks_of(catalog):

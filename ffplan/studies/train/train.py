@@ -10,20 +10,22 @@ from ffplan.design.training import LEAST_ZERO
 from ffplan.results.training import Skipped, TrainReport
 from ffplan.studies.basis.job_layout import most_gpus
 from ffplan.studies.train.assumptions import _conv_assumptions
-from ffplan.studies.train.conv_rows import _conv_rows, _conv_run
-from ffplan.studies.train.diagnosis import _diagnose, _Diagnosis, _fixed_extras, _relaxations
-from ffplan.studies.train.plan_search import _evaluated
-from ffplan.studies.train.remedies import (
+from ffplan.studies.train.diagnosis import (
     Job,
     _batch_for,
     _batch_words,
     _batched,
+    _diagnose,
+    _Diagnosis,
+    _fixed_extras,
     _near_batch,
+    _relaxations,
     _remedies,
     _remedy_words,
-    _with_batch,
+    _with_fields,
 )
-from ffplan.studies.train.rows import _train_rows
+from ffplan.studies.train.plan_search import _evaluated
+from ffplan.studies.train.rows import _conv_rows, _train_rows
 from ffplan.studies.train.setup import (
     TrainRequest,
     TrainSetup,
@@ -41,7 +43,7 @@ from ffplan.studies.train.software import _stacks_of
 from ffplan.training.axes import AXES, RECOMPUTE, ParallelPlans
 from ffplan.training.constraints import CANNOT, FIELDS, ROOM, RefusedError
 from ffplan.training.conv_layers import gradient_bytes
-from ffplan.training.conv_step import check_memory, conv_plan
+from ffplan.training.conv_step import ConvRun, check_memory, conv_plan, without_host
 from ffplan.training.model_flops import parameters
 from ffplan.training.parallel_plan import parallel_plans
 from ffplan.training.search_space import evaluate_space, nearest, search_space, single
@@ -50,22 +52,39 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from ffplan.catalog.models import Transformer
+    from ffplan.catalog.parts import Accelerator
     from ffplan.catalog.store import Catalog
     from ffplan.design.resolved import ResolvedDesign
     from ffplan.design.training import PlanFields
 
 
-def _images(design: ResolvedDesign, catalog: Catalog, request: TrainRequest) -> TrainReport:
-    """Return a convolutional network on several numbers of accelerators.
-
-    Raises:
-        RefusedError: if it cannot run on one of them.
-        UncalibratedError: if the accelerators have no training constants.
-    """
+def _conv_run(design: ResolvedDesign, catalog: Catalog, request: TrainRequest) -> tuple[Accelerator, ConvRun, float]:
+    """Return accelerator, network on its machine, and the device memory that a rank may fill [byte]."""
+    plan = request.plan
     part, system = _cluster_for(design, catalog, request)
-    software = _software_for(design, catalog, part, request.plan)
+    software = _software_for(design, catalog, part, plan)
     limit, margins = _memory_for(request, part, software)
-    run = _conv_run(request.model, request.plan, part, system, software, margins)
+    if plan.precision == "fp8":
+        raise RefusedError(
+            "fp8: convolutions at this precision are not modelled; take bf16",
+            infeasible=False,
+            fields=("precision",),
+        )
+    run = ConvRun(
+        layers=request.model.convolutions,
+        plans=parallel_plans(plan, 1.0),
+        speeds=without_host(software.rates(part, plan)),
+        system=system,
+        gradient=float(plan.reduced_bytes),
+        bucket=plan.bucket_mib * 2.0**20,
+        kept=float(plan.kept_bytes),
+        margins=replace(margins, temporary=0.0),  # Adam's, and SGD updates in place
+    )
+    return part, run, limit
+
+
+def _images(design: ResolvedDesign, catalog: Catalog, request: TrainRequest) -> TrainReport:
+    part, run, limit = _conv_run(design, catalog, request)
 
     def plan(count: int) -> ParallelPlans:
         check_available(design, count)
@@ -84,7 +103,6 @@ def train(design: ResolvedDesign, catalog: Catalog, request: TrainRequest, *, ga
     """Return one plan on several numbers of accelerators.
 
     Args:
-        request: model, plan and numbers.
         gains: find what limits the plan of a transformer.
 
     Raises:
@@ -136,7 +154,6 @@ def fault_of(setup: TrainSetup, plans: ParallelPlans) -> _Diagnosis | None:
 
 
 def _no_batch(design: ResolvedDesign, catalog: Catalog, request: TrainRequest, transformer: Transformer) -> str:
-    """Return the message for a plan without a batch, with one that runs."""
     for count in request.gpus:
         check_available(design, count)
     setup = train_setup(design, catalog, replace(request, plan=_batched(request.plan, 1)), transformer)
@@ -146,7 +163,7 @@ def _no_batch(design: ResolvedDesign, catalog: Catalog, request: TrainRequest, t
         return text
     guess = _near_batch(setup, count)
     plan = _batched(request.plan, guess)
-    near = _nearest(_with_batch(setup, guess), plan, parallel_plans(plan, float(count)), count)
+    near = _nearest(_with_fields(setup, batch=float(guess)), plan, parallel_plans(plan, float(count)), count)
     return f"{text}; with --batch {guess}, {near}"
 
 
@@ -162,7 +179,6 @@ def _published(catalog: Catalog, request: TrainRequest, wrong: _Diagnosis) -> It
 def _ways_out(
     design: ResolvedDesign, setup: TrainSetup, request: TrainRequest, plans: ParallelPlans, wrong: _Diagnosis
 ) -> Iterator[str]:
-    """Yield remedies for a plan that cannot run, each verified to run."""
     count = int(plans.gpus)
     job = Job(setup, request.plan, count, most_gpus(design))
     yield wrong.remedy if wrong.reason == "memory" else _remedy_words(_remedies(job, plans, wrong.reason))
@@ -174,15 +190,6 @@ def _ways_out(
 def _tried(
     counts: tuple[int, ...], plan: Callable[[int], ParallelPlans]
 ) -> tuple[dict[int, ParallelPlans], tuple[Skipped, ...]]:
-    """Return plans by numbers of accelerators, and the numbers on which there is none.
-
-    Args:
-        counts: numbers of accelerators.
-        plan: makes a plan, or refuses.
-
-    Raises:
-        RefusedError: the first, where all are refused.
-    """
     plans_by_size: dict[int, ParallelPlans] = {}
     refused: list[tuple[int, RefusedError]] = []
     for count in counts:
@@ -196,7 +203,6 @@ def _tried(
 
 
 def _nearest(setup: TrainSetup, plan: PlanFields, requested: ParallelPlans, count: int) -> str:
-    """Return the options of the nearest plan that runs on `count` accelerators, in words."""
     space = search_space(setup.shape, count, setup.run.system.domain, {})
     for left_out in _relaxations(requested):
         base = replace(requested, **left_out, reduced_bytes=0.0)
@@ -213,12 +219,6 @@ def _nearest(setup: TrainSetup, plan: PlanFields, requested: ParallelPlans, coun
 
 
 def _changed(plan: PlanFields, requested: ParallelPlans, near: ParallelPlans) -> list[str]:
-    """Return the options that make one plan of another: those above one, and whatever differs.
-
-    Args:
-        plan: the requested plan, as written.
-        requested: the same as plain numbers.
-    """
     changes = [
         f"{axis.option} {int(getattr(near, axis.array))}"
         for axis in AXES

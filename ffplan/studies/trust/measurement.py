@@ -38,7 +38,6 @@ _KINDS = (
     ("estimated", "rows on an accelerator with the efficiencies of a relative"),
     ("arithmetic", "rows that the source computed"),
 )
-"""Kinds of rows."""
 
 
 def place(row: AccuracyRow) -> str:
@@ -48,7 +47,6 @@ def place(row: AccuracyRow) -> str:
 
 
 def _score(name: str, title: str, rows: Iterable[AccuracyRow]) -> Score | None:
-    """Return the summary of the rows that count; None without any."""
     counted = [row for row in rows if row.scored]
     if not counted:
         return None
@@ -101,11 +99,7 @@ def accuracy_report(subject: str, titles: dict[str, str], rows: list[AccuracyRow
 
 
 def measure_plan(plan: KernelPlan) -> MeasurePlan:
-    """Return a plan as a result.
-
-    Args:
-        plan: kernels and times.
-    """
+    """Return a plan as a result."""
     per_kernel = plan.seconds + plan.warm
     groups = tuple(
         PlannedGroup(group=name, kernels=tuple(kernel.words for kernel in kernels), seconds=len(kernels) * per_kernel)

@@ -9,7 +9,7 @@ import pytest
 from ffplan.catalog.parts import Accelerator, Cpu, Nic, Part, Server, Switch
 from ffplan.catalog.store import Catalog
 from ffplan.node.host import memory_bandwidth
-from ffplan.studies.explain.audit import audit
+from ffplan.studies.explain.catalog import audit
 from tests.support import assess_file, collective, ffplan
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from ffplan.report.document import Remarks, _Body, _laid_out
 from ffplan.results.explanation import Evidence
 from ffplan.schema.described import described
 from ffplan.studies.explain.derivation import derivation_of
-from ffplan.studies.explain.told import told
+from ffplan.studies.explain.path import told
 from tests.support import assess_file, ffplan, invoked
 
 if TYPE_CHECKING:

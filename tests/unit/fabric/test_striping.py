@@ -23,7 +23,7 @@ from ffplan.fabric.sizing.striping import (
     uneven,
 )
 from ffplan.inputs.document import parse_document
-from ffplan.studies.fabric.wired import wire_design
+from ffplan.studies.fabric.cabling import wire_design
 from tests.support import SMALL, assess_file, ffplan, vary_design
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from ffplan.design.resolved import ResolvedDesign
     from ffplan.fabric.wiring.network import Network
-    from ffplan.studies.fabric.wired import WiredDesign
+    from ffplan.studies.fabric.cabling import WiredDesign
 
 TOTALS = {"minimal": 1250, "per-rail-whole-pods": 1320, "equal-stripe": 1400}
 LINE = "  core_policy: per-rail-whole-pods  # 320 as in the paper; minimal gives 250, equal-stripe 400\n"

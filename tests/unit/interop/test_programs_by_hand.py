@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from ffplan.fabric.wiring.names import Names
     from ffplan.fabric.wiring.network import Network
     from ffplan.results.fabric import Check, VerifyReport
-    from ffplan.studies.fabric.wired import WiredDesign
+    from ffplan.studies.fabric.cabling import WiredDesign
 
 LOG = """\
 Nov 23 23:13:07 544230 [EB736740] 0x43 -> OpenSM 3.3.23

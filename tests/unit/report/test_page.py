@@ -86,7 +86,7 @@ def test_charts_hold_the_numbers_of_the_result() -> None:
 def test_a_bill_is_drawn_as_steps_that_end_at_the_total() -> None:
     from ffplan.catalog.store import Catalog
     from ffplan.studies.cost.cost import study_cost
-    from ffplan.studies.cost.request import CostRequest
+    from ffplan.studies.cost.ledger import CostRequest
     from tests.support import wired
 
     design = wired("superpod-h100-4su").design

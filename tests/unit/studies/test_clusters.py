@@ -96,9 +96,8 @@ def test_a_draft_has_the_purchase_and_the_power_of_the_whole() -> None:
 def test_tiers_that_are_not_tried_hold_no_design(accelerator: str, nodes: int, idea: Idea) -> None:
     wishes = Wishes(accelerator=accelerator, gpus=None, budget=None, watts=1e9, model=None, book="usd-2026", pue=1.25)
     builder = Builder(wishes, Catalog(), "bid")
-    site = first_designs._Site(wishes=wishes, name="bid", currency="USD")
     tried = {parts.switch.id: first_designs._tiers(idea, parts, nodes) for parts in builder.choices}
     assert all(tiers in ((1, 2, 3), (2, 3)) for tiers in tried.values())
     for parts in builder.choices:
-        single = _draft_from(first_designs._text(idea, parts, nodes, 1, site), idea, builder.catalog)
+        single = _draft_from(first_designs._text(builder, idea, parts, nodes, 1), idea, builder.catalog)
         assert (single is not None) == (1 in tried[parts.switch.id]), parts.switch.id

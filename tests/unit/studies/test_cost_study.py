@@ -16,7 +16,7 @@ from ffplan.design.ownership import resolve_ownership
 from ffplan.design.resolve import resolve
 from ffplan.inputs.document import read_document
 from ffplan.studies.cost.ledger import _ledger_of
-from ffplan.studies.explain.audit import audit
+from ffplan.studies.explain.catalog import audit
 from tests.support import ROOT, ffplan, ffplan_once, overlay_part, vary_design
 
 if TYPE_CHECKING:

@@ -14,8 +14,7 @@ from ffplan import load, search, train
 from ffplan.catalog.store import Catalog
 from ffplan.figures.figure import equation
 from ffplan.studies.explain.derivation import POLICIES, ROLES
-from ffplan.studies.explain.explain import _scaled
-from ffplan.studies.explain.input_places import _figure_at
+from ffplan.studies.explain.explain import _figure_at, _scaled
 from tests.support import ROOT, assess_file, collective, ffplan, ffplan_once, valid, vary_design
 
 

@@ -16,7 +16,8 @@ from ffplan.base.errors import InputError
 from ffplan.catalog.prices import RentBook
 from ffplan.catalog.store import Catalog
 from ffplan.inputs.hours import read_hours
-from ffplan.studies.fleet.day import _free_block, _FreeBlock, _reserved_nodes
+from ffplan.results.fleet import FreeNodes
+from ffplan.studies.fleet.report import _free_block, _reserved_nodes
 from tests.support import ffplan
 
 if TYPE_CHECKING:
@@ -40,12 +41,12 @@ def test_the_free_block_has_most_node_hours(free: list[int]) -> None:
         assert found is None
         return
     assert found is not None
-    assert areas[found.start, found.hours] == found.nodes * found.hours == max(areas.values())
+    assert areas[found.from_hour, found.hours] == found.nodes * found.hours == max(areas.values())
 
 
 def test_the_free_block_goes_around_midnight() -> None:
-    assert _free_block([3, 2, 0, 0, 1, 3]) == _FreeBlock(nodes=2, start=5, hours=3)
-    assert _free_block([2] * 24) == _FreeBlock(nodes=2, start=0, hours=24)
+    assert _free_block([3, 2, 0, 0, 1, 3]) == FreeNodes(nodes=2, from_hour=5, hours=3)
+    assert _free_block([2] * 24) == FreeNodes(nodes=2, from_hour=0, hours=24)
     assert _free_block([0, 0]) is None
 
 

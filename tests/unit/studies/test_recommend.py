@@ -23,7 +23,7 @@ from ffplan.studies.choose.recommend import _Recommendation, recommend
 from ffplan.studies.choose.recommend_target import Stage, Target, _aim_of, broken, days_for
 from ffplan.studies.choose.recommendation import _chances, _differs, distance, kept, purchases
 from ffplan.studies.cost.cost import evaluate, inputs_for, ledger_for, study_cost, whole_life
-from ffplan.studies.cost.request import CostRequest
+from ffplan.studies.cost.ledger import CostRequest
 from ffplan.studies.train.default_job import timed_on
 from tests.support import ffplan, valid
 

@@ -16,7 +16,7 @@ from ffplan.design.resolve import resolve
 from ffplan.design.training import PlanFields
 from ffplan.inputs.document import read_document
 from ffplan.studies.explain.explain import _scaled
-from ffplan.studies.explain.step_inputs import Reach, _KeptPlan, _reach
+from ffplan.studies.explain.step_inputs import Reach, Step, _reach
 from ffplan.studies.train.default_job import workload_report
 from tests.support import ROOT, ffplan, vary_design
 
@@ -106,8 +106,19 @@ def far() -> Reach:
     design = resolve(document, used)
     report = workload_report(design, used, design.stated_workload)
     plan = _kept(report, PlanFields())
-    job = _KeptPlan(document=document, catalog=catalog, model=report.model, plan=plan, gpus=report.rows[0].plan.gpus)
-    return _reach(job, design, used)
+    gpus = report.rows[0].plan.gpus
+    return _reach(
+        Step(
+            document=document,
+            catalog=catalog,
+            design=design,
+            used=used,
+            report=report,
+            plan=plan,
+            gpus=gpus,
+            batch_given=False,
+        )
+    )
 
 
 @pytest.mark.parametrize(

@@ -231,7 +231,7 @@ def test_a_sweep_goes_on_where_it_stopped(tmp_path: Path) -> None:
     ffplan(*ARGUMENTS, "--points", str(part), "-j", "1")
     from ffplan.cli.sweep_file import _PointsFile
     from ffplan.studies.choose.sweep_rows import grid_axes, header, kept
-    from ffplan.studies.choose.sweep_total import Total
+    from ffplan.studies.choose.sweep_run import Total
 
     text = (ROOT / "designs" / "pcie-a100-three-tier.yaml").read_text(encoding="utf-8")
     points = Points((axis("nodes[0].count=1..60000"), axis("site.pue=1.1,1.2")))
@@ -516,8 +516,7 @@ def test_a_lost_scheduler_leaves_what_was_done(tmp_path: Path) -> None:
     distributed = pytest.importorskip("distributed")
     from ffplan.cli.sweep_file import _PointsFile
     from ffplan.studies.choose.sweep_rows import header
-    from ffplan.studies.choose.sweep_run import SweepJob, here, on_cluster
-    from ffplan.studies.choose.sweep_total import Total
+    from ffplan.studies.choose.sweep_run import SweepJob, Total, here, on_cluster
 
     points = Points((axis("nodes[0].count=1..200000"), axis("site.pue=1.1,1.2")))
     text = (ROOT / "designs" / "pcie-a100-three-tier.yaml").read_text(encoding="utf-8")
@@ -584,7 +583,7 @@ def test_parquet_is_the_same_table(tmp_path: Path) -> None:
 
 def test_a_folder_goes_on_after_whole_parts(tmp_path: Path) -> None:
     from ffplan.cli.sweep_file import _PointsFolder
-    from ffplan.studies.choose.sweep_total import Total
+    from ffplan.studies.choose.sweep_run import Total
 
     folder = _PointsFolder(str(tmp_path / "p.parquet"), "key")
     folder.start(Total({}), resume=False)
@@ -604,7 +603,7 @@ def test_a_folder_goes_on_after_whole_parts(tmp_path: Path) -> None:
 def test_a_note_tells_of_whole_chunks(tmp_path: Path) -> None:
     """Chunks in quick succession share a note; one that is half taken when the sweep stops is not in it."""
     from ffplan.cli.sweep_file import _PointsFile
-    from ffplan.studies.choose.sweep_total import Total
+    from ffplan.studies.choose.sweep_run import Total
 
     target, total = _PointsFile(str(tmp_path / "p.csv"), "key", "head\n"), Total({})
     target.start(total, resume=False)
@@ -623,7 +622,7 @@ def test_a_note_tells_of_whole_chunks(tmp_path: Path) -> None:
 def test_points_that_were_changed_are_not_continued(tmp_path: Path) -> None:
     """A digit of a row by another, and a row that is gone: the sweep would else end in a file of two minds."""
     from ffplan.cli.sweep_file import _PointsFile
-    from ffplan.studies.choose.sweep_total import Total
+    from ffplan.studies.choose.sweep_run import Total
 
     def open_again() -> _PointsFile:
         return _PointsFile(str(tmp_path / "p.csv"), "key", "head\n")
@@ -648,7 +647,7 @@ def test_points_that_were_changed_are_not_continued(tmp_path: Path) -> None:
 def test_what_charts_show_of_a_sweep() -> None:
     """The best over a grid against every point by itself; a long axis in forty cells; points spread evenly."""
     from ffplan.studies.choose.sweep_rows import _first_of_cells, _sampled, grid_axes, kept
-    from ffplan.studies.choose.sweep_total import Total
+    from ffplan.studies.choose.sweep_run import Total
 
     sweep = swept("nodes[0].count=100..900", "site.pue=1.1,1.2,1.3", "fabric.core_policy=minimal,equal-stripe")
     ways = {"power.facility_kw": "max", "accelerators": "min"}

@@ -17,7 +17,7 @@ from tests.support import ROOT, ffplan, vary_design, wired
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from ffplan.studies.fabric.wired import WiredDesign
+    from ffplan.studies.fabric.cabling import WiredDesign
 
 
 @pytest.mark.parametrize(
