@@ -20,7 +20,7 @@ from ffplan.catalog.engines import Engine
 from ffplan.catalog.models import Model
 from ffplan.results.serving import ServeTargets
 from ffplan.serving.simulate import LateError
-from ffplan.studies.serve.loads import MOST_REQUESTS, Load, run_open
+from ffplan.studies.serve.loads import MOST_REQUESTS, Load, grows, run_open
 from ffplan.studies.serve.search import mean_within
 from ffplan.studies.serve.serve import latency_of, scaled, within
 from ffplan.studies.serve.setup import PlanRequest
@@ -92,8 +92,6 @@ _POINTS = 64
 """Number of loads to average [1]."""
 _TURNS, _LEAST_REQUESTS = 10, 1_000
 """Requests of a run for each that is under way, and least ones [1]."""
-_LATE = 1.1
-"""End of a run over its last arrival, above which its queue grows [1]."""
 
 
 def _stretch_of(band: float, chance: float) -> float:
@@ -173,10 +171,9 @@ class Copy:
             times = run_open(self.setup, self.load, rate * stretch, count, targets=targets)
         except LateError:
             return False
-        kept = within(targets, latency_of(times.ttft), latency_of(times.tpot))
         # a queue that grows all along is beyond saturation, whatever its first requests took
-        arriving = count * self.setup.parts / (rate * stretch)
-        return kept and times.end - float(times.e2e.max()) <= arriving * _LATE
+        kept = within(targets, latency_of(times.ttft), latency_of(times.tpot))
+        return kept and not grows(self.setup, times, rate * stretch)
 
     def largest_rate(self, stretch: float, above: float = 0.0) -> float:
         """Return the largest rate that meets the targets [1/s]; 0 if none does.
