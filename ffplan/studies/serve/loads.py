@@ -184,7 +184,7 @@ def grows(setup: ServeSetup, times: Times, rate: float) -> bool:
     return bool(np.polyfit(arrived, times.ttft, 1)[0] > _GROWING)
 
 
-def largest_arriving(setup: ServeSetup, load: Load, most: float) -> float:
+def _largest_arriving(setup: ServeSetup, load: Load, most: float) -> float:
     """Return the largest rate of arrivals at which no queue grows [1/s], by bisection.
 
     Args:

@@ -32,7 +32,7 @@ from ffplan.serving.memory import cache_bytes, cached_tokens
 from ffplan.serving.pools import prefill_rate
 from ffplan.studies.basis.provenance import files_read, recalled_figures
 from ffplan.studies.serve.links import ServeError
-from ffplan.studies.serve.loads import Load, _kept_room, _run_closed, grows, largest_arriving, run_open
+from ffplan.studies.serve.loads import Load, _kept_room, _largest_arriving, _run_closed, grows, run_open
 from ffplan.studies.serve.money import _node_rest_power, _price_and_peak, token_cost, tokens_per_megawatt
 
 if TYPE_CHECKING:
@@ -154,7 +154,7 @@ def _traced(setup: ServeSetup, load: Load, largest: Saturation) -> tuple[float, 
 def _beyond(setup: ServeSetup, load: Load, rate: float, what: str = "") -> ServeError:
     """Return the refusal of a rate [1/s] over all copies that is beyond saturation, with the largest that is not."""
     largest = _saturation(setup, load)
-    most = largest_arriving(setup, load, largest.rate_s / setup.copies) * setup.copies
+    most = _largest_arriving(setup, load, largest.rate_s / setup.copies) * setup.copies
     asks = f"{what}{number(rate)} requests a second arrive, and at most {number(most)} can be served"
     return ServeError(f"{asks}; {_RELIEF[largest.cause]} would relieve it", infeasible=True)
 
