@@ -46,6 +46,8 @@ from ffplan.cli.serve_options import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from ffplan.catalog.engines import Engine
     from ffplan.catalog.store import Catalog
     from ffplan.inputs.workloads import PoolPlan
@@ -155,27 +157,36 @@ def _speculation(text: str | None, engine: Engine) -> dict[str, float]:
     return speculation(engine, kind, drafted, accepted)
 
 
-def _trace(lengths: str | None, trace: str | None) -> Trace | None:
+def _trace(options: dict[str, Any], given: Collection[str]) -> Trace | None:
     """Return the requests of a file.
+
+    Args:
+        options: values of all options.
+        given: those that are written.
 
     Raises:
         InputError: if the file is wrong.
-        UsageError: if both are given, or a trace has no times.
+        UsageError: if an option says what the file has, or a trace has no times.
     """
     import numpy as np
 
     from ffplan.inputs.requests import read_requests
     from ffplan.studies.serve.loads import Trace
 
-    file = lengths or trace
+    trace = options["trace"]
+    option, file = ("--trace", trace) if trace else ("--lengths", options["lengths"])
     if file is None:
         return None
-    if lengths and trace:
-        raise UsageError(f"{_WHO}: --trace includes lengths; leave --lengths out")
+    held = ("lengths", "isl", "osl", "rate", "concurrency") if trace else ("isl", "osl")
+    doubled = next((name for name in held if name in given), None)
+    if doubled is not None:
+        rest = ", or take lengths alone with --lengths" if doubled in {"rate", "concurrency"} else ""
+        raise UsageError(f"{_WHO}: --{doubled} has no effect beside {option}; leave it out{rest}")
     lines = read_requests(_read_text(file), file)
     times = [line.time for line in lines if line.time is not None]
-    if trace and not times:
-        raise UsageError(f"{_WHO}: --trace {file}: no column of times; --lengths takes lengths alone")
+    if trace and (not times or times[-1] <= 0):
+        what = "all requests arrive at one time" if times else "no column of times"
+        raise UsageError(f"{_WHO}: --trace {file}: {what}; --lengths takes lengths alone")
     return Trace(
         prompts=np.array([line.prompt for line in lines]),
         outputs=np.array([line.output for line in lines]),
@@ -237,7 +248,7 @@ def serve(
     from ffplan.studies.serve.answer import answer
     from ffplan.studies.serve.links import ServeError
 
-    requests = _trace(lengths, trace)
+    requests = _trace(options, _given_options(context))
     try:
         fleet, parts = _fleet(design, accelerator, gpus, catalog)
         asked = _question(parts, _stated(context, options, fleet, parts), requests)

@@ -17,7 +17,7 @@ from ffplan.serving.hardware import engine_speed
 from ffplan.serving.simulate import LateError
 from ffplan.studies.serve.apart import _apart_setup, _best_pools, _FoundPools
 from ffplan.studies.serve.links import ServeError, fleet_of
-from ffplan.studies.serve.loads import MOST_REQUESTS, Load, run_open
+from ffplan.studies.serve.loads import MOST_REQUESTS, Load, grows, run_open
 from ffplan.studies.serve.search import mean_within, search
 from ffplan.studies.serve.serve import latency_of, scaled, within
 from ffplan.studies.serve.setup import PlanRequest, default_precision, serve_setup
@@ -86,8 +86,6 @@ _BELOW = 1.6
 _POINTS = 64
 _TURNS, _LEAST_REQUESTS = 10, 1_000
 """Requests of a run for each that is under way, and least ones [1]."""
-_LATE = 1.1
-"""End of a run over its last arrival, above which its queue grows [1]."""
 
 
 def _stretch_of(band: float, chance: float) -> float:
@@ -122,10 +120,9 @@ class Copy:
             times = run_open(self.setup, self.load, rate * stretch, count, targets=targets)
         except LateError:
             return False
-        kept = within(targets, latency_of(times.ttft), latency_of(times.tpot))
         # a queue that grows all along is beyond saturation, whatever its first requests took
-        arriving = count * self.setup.parts / (rate * stretch)
-        return kept and times.end - float(times.e2e.max()) <= arriving * _LATE
+        kept = within(targets, latency_of(times.ttft), latency_of(times.tpot))
+        return kept and not grows(self.setup, times, rate * stretch)
 
     def largest_rate(self, stretch: float, above: float = 0.0) -> float:
         """Return the largest rate that meets the targets [1/s]; 0 if none does.

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ffplan.catalog.store import Catalog
     from ffplan.collectives.rank_layout import RankLayout
     from ffplan.fabric.routing.traffic import Flows
-    from ffplan.studies.fabric.wired import WiredDesign
+    from ffplan.studies.fabric.cabling import WiredDesign
 
 _LARGE, _SMALL = 256 * 2**20, 64 * 2**10
 """Messages at which rate and latency of a group's collectives are taken [byte]."""
@@ -246,7 +246,7 @@ def beside_training(fleet: Fleet, sizes: tuple[int, int], bytes_s: float) -> Ser
     from ffplan.fabric.routing import traffic
     from ffplan.fabric.routing.job_loads import aligned, all_nodes, loads_of
     from ffplan.fabric.routing.link_loads import link_times
-    from ffplan.studies.fabric.wired import _link_name, wire_design
+    from ffplan.studies.fabric.cabling import _link_name, wire_design
 
     each, wired = int(design.compute.accelerators_per_node), wire_design(design)
     network, ports = wired.fabric.network, all_nodes(design, wired.fabric)

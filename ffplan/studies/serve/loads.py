@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from math import floor, inf
+from math import ceil, floor, inf, sqrt
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,6 +22,12 @@ LEAST_REQUESTS, MOST_REQUESTS = 400, 10_000
 """Requests of a run [1]."""
 _TURNS = 12
 """Requests of a run for each that is under way [1]."""
+_DEVIATIONS = 3.0
+"""Standard deviations of the tokens held for which a copy keeps room: fewer, and it evicts [1]."""
+_GROWING = 0.02
+"""Part of what arrives that a queue may keep, from which on it grows all along [1]."""
+_HALVINGS = 7
+"""Halvings of the interval in which the largest rate lies [1]."""
 _BELOW = {"p50": 0.5, "p90": 0.9, "p99": 0.99}
 """Part of the requests below a statistic [1]; a mean has none."""
 
@@ -35,6 +41,11 @@ class Trace:
     times: Floats | None = None
     """Seconds from the first request [s]."""
 
+    @property
+    def constant(self) -> bool:
+        """True if it has no times, and its requests all have the same lengths."""
+        return self.times is None and not np.ptp(self.prompts) and not np.ptp(self.outputs)
+
 
 @record
 class Load:
@@ -47,27 +58,67 @@ class Load:
     seed: int = 0
 
 
-def _lengths(load: Load, count: int, draw: np.random.Generator) -> tuple[Floats, Floats]:
+def _lengths(load: Load, count: int) -> tuple[Floats, Floats]:
     """Return computed prompt tokens and answer tokens of some requests."""
     requests, trace = load.requests, load.trace
     if trace is None:
         return np.full(count, float(requests.computed)), np.full(count, float(requests.output))
-    chosen = draw.integers(0, len(trace.prompts), count)
+    chosen = np.random.default_rng((load.seed, 1)).integers(0, len(trace.prompts), count)
     return np.maximum(trace.prompts[chosen] * (1 - requests.hit), 1.0), trace.outputs[chosen]
+
+
+def _held(load: Load) -> tuple[float, float]:
+    """Return the tokens that a request under way holds: mean and standard deviation [1].
+
+    Equation:
+        E[o (p + o / 2)] / E[o] and E[o (p^2 + p o + o^2 / 3)] / E[o]: a request is met as long as its answer o takes,
+        with any part of it made
+
+    Source:
+        Definition: moments of p + u o, u even in 0 to 1, over requests weighted by their time.
+    """
+    requests, trace = load.requests, load.trace
+    prompts = np.array([float(requests.computed)]) if trace is None else trace.prompts * (1 - requests.hit)
+    outputs = np.array([float(requests.output)]) if trace is None else trace.outputs
+    weights = outputs / outputs.sum()
+    mean = float((weights * (prompts + outputs / 2)).sum())
+    square = float((weights * (prompts**2 + prompts * outputs + outputs**2 / 3)).sum())
+    return mean, sqrt(max(square - mean**2, 0.0))
+
+
+def _kept_room(setup: ServeSetup, load: Load) -> float:
+    """Return how many requests an attention group runs at a time without evicting any [1].
+
+    Equation:
+        n with n mean + 3 deviation sqrt(n) = tokens with room; all that have room if each is let in with its answer
+    """
+    requests, use = load.requests, setup.use
+    room = setup.room(requests)
+    if use.whole:
+        return room
+    mean, deviation = (tokens / float(requests.computed + requests.output / 2) for tokens in _held(load))
+    unlimited = replace(setup, use=replace(use, most=inf)).room(requests)
+    margin = _DEVIATIONS * deviation / 2
+    root = (sqrt(margin**2 + mean * unlimited) - margin) / mean
+    return min(room, max(root**2, 1.0), float(use.most))
 
 
 def _run_closed(setup: ServeSetup, load: Load, concurrency: float) -> Times:
     """Return latencies at a fixed number of requests under way on a copy.
 
-    The first requests are at every point of their answers, as in a system that has run for long; they are left out.
+    The first requests are at every point of their answers, as in a system that has run for long; they are left out, as
+    the last are, beside which others end. Of requests beyond twice those with room, all wait in line.
     """
-    group = max(round(concurrency / setup.parts), 1)
-    count = min(max(_TURNS * group, LEAST_REQUESTS), MOST_REQUESTS) + group
-    draw = np.random.default_rng(load.seed)
-    prompts, outputs = _lengths(load, count, draw)
+    under_way = max(round(concurrency / setup.parts), 1)
+    group = min(under_way, max(ceil(2 * setup.most(load.requests) / setup.parts), 2))
+    count = min(max(_TURNS * group, LEAST_REQUESTS), MOST_REQUESTS) + 2 * group
+    prompts, outputs = _lengths(load, count)
     outputs = outputs.copy()
-    outputs[:group] = np.maximum(np.round(outputs[:group] * draw.uniform(0, 1, group)), 1.0)
-    return _without(_run(setup, load, Arrivals(prompts, outputs, None, group)), group)
+    begun = np.random.default_rng(load.seed).uniform(0, 1, group)
+    outputs[:group] = np.maximum(np.round(outputs[:group] * begun), 1.0)
+    times = _part(_run(setup, load, Arrivals(prompts, outputs, None, group)), slice(group, -group))
+    line = (under_way - group) * float(times.e2e.mean()) / group
+    return replace(times, ttft=times.ttft + line, e2e=times.e2e + line)
 
 
 def _bar(targets: ServeTargets | None, count: int, skipped: int) -> Bar | None:
@@ -101,7 +152,6 @@ def run_open(
     Raises:
         LateError: if it misses the targets.
     """
-    draw = np.random.default_rng(load.seed)
     share = rate / setup.parts
     if load.trace is not None and load.trace.times is not None:
         every = max(setup.copies * setup.parts, 1)
@@ -110,9 +160,43 @@ def run_open(
         return _run(setup, load, Arrivals(prompts, outputs, load.trace.times[::every], bar=bar))
     count = count or MOST_REQUESTS // 2
     skipped = count // 10  # they find an empty copy
-    prompts, outputs = _lengths(load, count, draw)
-    times = np.cumsum(draw.exponential(1 / share, count))
-    return _without(_run(setup, load, Arrivals(prompts, outputs, times, bar=_bar(targets, count, skipped))), skipped)
+    prompts, outputs = _lengths(load, count)
+    times = np.cumsum(np.random.default_rng(load.seed).exponential(1 / share, count))
+    run = _run(setup, load, Arrivals(prompts, outputs, times, bar=_bar(targets, count, skipped)))
+    return _part(run, slice(skipped, None))
+
+
+def grows(setup: ServeSetup, times: Times, rate: float) -> bool:
+    """Return whether the queue of a run grows all along: the rate is beyond saturation.
+
+    Args:
+        setup: the copy.
+        times: a run of requests that arrive at random.
+        rate: requests a second on the copy [1/s].
+
+    Equation:
+        slope of the time to the first token over the time of arrival, above 2 %
+
+    Source:
+        A queue that is served at mu and arrives at lambda makes who arrives t later wait (lambda / mu - 1) t longer.
+    """
+    arrived = np.arange(len(times.ttft)) * setup.parts / rate
+    return bool(np.polyfit(arrived, times.ttft, 1)[0] > _GROWING)
+
+
+def _largest_arriving(setup: ServeSetup, load: Load, most: float) -> float:
+    """Return the largest rate of arrivals at which no queue grows [1/s], by bisection.
+
+    Args:
+        setup: the copy.
+        load: its requests.
+        most: a rate that is too high [1/s].
+    """
+    low, high = 0.0, most
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        low, high = (low, middle) if grows(setup, run_open(setup, load, middle), middle) else (middle, high)
+    return low
 
 
 def _run(setup: ServeSetup, load: Load, arrivals: Arrivals) -> Times:
@@ -122,6 +206,6 @@ def _run(setup: ServeSetup, load: Load, arrivals: Arrivals) -> Times:
     return run_requests(setup.served, setup.use, load.requests, arrivals)
 
 
-def _without(times: Times, count: int) -> Times:
-    """Return a run without its first requests."""
-    return replace(times, ttft=times.ttft[count:], tpot=times.tpot[count:], e2e=times.e2e[count:])
+def _part(times: Times, chosen: slice) -> Times:
+    """Return some requests of a run."""
+    return replace(times, ttft=times.ttft[chosen], tpot=times.tpot[chosen], e2e=times.e2e[chosen])

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import fields, replace
+from math import ceil
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ffplan.base.errors import did_you_mean
-from ffplan.base.formatting import GIB
+from ffplan.base.formatting import GIB, number
 from ffplan.base.record import record
 from ffplan.results.design import SCHEMA_VERSION
 from ffplan.results.serving import (
@@ -32,7 +33,7 @@ from ffplan.serving.memory import cache_bytes, cached_tokens
 from ffplan.serving.pools import prefill_rate
 from ffplan.studies.basis.provenance import files_read, recalled_figures
 from ffplan.studies.serve.links import ServeError, beside_training
-from ffplan.studies.serve.loads import Load, _run_closed, run_open
+from ffplan.studies.serve.loads import Load, _kept_room, _largest_arriving, _run_closed, grows, run_open
 from ffplan.studies.serve.money import _node_rest_power, _price_and_peak, token_cost, tokens_per_megawatt
 
 if TYPE_CHECKING:
@@ -106,17 +107,21 @@ def serve(setup: ServeSetup, catalog: Catalog, task: ServeTask) -> ServeReport:
     """
     price, peak = _price_and_peak(setup, catalog)
     largest = _saturation(setup, task.load)
-    rates = task.rates or _traced(task.load, largest)
+    rates = task.rates or _traced(setup, task.load, largest)
     loads = task.concurrency or (() if rates else _curve(setup, task, largest))
     rows = [_row(setup, task, price, peak, concurrency=value) for value in loads]
-    rows += [_row(setup, task, price, peak, rate=_below(rate, largest)) for rate in rates]
+    for rate in rates:
+        if rate >= largest.rate_s:
+            raise _beyond(setup, task.load, rate)
+        rows.append(_row(setup, task, price, peak, rate=rate))
     best = _best(rows)
     return _report(setup, catalog, task, rows=tuple(rows), best=best, largest=largest, price=price)
 
 
 def _saturation(setup: ServeSetup, load: Load) -> Saturation:
-    """Return the load at which memory or the engine runs no more requests at a time."""
-    most = setup.most(load.requests)
+    """Return the load at which memory or the engine runs no more requests at a time, and evicts none."""
+    room = _kept_room(setup, load)
+    most = setup.most(load.requests) * room / setup.room(load.requests)
     # beside those that decode, a unit of pools has requests whose prompts are computed
     counts = np.unique(np.geomspace(1, max(most, 1) * (1 if setup.apart is None else 2), 40))
     steady = setup.means(load.requests, counts)
@@ -125,13 +130,13 @@ def _saturation(setup: ServeSetup, load: Load) -> Saturation:
     place = int(np.argmax(rates >= 0.999 * rates.max()))
     full = place == len(counts) - 1
     if setup.apart is not None:
-        full = float(np.asarray(steady.decoding)[place]) > 0.99 * setup.room(load.requests)
-    limited = setup.room(load.requests) >= float(setup.engine.sequences.value)
+        full = float(np.asarray(steady.decoding)[place]) > 0.99 * room
+    limited = room >= float(setup.engine.sequences.value)
     cause = "prompts" if not full else "sequences" if limited else "memory"
     return Saturation(rate_s=float(rates[place]) * setup.copies, concurrency=float(counts[place]), cause=cause)
 
 
-def _traced(load: Load, largest: Saturation) -> tuple[float, ...]:
+def _traced(setup: ServeSetup, load: Load, largest: Saturation) -> tuple[float, ...]:
     """Return the mean rate of a trace with times; nothing without times.
 
     A trace may be above saturation for a while: its run has the latencies, and the mean rate gives the rest.
@@ -141,34 +146,27 @@ def _traced(load: Load, largest: Saturation) -> tuple[float, ...]:
     """
     if load.trace is None or load.trace.times is None:
         return ()
-    rate = len(load.trace.times) / max(float(load.trace.times[-1]), 1e-9)
+    rate = (len(load.trace.times) - 1) / float(load.trace.times[-1])
     if rate >= largest.rate_s:
-        asks = f"--trace: {rate:.3g} requests a second on average, and at most {largest.rate_s:.3g} can be served"
-        raise ServeError(f"{asks}; {_RELIEF[largest.cause]} would relieve it", infeasible=True)
+        raise _beyond(setup, replace(load, trace=replace(load.trace, times=None)), rate, "--trace: on average ")
     return (rate,)
 
 
-def _below(rate: float, largest: Saturation) -> float:
-    """Return a rate that is below saturation.
-
-    Raises:
-        ServeError: if it is not.
-    """
-    if rate < largest.rate_s:
-        return rate
-    relief = _RELIEF[largest.cause]
-    raise ServeError(
-        f"of {rate:.4g} requests a second at most {largest.rate_s:.3g} can be served; {relief} would relieve it",
-        infeasible=True,
-    )
+def _beyond(setup: ServeSetup, load: Load, rate: float, what: str = "") -> ServeError:
+    """Return the refusal of a rate [1/s] over all copies that is beyond saturation, with the largest that is not."""
+    largest = _saturation(setup, load)
+    most = _largest_arriving(setup, load, largest.rate_s / setup.copies) * setup.copies
+    asks = f"{what}{number(rate)} requests a second arrive, and at most {number(most)} can be served"
+    return ServeError(f"{asks}; {_RELIEF[largest.cause]} would relieve it", infeasible=True)
 
 
 def _curve(setup: ServeSetup, task: ServeTask, largest: Saturation) -> tuple[float, ...]:
     """Return concurrencies up to saturation, and the largest within the targets."""
-    top = max(largest.concurrency, 1.0)
+    # where prompts fill the time, a further request only waits; where memory is full, it evicts another
+    top = max(ceil(largest.concurrency) if largest.cause == "prompts" else int(largest.concurrency), 1)
     points = {float(int(value + 1e-9)) for value in np.geomspace(1, top, _CURVE)}
     if task.targets is not None:
-        points.add(float(_most_within(setup, task, int(top))))
+        points.add(float(_most_within(setup, task, top)))
     return tuple(sorted(point for point in points if point >= 1))
 
 
@@ -228,7 +226,7 @@ def latency_of(values: Floats, mean: float | None = None) -> Latency:
 
 def _latencies(task: ServeTask, steady: Steady, times: Times) -> tuple[Latency, Latency, Latency]:
     """Return TTFT, TPOT and latency of a whole request."""
-    if task.load.trace is None and not times.crowded:
+    if (task.load.trace is None or task.load.trace.constant) and not times.crowded:
         output = float(task.load.requests.output)
         means = (float(steady.ttft), float(steady.tpot), float(steady.latency(output)))
     else:
@@ -250,17 +248,23 @@ def _row(
     concurrency: float = 0.0,
     rate: float = 0.0,
 ) -> ServeRow:
-    """Return a load: a concurrency of each copy, or a rate over all copies."""
-    requests = task.load.requests
+    """Return a load: a concurrency of each copy, or a rate over all copies.
+
+    Raises:
+        ServeError: if a queue grows at the rate.
+    """
+    requests, trace = task.load.requests, task.load.trace
     if rate:
         steady = setup.means_at(requests, rate / setup.copies)
         times = run_open(setup, task.load, rate / setup.copies)
+        if (trace is None or trace.times is None) and grows(setup, times, rate / setup.copies):
+            raise _beyond(setup, task.load, rate)
     else:
         steady, times = _closed(setup, task, concurrency)
     ttft, tpot, whole = _latencies(task, steady, times)
     if times.crowded and not rate:
         # what is computed again is in the run, and not in the formula
-        steady = replace(steady, rate=times.rate * setup.parts)
+        steady = replace(steady, rate=concurrency / whole.mean)
     served_s = float(steady.rate) * setup.copies
     output_s = served_s * float(requests.output)
     gpus = setup.gpus * setup.copies
@@ -397,7 +401,7 @@ def _assumptions(setup: ServeSetup, task: ServeTask) -> tuple[str, ...]:
         said.append(f"{shape.key_value_heads} heads of keys and values on {deployment.tensor} ranks: {copies} copies.")
     if requests.hit:
         said.append("Cached prefixes are shared by all requests, and held once.")
-    if task.load.trace is None:
+    if task.load.trace is None or task.load.trace.constant:
         said.append("All requests have the same lengths.")
     return tuple(said)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ffplan.base.errors import did_you_mean
@@ -208,7 +209,7 @@ def serve_setup(
     _refuse_features(engine, request)
     if request.tensor is not None:
         setup = _with_tensor(catalog, model, engine, fleet, request, request.tensor)
-        _refuse_full(setup, requests)
+        _refuse_full(catalog, setup, requests)
         return setup
     widest = max(min(fleet.gpus // (request.stages * request.groups), WIDEST), 1)
     least = 1 if request.expert is None or request.groups > 1 else request.expert
@@ -221,7 +222,7 @@ def serve_setup(
     some = [setup for setup in setups if setup.most(requests) >= 1]
     if not setups or not some:
         last = setups[-1] if setups else _with_tensor(catalog, model, engine, fleet, request, 1)
-        _refuse_full(last, requests)
+        _refuse_full(catalog, last, requests)
     return (roomy or some[-1:])[0]
 
 
@@ -323,7 +324,7 @@ def _either(values: list[int]) -> str:
     return " or ".join(str(value) for value in values)
 
 
-def _refuse_full(setup: ServeSetup, requests: Requests) -> None:
+def _refuse_full(catalog: Catalog, setup: ServeSetup, requests: Requests) -> None:
     """Refuse a plan without room for a single request.
 
     Raises:
@@ -336,13 +337,39 @@ def _refuse_full(setup: ServeSetup, requests: Requests) -> None:
         float(weight_memory(setup.served.weights, setup.served.deployment)) / GIB,
     )
     rest = "no room for keys and values" if held >= limit else "a request of this length has no room beside it"
-    smaller = {"bf16": "fp8", "fp8": "fp4"}.get(setup.precision)
-    wider, more = 2 * int(setup.served.deployment.tensor), 2 * setup.gpus
-    ways = [f"--tp {wider}"] if more <= setup.fleet.gpus else [f"--gpus {more}"]
-    ways += [f"--precision {smaller}"] if smaller else []
     each = f"each of {setup.gpus} accelerators" if setup.gpus > 1 else "one accelerator"
+    ways = _ways_with_room(catalog, setup, requests)
     raise ServeError(
         f"{setup.model.id} at {setup.precision} takes {number(held, 3)} of {number(limit, 3)} GiB on {each}, "
-        f"and {rest}; try {' or '.join(ways)}",
+        f"and {rest}; try {' or '.join(ways) or 'shorter requests, or accelerators with more memory'}",
         infeasible=True,
     )
+
+
+def _ways_with_room(catalog: Catalog, setup: ServeSetup, requests: Requests) -> list[str]:
+    """Return options with which a single request has room: the fewest ranks, and the widest precision."""
+    fleet, tensor = setup.fleet, int(setup.served.deployment.tensor)
+    most = fleet.design.accelerators if fleet.design is not None else setup.gpus * WIDEST
+    whole = replace(fleet, gpus=int(most))
+
+    def fits(ranks: int, precision: str) -> bool:
+        request = replace(setup.request, precision=precision)
+        try:
+            other = _with_tensor(catalog, setup.model, setup.engine, whole, request, ranks)
+        except ServeError:
+            return False
+        return other.most(requests) >= 1
+
+    ways = []
+    wider = [2**power * tensor for power in range(1, WIDEST.bit_length()) if 2**power * tensor <= WIDEST]
+    ranks = next((ranks for ranks in wider if fits(ranks, setup.precision)), None)
+    if ranks is not None:
+        gpus = setup.gpus // tensor * ranks
+        more = f"--gpus {gpus}" if gpus > fleet.gpus else ""
+        fixed = f"--tp {ranks}" if not more or setup.request.tensor is not None else ""
+        ways.append(" ".join(option for option in (more, fixed) if option))
+    narrower = ("bf16", "fp8", "fp4")
+    if setup.precision in narrower:
+        smaller = narrower[narrower.index(setup.precision) + 1 :]
+        ways += [f"--precision {name}" for name in smaller if fits(tensor, name)][:1]
+    return ways

@@ -117,7 +117,17 @@ def test_lengths_and_traces(tmp_path: Path) -> None:
     lines = [{"timestamp": 1000 * second, "input_length": 400, "output_length": 40} for second in range(50)]
     trace.write_text("".join(json.dumps(line) + "\n" for line in lines))
     followed = report(f"{H100} --trace {trace}")
-    assert followed["rows"][0]["rate_s"] == pytest.approx(50 / 49)
+    assert followed["rows"][0]["rate_s"] == pytest.approx(1.0)
+    for options, words in (
+        (f"--lengths {lengths} --isl 5", "--isl has no effect beside --lengths"),
+        (f"--trace {trace} --rate 2/s", "--rate has no effect beside --trace; leave it out, or take lengths alone"),
+        (f"--trace {trace} --lengths {lengths}", "--lengths has no effect beside --trace; leave it out"),
+    ):
+        run = ffplan(f"{H100} {options}")
+        assert run.code == 2
+        assert words in run.err
+    trace.write_text(json.dumps(lines[0]) + "\n")
+    assert "all requests arrive at one time" in ffplan(f"{H100} --trace {trace}").err
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,131 @@
+"""Loads of random copies: what runs and formulas say of one load, and what remedies promise."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from ffplan.catalog.models import Model
+from ffplan.catalog.parts import Accelerator
+from ffplan.catalog.store import Catalog
+from ffplan.serving.load import Requests
+from ffplan.studies.fleet.capacity import Copy
+from ffplan.studies.serve.links import Fleet, ServeError
+from ffplan.studies.serve.loads import Load, Trace
+from ffplan.studies.serve.serve import ServeTask, serve, targets_of
+from ffplan.studies.serve.setup import PlanRequest, ServeSetup, engine_of, serve_setup
+from tests.support import examples
+
+if TYPE_CHECKING:
+    from ffplan.results.serving import ServeReport
+
+CATALOG = Catalog()
+ACCELERATORS = ("h100-sxm-80gb", "b200", "l40s", "mi300x", "a100-sxm-40gb")
+MODELS = ("llama3.1-8b", "llama3.1-70b", "llama3.1-405b", "qwen3-235b-a22b", "gpt-oss-120b", "gemma3-27b")
+
+
+def refused_or_copy(
+    accelerator: str, gpus: int, model: str, precision: str | None, requests: Requests
+) -> ServeSetup | str:
+    """Return a copy, or what its refusal says."""
+    part, served = CATALOG.entry(accelerator).part, CATALOG.entry(model).part
+    assert isinstance(part, Accelerator)
+    assert isinstance(served, Model)
+    fleet, request = Fleet(accelerator=part, gpus=gpus), PlanRequest(precision=precision)
+    try:
+        return serve_setup(CATALOG, served, engine_of(CATALOG, "vllm"), fleet, request, requests=requests)
+    except ServeError as error:
+        return str(error)
+
+
+@st.composite
+def loaded(draw: st.DrawFn) -> tuple[ServeSetup, Load]:
+    """Return a copy with room for requests of some lengths, short enough to run in a moment."""
+    requests = Requests(prompt=draw(st.integers(16, 8_000)), output=draw(st.integers(2, 1_500)), chunk=2048.0)
+    name, model = draw(st.sampled_from(ACCELERATORS)), draw(st.sampled_from(MODELS))
+    setup = refused_or_copy(name, draw(st.sampled_from((4, 8, 16))), model, None, requests)
+    assume(not isinstance(setup, str))
+    assert not isinstance(setup, str)
+    return setup, Load(requests=requests, seed=draw(st.integers(0, 9)))
+
+
+def report(setup: ServeSetup, load: Load, concurrency: tuple[float, ...] = (), rate: float = 0.0) -> ServeReport:
+    """Return a load on all copies."""
+    return serve(setup, CATALOG, ServeTask(load=load, concurrency=concurrency, rates=(rate,) if rate else ()))
+
+
+@examples(40)
+@given(case=loaded(), factor=st.floats(0.05, 5))
+def test_requests_under_way_are_the_rate_times_their_latency_however_many_wait(
+    case: tuple[ServeSetup, Load], factor: float
+) -> None:
+    setup, load = case
+    count = float(max(round(factor * setup.most(load.requests)), 1))
+    row = report(setup, load, (count,)).rows[0]
+    assert row.rate_s * row.e2e_s.mean / setup.copies == pytest.approx(count, rel=1e-2)
+
+
+@examples(40)
+@given(case=loaded(), factor=st.floats(0.05, 5))
+def test_no_load_serves_more_than_the_curve_up_to_saturation(case: tuple[ServeSetup, Load], factor: float) -> None:
+    setup, load = case
+    curve = report(setup, load)
+    row = report(setup, load, (float(max(round(factor * setup.most(load.requests)), 1)),)).rows[0]
+    assert row.output_tokens_s <= 1.03 * curve.rows[curve.best].output_tokens_s
+
+
+@examples(30)
+@given(case=loaded(), factor=st.floats(0.3, 2.0))
+def test_a_rate_is_served_or_refused_and_loose_targets_hold_no_queue_that_grows(
+    case: tuple[ServeSetup, Load], factor: float
+) -> None:
+    setup, load = case
+    most = report(setup, load).saturation.rate_s
+    targets = targets_of(1e9, 1e9, "p99")
+    assert targets is not None
+    served = True
+    try:
+        assert report(setup, load, rate=factor * most).rows[0].rate_s == pytest.approx(factor * most, rel=1e-2)
+    except ServeError:
+        served = False
+    assert served or factor > 0.8  # arrivals at random leave less than a fixed number of requests
+    assert not (served and factor > 1)
+    if factor < 1 or factor > 1.1:
+        assert Copy(setup, load, targets).meets(factor * most / setup.copies, 1.0) == served
+
+
+@examples(30)
+@given(case=loaded(), factor=st.floats(0.05, 0.9), arriving=st.booleans())
+def test_a_file_of_one_length_is_that_length(case: tuple[ServeSetup, Load], factor: float, *, arriving: bool) -> None:
+    setup, load = case
+    of_file = Trace(prompts=np.full(7, float(load.requests.prompt)), outputs=np.full(7, float(load.requests.output)))
+    rate = factor * report(setup, load).saturation.rate_s
+    options = {"rate": rate} if arriving else {"concurrency": (64.0,)}
+    assert report(setup, replace(load, trace=of_file), **options).rows == report(setup, load, **options).rows
+
+
+@examples(80)
+@given(
+    accelerator=st.sampled_from(ACCELERATORS),
+    gpus=st.sampled_from((1, 2, 4, 8)),
+    model=st.sampled_from(MODELS),
+    precision=st.sampled_from((None, "bf16", "fp8")),
+    prompt=st.sampled_from((100, 10_000, 1_000_000, 10_000_000)),
+)
+def test_what_a_refusal_of_a_full_memory_advises_has_room(
+    accelerator: str, gpus: int, model: str, precision: str | None, prompt: int
+) -> None:
+    requests = Requests(prompt=prompt, output=100)
+    message = refused_or_copy(accelerator, gpus, model, precision, requests)
+    assume(isinstance(message, str) and "; try --" in message)
+    assert isinstance(message, str)
+    for way in message.partition("; try ")[2].split(" or "):
+        option, value = way.split()
+        more = int(value) if option == "--gpus" else gpus
+        other = value if option == "--precision" else precision
+        assert isinstance(refused_or_copy(accelerator, more, model, other, requests), ServeSetup), way
