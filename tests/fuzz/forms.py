@@ -42,6 +42,8 @@ FABRICS = (
     '{"DEVICE_METADATA": {"localhost": {"hostname": "leaf-1"}}, "DEVICE_NEIGHBOR": {"Ethernet0": {"name": "n1", '
     '"port": '
     '"eth0"}}, "PORT": {"Ethernet0": {"lanes": "0,1", "speed": "400000", "alias": "etp1"}}}',
+    '<graphml><graph><node id="l1"><data key="role">leaf</data></node><edge source="n1/nic0" target="l1"><data '
+    'key="b_port">1</data></edge></graph></graphml>',
 )
 """A file of each form that the audit reads beside `ibnetdiscover`'s own."""
 LOGS = (
