@@ -74,16 +74,16 @@ def acceptance(
         typer.Option(
             "--measured",
             metavar="FILE",
-            help="A log of nccl-tests, nvbandwidth, fio, IOR, STREAM, nvidia-smi or ibdiagnet, or the sheet filled in. "
-            "May be repeated.",
+            help="A log of nccl-tests, OSU, perftest, nvbandwidth, DCGM, fio, IOR, MLPerf Storage, STREAM, nvidia-smi "
+            "or ibdiagnet, or the sheet filled in. May be repeated.",
         ),
     ] = None,
     operation: Annotated[
         str | None,
-        typer.Option("--op", metavar="NAME", help="Operation of nccl-tests logs that do not say it: all-gather."),
+        typer.Option("--op", metavar="NAME", help="Operation of a log that does not say it: all-gather."),
     ] = None,
     ranks: Annotated[
-        int | None, typer.Option("--ranks", metavar="N", min=2, help="Ranks of nccl-tests logs that list none.")
+        int | None, typer.Option("--ranks", metavar="N", min=2, help="Ranks of a log that does not say it.")
     ] = None,
     tolerance: Annotated[
         str, typer.Option("--tolerance", metavar="PERCENT", help="How far a rate may lie below the expected.")

@@ -317,9 +317,14 @@ _PROGRAMS = (
     ("samples of CUDA", r"^\[P2P \(Peer-to-Peer\) GPU Bandwidth|^\[CUDA Bandwidth Test\]", _SMI),
     (
         "DCGM",
-        r"DCGM (?:GPU )?Diagnostic|Successfully ran diagnostic|\bdcgmi diag\b|^\|[ -]*Diagnostic +\||dcgmproftester"
-        r"|^\|-----  (?:Metadata|Deployment|Integration|Hardware|Stress) |EngineActive: generated",
-        _SMI,
+        r"DCGM (?:GPU )?Diagnostic|Successfully ran diagnostic|\bdcgmi diag\b|^\|[ -]*Diagnostic +\|"
+        r"|^\|-----  (?:Metadata|Deployment|Integration|Hardware|Stress) ",
+        _Instead("give the table of `dcgmi diag -r 3`, or its JSON"),
+    ),
+    (
+        "dcgmproftester, which loads engines to try counters and seeks no limit",
+        r"\bdcgmproftester|(?:Active|Bytes): generated ",
+        _Instead("give `dcgmi diag -r 3` for failures, nvbandwidth for copies"),
     ),
     (
         "MLPerf Storage",

@@ -30,6 +30,8 @@ class Measured:
     """Message of a collective [byte]."""
     doubt: str = ""
     """Why the value may not count; empty for a good one."""
+    shortfall: str = ""
+    """Why a value below the expected is no fault of the part; empty where it is one."""
     fewest_ranks: int = 0
     """Ranks on the node that has fewest of them; 0 if the log does not say [1]."""
     most_ranks: int = 0

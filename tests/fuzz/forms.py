@@ -42,6 +42,8 @@ FABRICS = (
     '{"DEVICE_METADATA": {"localhost": {"hostname": "leaf-1"}}, "DEVICE_NEIGHBOR": {"Ethernet0": {"name": "n1", '
     '"port": '
     '"eth0"}}, "PORT": {"Ethernet0": {"lanes": "0,1", "speed": "400000", "alias": "etp1"}}}',
+    '<graphml><graph><node id="l1"><data key="role">leaf</data></node><edge source="n1/nic0" target="l1"><data '
+    'key="b_port">1</data></edge></graph></graphml>',
 )
 """A file of each form that the audit reads beside `ibnetdiscover`'s own."""
 LOGS = (
@@ -67,6 +69,22 @@ LOGS = (
     "check,host,size_bytes,gpus,target,measured\nallreduce,,1073741824,16,100,97.5\nhost_to_device,n1,,,50,49\n",
     FABRICS[0],
     FABRICS[1],
+    " RDMA_Write Bidirectional BW Test\n Dual-port : OFF\tDevice : mlx5_0\n #bytes #iterations BW peak[Gb/sec] BW "
+    "average[Gb/sec] MsgRate[Mpps]\n 65536 5000 392.31 391.90 0.747490\n",
+    "results: {\nMsgSize: 65536,\nBW_average: 391.90,\nMsgRate: 0.747490,\n}\n",
+    "mpirun -np 16 osu_allreduce -d cuda\n# OSU MPI-CUDA Allreduce Latency Test v7.3\n# Size  Avg Latency(us)\n"
+    "1048576  87.53\n",
+    "srun -N 2 --ntasks-per-node=1 osu_bw\n# OSU MPI Bandwidth Test v7.3\n# Size  Bandwidth (MB/s)\n4194304  9612.4\n",
+    "# Benchmarking: allreduce\n# #processes: 16\n#bytes #repetitions t_min[usec] t_max[usec] t_avg[usec] stddev[%]\n"
+    "1048576 16 4500.3 4600.1 4571.2 1.5\n",
+    "| Diagnostic    | Result |\n| PCIe | Pass - All |\n| Info | GPU 0 GPU to Host bandwidth:  55.2 GB/s |\n"
+    "| memory | Fail - GPU: 3 |\n|     | GPU3: Fail |\n",
+    '{"DCGM Diagnostic": {"test_categories": [{"tests": [{"name": "pcie", "results": [{"entity_id": 0, "status": '
+    '"Pass", "info": ["GPU 0 GPU to Host bandwidth:  55.26 GB/s"], "warnings": [{"warning": "x"}]}]}]}]}}',
+    '{"num_hosts": 2, "host_cpu_count": [9, 9], "metric": {"train_au_meet_expectation": "fail", '
+    '"train_io_mean_MB_per_second": 1000.0}}',
+    "[METRIC] Training I/O Throughput (MB/second): 4000.0 (10.1)\n[METRIC] train_au_meet_expectation: success\n",
+    "\tGPU0\tGPU1\tNIC0\tCPU Affinity\nGPU0\t X \tNV18\tPIX\t0-47\nGPU1\tNV18\t X \tSYS\t48-95\nNIC0\tPIX\tSYS\t X\n",
 )
 """A log of each program that acceptance reads."""
 SLURM = (

@@ -114,6 +114,35 @@ def _found(root: _Element, tag: str) -> list[_Element]:
     return [element for element in root.below() if _local(element.tag) == tag]
 
 
+def _read_graphml(root: _Element, file: str) -> tuple[list[_EthernetLink], list[_EthernetDevice]]:
+    """Return the links of GraphML as ffplan writes it, and its switches; an endpoint is a node and its NIC.
+
+    Raises:
+        InputError: located, where a link lacks an end or a port.
+    """
+
+    def inside(element: _Element) -> dict[str, str]:
+        data = {child.attributes.get("key", ""): child.text for child in element.children}
+        return {_local(key): value for key, value in element.attributes.items()} | data
+
+    nodes = [inside(element) for element in _found(root, "node")]
+    switches = {node.get("id", "") for node in nodes if node.get("role", "endpoint") != "endpoint"}
+    links = []
+    for element in _found(root, "edge"):
+        edge = inside(element)
+        ends: list[tuple[str, str]] = []
+        for name, port in (("source", "a_port"), ("target", "b_port")):
+            device, number = edge.get(name, ""), edge.get(port, "")
+            node, _, nic = device.rpartition("/")
+            ends.append((device, number and f"swp{number}") if device in switches else (node, nic))
+        if not all(part for end in ends for part in end):
+            message = "an edge lacks its ends, or a_port and b_port of switches"
+            raise _fault(file, element.line, message, "give the file as `ffplan fabric export --to graphml` writes it")
+        (device, port), (peer, peer_port) = ends
+        links.append(_EthernetLink(device=device, port=port, peer=peer, peer_port=peer_port, line=element.line))
+    return links, [_EthernetDevice(name, switch=True, listed=False) for name in sorted(switches)]
+
+
 def _read_minigraph(root: _Element, file: str) -> tuple[list[_EthernetLink], list[_EthernetDevice]]:
     """Return the links of a minigraph, and its switches.
 

@@ -13,7 +13,7 @@ from ffplan.interop.asbuilt.cable_lists import (
     _read_cable_table,
     _read_lab,
 )
-from ffplan.interop.asbuilt.declared import _is_config_db, _read_config_db, _read_dot, _read_minigraph
+from ffplan.interop.asbuilt.declared import _is_config_db, _read_config_db, _read_dot, _read_graphml, _read_minigraph
 from ffplan.interop.asbuilt.ethernet import _built_of, _EthernetDevice, _EthernetLink
 from ffplan.interop.asbuilt.forms import (
     CABLES,
@@ -205,7 +205,7 @@ def _device_file(
         return _read_lldp_table(text, name)
     if form is XML:
         root = _parse(text.encode(), name, rule="file-as-built", what="the minigraph of one switch")
-        links, devices = _read_minigraph(root, name)
+        links, devices = (_read_graphml if root.tag == "graphml" else _read_minigraph)(root, name)
         return links, devices, set()
     data = _parsed(text, name)
     if _is_cable_json(data):

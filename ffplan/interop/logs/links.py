@@ -1,4 +1,4 @@
-"""Output of `nvidia-smi -q -x`, ibstat and ibdiagnet: widths, generations and rates of links."""
+"""Output of `nvidia-smi -q -x` and `topo -m`, ibstat and ibdiagnet: paths, widths, generations and rates of links."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from xml.parsers import expat
 
 from ffplan.base.hostlist import integer
+from ffplan.base.record import record
 from ffplan.interop.asbuilt.infiniband import _active_rate, _db_csv_tables, _signalled
 from ffplan.interop.logs.measured import _fault, _number_of, _refuse, _stem
 from ffplan.results.acceptance import Measured
@@ -286,3 +287,84 @@ def _active_ports(rows: Rows, file: str) -> dict[tuple[str, str], tuple[int, int
             _refuse(file, line, message, "give the file as ibdiagnet wrote it")
         ports[(row.get("NodeGuid", "unknown"), row.get("PortNum", ""))] = (line, lanes, lane)
     return ports
+
+
+_RELATION = r"(?:X|NV[0-9]{1,3}|SYS|NODE|PHB|PXB|PIX)"
+_MATRIX_ROW = re.compile(rf"^[ \t|]*([A-Za-z][\w.-]{{0,40}})[ \t|]+((?:{_RELATION}(?![\w-])[ \t|]*)+)")
+_MATRIX_HEAD = re.compile(r"^[ \t|]*(GPU[0-9]{1,4}(?:[ \t|]+[A-Za-z][\w.-]{0,40})*?)[ \t|]*(?:CPU Affinity.*)?$")
+_MATRIX = re.compile(rf"^[ \t|]*GPU[0-9]{{1,4}}[ \t|]+(?:{_RELATION}[ \t|]+){{0,400}}X(?:[ \t|]|$)", re.MULTILINE)
+_NEAR = ("PIX", "PXB")
+"""Relations of devices whose path crosses no CPU."""
+
+
+@record
+class _DeviceMatrix:
+    """A matrix of devices."""
+
+    line: int
+    heads: tuple[str, ...]
+    """Devices of its columns; empty where the heading was lost."""
+    rows: dict[str, list[str]]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Devices of its columns, which are those of its rows."""
+        return self.heads or tuple(self.rows)
+
+
+def _is_matrix(text: str) -> bool:
+    """Return whether a text is output of `nvidia-smi topo -m`."""
+    return _MATRIX.search(text) is not None
+
+
+def _matrices(text: str) -> list[_DeviceMatrix]:
+    """Return the matrices of a text: each begins with a heading, or where a device comes again."""
+    matrices: list[_DeviceMatrix] = []
+    for number, line in enumerate(text.splitlines(), 1):
+        row, head = _MATRIX_ROW.match(line), _MATRIX_HEAD.match(line)
+        if row is not None:
+            if not matrices or row[1] in matrices[-1].rows:
+                matrices.append(_DeviceMatrix(number, (), {}))
+            matrices[-1].rows[row[1]] = re.findall(_RELATION, row[2])
+        elif head is not None:
+            matrices.append(_DeviceMatrix(number, tuple(head[1].replace("|", " ").split()), {}))
+    return [matrix for matrix in matrices if matrix.rows]
+
+
+def _of_matrix(matrix: _DeviceMatrix, file: str) -> list[Measured]:
+    """Return the accelerators [1], the fewest links of each to another [1], and pairs with a NIC beside it [1].
+
+    Raises:
+        InputError: if rows or columns are missing.
+    """
+    names = matrix.names
+    gpus = [name for name in names if name.startswith("GPU")]
+    lost = [name for name in gpus if len(matrix.rows.get(name, ())) != len(names)]
+    if lost or not gpus:
+        message = f"the row of {lost[0]} has not one cell for each column" if lost else "no row of a GPU"
+        _refuse(file, matrix.line, message, "give the whole matrix of `nvidia-smi topo -m`")
+    cells = {gpu: dict(zip(names, matrix.rows[gpu], strict=True)) for gpu in gpus}
+    of_file = partial(Measured, host=_stem(file), file=file, line=matrix.line)
+    rows = [of_file(check="accelerators", value=float(len(gpus)), part="")]
+    for gpu in gpus if len(gpus) > 1 else ():
+        links = min(
+            float(cells[gpu][peer].removeprefix("NV")) if "NV" in cells[gpu][peer] else 0.0
+            for peer in gpus
+            if peer != gpu
+        )
+        rows.append(of_file(check="nvlinks", value=links, part=gpu.replace("GPU", "GPU ")))
+    relations = [cells[gpu][name] for gpu in gpus for name in names if not name.startswith("GPU")]
+    if relations:
+        near = float(sum(relation in _NEAR for relation in relations))
+        doubt = "" if near or "PHB" not in relations else "no PCIe switch is shown: virtual machines hide them"
+        rows.append(of_file(check="near-nics", value=near, part="", doubt=doubt))
+    return rows
+
+
+def _read_matrix(text: str, file: str) -> list[Measured]:
+    """Return what `nvidia-smi topo -m` shows of a node.
+
+    Raises:
+        InputError: if a matrix lacks rows or columns.
+    """
+    return [row for matrix in _matrices(text) for row in _of_matrix(matrix, file)]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ffplan.base.errors import InputError
 from ffplan.inputs.emit import scalar
-from ffplan.interop.logs import benchmarks, links, nccl_tests, storage
+from ffplan.interop.logs import benchmarks, dcgm, links, nccl_tests, storage, tables
 from ffplan.interop.logs.measured import NO_HINTS, _number_of, _refuse, _stem
 from ffplan.interop.pasted import _as_pasted, _bared, _recognised, _streams
 from ffplan.results.acceptance import Measured
@@ -64,8 +64,9 @@ def cases_text(measured: tuple[Measured, ...], server: str, name: str, date: str
 
 
 _PROGRAMS = (
-    "nccl-tests, rccl-tests, nvbandwidth, fio, IOR, STREAM, mlc, nvidia-smi -q -x, ibstat, ibdiagnet2.lst, "
-    "ibdiagnet2.db_csv, ibdiagnet2.log, or the sheet as CSV with a column `measured`"
+    "nccl-tests, rccl-tests, the OSU benchmarks, oneCCL's benchmark, perftest, nvbandwidth, dcgmi diag, fio, IOR, "
+    "MLPerf Storage, STREAM, mlc, nvidia-smi -q -x and topo -m, ibstat, ibdiagnet2.lst, ibdiagnet2.db_csv, "
+    "ibdiagnet2.log, or the sheet as CSV with a column `measured`"
 )
 _MOST_ROWS = 1_000_000
 _REMEDY = "write the measured value alone, in the unit of its row"
@@ -154,7 +155,7 @@ def _of_processes(text: str, file: str, said: CollectiveHints) -> list[Measured]
     read: dict[str, list[Measured]] = {}
     for label, lines in _streams(text).items():
         numbers, own = [number for number, _ in lines], _as_pasted("\n".join(line for _, line in lines))
-        if "{" not in own and not any(tells(own) for tells, _ in _TEXTS.values()):
+        if "{" not in own and not any(tells(own) for tells, _ in (_COLLECTIVES | _TEXTS).values()):
             continue  # such as a rank that prints notes of NCCL alone
         with suppress(InputError):
             rows = _read_one(own, file, said)
@@ -175,14 +176,22 @@ def _is_sheet(text: str) -> bool:
     return "check" in head and "measured" in head
 
 
-_COLLECTIVES = "nccl-tests"
+_COLLECTIVES: dict[str, tuple[Callable[[str], bool], Callable[[str, str, CollectiveHints], list[Measured]]]] = {
+    "nccl-tests": (lambda text: nccl_tests._is_nccl_tests(text) and not _is_sheet(text), nccl_tests._read_nccl_tests),
+    "the OSU benchmarks": (tables._is_osu, tables._read_osu),
+    "the benchmark of oneCCL": (tables._is_oneccl, tables._read_oneccl),
+}
+"""Programs whose logs may need the user's hints."""
 _TEXTS: dict[str, tuple[Callable[[str], bool], Callable[[str, str], list[Measured]]]] = {
-    _COLLECTIVES: (lambda text: nccl_tests._is_nccl_tests(text) and not _is_sheet(text), nccl_tests._read_nccl_tests),
     "nvidia-smi": (links._is_smi, links._read_smi),
     "ibdiagnet's .db_csv": (links._is_ibdiagnet_csv, links._read_ibdiagnet_csv),
     "ibdiagnet's .log": (links._is_ibdiagnet_log, links._read_ibdiagnet_log),
     "ibdiagnet's .lst": (links._is_ibdiagnet_lst, links._read_ibdiagnet_lst),
     "ibstat": (links._is_ibstat, links._read_ibstat),
+    "`nvidia-smi topo -m`": (links._is_matrix, links._read_matrix),
+    "DCGM": (dcgm._is_dcgm, dcgm._read_dcgm),
+    "perftest": (tables._is_perftest, tables._read_perftest),
+    "MLPerf Storage": (storage._is_mlperf, storage._read_mlperf),
     "IOR": (storage._is_ior, storage._read_ior),
     "fio": (storage._is_fio_text, storage._read_fio_text),
     "nvbandwidth": (benchmarks._is_nvbandwidth_text, benchmarks._read_nvbandwidth_text),
@@ -199,11 +208,11 @@ def _read_one(text: str, file: str, said: CollectiveHints) -> list[Measured]:
     Raises:
         InputError: where no known program wrote it, or several did.
     """
-    wrote = [name for name, (tells, _) in _TEXTS.items() if tells(text)]
+    wrote = [name for name, (tells, _) in (_COLLECTIVES | _TEXTS).items() if tells(text)]
     if len(wrote) > 1:
         _refuse(file, 1, f"the log mixes output of {' and '.join(wrote)}", "give one file for each program")
-    if wrote == [_COLLECTIVES]:
-        return nccl_tests._read_nccl_tests(text, file, said)
+    if wrote and wrote[0] in _COLLECTIVES:
+        return _COLLECTIVES[wrote[0]][1](text, file, said)
     if wrote:
         return _TEXTS[wrote[0]][1](text, file)
     measured = _json(text, file, said)

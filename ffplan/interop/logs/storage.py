@@ -1,14 +1,15 @@
-"""Rates of storage: fio and IOR."""
+"""Rates of storage: fio, IOR and MLPerf Storage."""
 
 from __future__ import annotations
 
+import json
 import re
 from typing import Any
 
 from ffplan.interop.logs.measured import _number_of, _refuse, _stem
 from ffplan.results.acceptance import Measured
 
-_MIB, _KIB = 2.0**20, 2.0**10
+_GIB, _MIB, _KIB = 2.0**30, 2.0**20, 2.0**10
 _SHORT_MS = 30_000
 """Runs shorter than this fill caches [ms]."""
 _NODES = re.compile(r"^[ \t]*nodes[ \t]*:[ \t]*([0-9]{1,9})", re.MULTILINE)
@@ -145,3 +146,86 @@ def _read_ior(text: str, file: str) -> list[Measured]:
     if not rows:
         _refuse(file, 1, "no row of reads or writes", "give the whole output of IOR")
     return rows
+
+
+_METRICS = {
+    "train_io_mean_MB_per_second": ("storage-read", _MIB / 1e9),
+    "load_checkpoint_io_mean_GB_per_second": ("storage-read", _GIB / 1e9),
+    "save_checkpoint_io_mean_GB_per_second": ("storage-write", _GIB / 1e9),
+}
+"""Checks of MLPerf Storage by the names of its summary, with their units [GB/s]; its MB and GB are binary."""
+_PRINTED = {
+    "Training I/O Throughput (MB/second)": "train_io_mean_MB_per_second",
+    "Checkpoint load I/O Throughput (GB/second)": "load_checkpoint_io_mean_GB_per_second",
+    "Checkpoint save I/O Throughput (GB/second)": "save_checkpoint_io_mean_GB_per_second",
+    "train_au_meet_expectation": "train_au_meet_expectation",
+}
+"""Names of the summary by what the program prints."""
+_METRIC_LINE = re.compile(r"\[METRIC\][ \t]*([^:\n]{1,80}?)[ \t]*:[ \t]*([\w.,]{1,24})")
+
+
+def _is_mlperf(text: str) -> bool:
+    """Return whether a text is a result of MLPerf Storage: its `summary.json`, or lines `[METRIC]`."""
+    return (
+        "[METRIC]" in text
+        or re.search(r"\"(?:train_io|(?:save|load)_checkpoint_io)_mean_[MG]B_per_sec", text) is not None
+    )
+
+
+def _summaries(text: str) -> list[tuple[int, dict[str, Any], dict[str, Any]]]:
+    """Return the summaries of MLPerf Storage with their metrics, each at its line."""
+    found: list[tuple[int, dict[str, Any], dict[str, Any]]] = []
+    decoder, position = json.JSONDecoder(), text.find("{")
+    while position >= 0:
+        end = position + 1
+        try:
+            loaded, end = decoder.raw_decode(text, position)
+        except (ValueError, RecursionError):
+            loaded = None
+        if isinstance(loaded, dict) and isinstance(loaded.get("metric"), dict):
+            found.append((text.count("\n", 0, position) + 1, loaded, loaded["metric"]))
+        position = text.find("{", end)
+    metrics: dict[str, Any] = {}
+    for match in _METRIC_LINE.finditer(text):
+        if (name := _PRINTED.get(match[1])) is not None:
+            if name in metrics:
+                metrics = {}
+            if not metrics:
+                found.append((text.count("\n", 0, match.start()) + 1, {}, metrics))
+            metrics[name] = match[2].replace(",", ".")
+    return found
+
+
+def _read_mlperf(text: str, file: str) -> list[Measured]:
+    """Return reads and writes of MLPerf Storage [GB/s], of all nodes together.
+
+    A training that kept its accelerators busy asked for no more than it got. The names of checkpoints are recalled.
+
+    Raises:
+        InputError: if no summary has a rate.
+    """
+    rows = []
+    for line, summary, metrics in _summaries(text):
+        hosts = summary.get("num_hosts") or len(summary.get("host_cpu_count") or [])
+        nodes = int(_number_of(str(hosts), file, line, "number of hosts"))
+        doubt = "" if nodes else "the log does not say how many nodes took part"
+        if any(summary.get("potential_caching") or []):
+            doubt = "the data fit into the memory of the hosts: the page cache may have answered"
+        for name, (check, unit) in _METRICS.items():
+            if name not in metrics:
+                continue
+            served = name.startswith("train") and metrics.get("train_au_meet_expectation") != "fail"
+            rows.append(
+                Measured(
+                    check=check,
+                    value=_number_of(str(metrics[name]), file, line, "rate") * unit,
+                    host=f"{nodes} nodes" if nodes > 1 else _stem(file),
+                    part="",
+                    file=file,
+                    line=line,
+                    nodes=nodes,
+                    doubt=doubt,
+                    shortfall="the accelerators asked for no more: fio or IOR finds the limit" if served else "",
+                )
+            )
+    return rows or _refuse(file, 1, "no rate of reads or of checkpoints", "give the `summary.json` of a run")

@@ -16,7 +16,8 @@ from ffplan.studies.basis.job_layout import most_gpus, node_of, own_library, pla
 from ffplan.studies.basis.provenance import announced, design_info, files_read, recalled_figures
 from ffplan.studies.collective.collective import CollectiveRequest, QueryError, collective_table
 from ffplan.studies.operate.acceptance_verdicts import (
-    ERRORS,
+    DEVICE_ERRORS,
+    FABRIC_ERRORS,
     _collective_bound,
     _judge,
     _node_bounds,
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from ffplan.catalog.parts import Accelerator
     from ffplan.catalog.store import Catalog
     from ffplan.design.resolved import ResolvedDesign
+    from ffplan.node.host import Host
     from ffplan.reliability.storage import Way
     from ffplan.results.training import TrainReport
     from ffplan.studies.basis.job_layout import Placement
@@ -137,7 +139,7 @@ def _links(sheet: _Sheet, design: ResolvedDesign) -> None:
         sheet.add("switch-link", "link between switches", "fabric", "GB/s", rate, how=tool, basis=basis, exact=True)
     if design.parts.switch.fabric == "infiniband":
         label, basis = "errors of a stage", "a healthy fabric"
-        sheet.add(ERRORS, label, "fabric", "", 0.0, how="ibdiagnet", basis=basis, exact=True)
+        sheet.add(FABRIC_ERRORS, label, "fabric", "", 0.0, how="ibdiagnet", basis=basis, exact=True)
     accelerator = group.accelerator
     if accelerator is not None and accelerator.pcie is not None and _pcie_known(accelerator):
         how, basis = _tool(accelerator, "nvidia-smi -q -x"), f"`{accelerator.id}`"
@@ -145,6 +147,35 @@ def _links(sheet: _Sheet, design: ResolvedDesign) -> None:
         sheet.add("pcie-width", "PCIe lanes", "accelerator", "lanes", lanes, how=how, basis=basis, exact=True)
         label = "PCIe generation, largest"
         sheet.add("pcie-generation", label, "accelerator", "", generation, how=how, basis=basis, exact=True)
+
+
+def _transfers(sheet: _Sheet, host: Host) -> None:
+    rates = [rate * nic.line_efficiency.value for rate, nic in zip(host.nic_gbyte_s, host.nics, strict=True)]
+    if rates and not any(nic.built_in for nic in host.nics):
+        least = min(range(len(rates)), key=rates.__getitem__)
+        label, basis = "transfer between NICs", f"the line rate that `{host.nics[least].id}` keeps for payload"
+        sheet.add("nic-transfer", label, "node", "GB/s", float(rates[least]), how="ib_write_bw, osu_bw", basis=basis)
+
+
+def _topology(sheet: _Sheet, host: Host) -> None:
+    """Add what `nvidia-smi topo -m` shows of a node of NVIDIA's accelerators, and DCGM's diagnosis of them."""
+    part = host.accelerator
+    if part is None or part.vendor != "NVIDIA":
+        return
+    how, basis = "nvidia-smi topo -m", f"`{host.id}`"
+    count = float(len(host.gpus))
+    sheet.add("accelerators", "accelerators that are seen", "node", "", count, how=how, basis=basis, exact=True)
+    switched = host.joined and not (host.mesh or host.links or host.torus)
+    if switched and part.collectives is not None and part.collectives.links is not None:
+        links = float(part.collectives.links.value)
+        label = f"{host.scale_up_name} links of a pair"
+        sheet.add("nvlinks", label, "accelerator", "", links, how=how, basis=f"`{part.id}`", exact=True)
+    near = float(sum(len(port.gpus) * len(port.nics) for port in host.ports if port.pcie_switch))
+    if near and part.pcie is not None:
+        label = "accelerators and NICs at one PCIe switch"
+        sheet.add("near-nics", label, "node", "pairs", near, how=how, basis=basis, least=near)
+    label, how = "failed tests of an accelerator", "dcgmi diag"
+    sheet.add(DEVICE_ERRORS, label, "accelerator", "", 0.0, how=how, basis="a healthy node", exact=True)
 
 
 def _node(sheet: _Sheet, design: ResolvedDesign) -> None:
@@ -279,9 +310,11 @@ def study_acceptance(
     _node(sheet, design)
     _collectives(sheet, design, catalog)
     _storage(sheet, basis)
+    host = node_of(design)
+    _transfers(sheet, host)
+    _topology(sheet, host)
     rows = tuple(sheet.rows)
     more = partial(_collective_points, design, catalog)
-    host = node_of(design)
     judged = _judge(rows, measured, tolerance, more, basis, host=host, bounds=bounds)
     slow = _slow_parts(measured, job, host.domain_gpus)
     seen = {value.check for value in measured}
@@ -303,7 +336,7 @@ def study_acceptance(
             "A value above a peak or a line rate is in doubt: it was measured wrongly, or of another part.",
             "STREAM counts the triad with streaming stores; without them it prints three quarters of the traffic.",
             *(_gaps(design.compute.accelerator) if design.compute.accelerator else ()),
-            *([_RECALLED] if ERRORS in seen else []),
+            *([_RECALLED] if FABRIC_ERRORS in seen else []),
             "Collectives have the fabric for themselves, with ranks in the order of leaves.",
             *([_UNLISTED] if any(value.gpus and not value.nodes for value in measured) else []),
             *([_SPREAD] if any(placement_of(value, host) for value in measured) else []),

@@ -76,7 +76,7 @@ def _node_bounds(design: ResolvedDesign) -> dict[str, _RateLimit]:
 
     Equation:
         GEMM: the dense peak; memory: channels * MT/s * 8 bytes; copies: the line rate of PCIe; copies between
-        accelerators: the scale-up rate
+        accelerators: the scale-up rate; transfers between NICs: the line rate
 
     Source:
         Data sheets of the parts; the PCI Express base specification.
@@ -88,6 +88,8 @@ def _node_bounds(design: ResolvedDesign) -> dict[str, _RateLimit]:
         for socket in server.sockets
     ]
     limits = {"memory": _RateLimit(most=sum(channels), of="the rate of its memory channels")}
+    if host.nic_gbyte_s:
+        limits["nic-transfer"] = _RateLimit(most=max(host.nic_gbyte_s), of="the line rate of a NIC")
     part = host.accelerator
     if part is None:
         return limits
@@ -113,29 +115,30 @@ _TO_SIGMA = 1.4826
 """Standard deviation of a normal distribution over its median absolute deviation [1]."""
 _NAMED = 5
 _ORDER = {"fail": 0, "doubt": 1, "not judged": 2, "pass": 3}
-ERRORS = "ibdiagnet-errors"
-"""Check of a fabric's own diagnosis: errors by stage; all must be 0."""
+ERRORS = FABRIC_ERRORS, DEVICE_ERRORS = "ibdiagnet-errors", "dcgm-errors"
+"""Checks of diagnoses of a fabric and of accelerators: errors by stage or test; all must be 0."""
 _SLOWED = {
     "gemm": ("products", "attention", "recompute", "output"),
     "allreduce": ("gradients",),
     "all-gather": ("parameters",),
     "reduce-scatter": ("gradients",),
     "all-to-all": ("experts",),
-    "nic-link": ("gradients", "parameters", "sends"),
+    "nic-": ("gradients", "parameters", "sends"),
     "nvlink-copy": ("tensor",),
     "copy": ("offload", "swaps"),
     "pcie-width": ("offload", "swaps"),
 }
 """Parts of a step that a check slows, by the beginning of its name, without parts that other work hides."""
-_BETWEEN_NODES = ("nic-link",)
+_BETWEEN_NODES = ("nic-link", "nic-transfer")
 """Checks of what a job of one scale-up domain does not use."""
 
 
 def _verdict(measured: Measured, expected: float, least: float, most: float | None, *, of: str = "") -> JudgedRow:
     verdict, why = "pass", ""
     exact = not of
-    if measured.check == ERRORS and measured.value:
-        verdict, why = "fail", plural(round(measured.value), "error")
+    if measured.check in ERRORS and measured.value:
+        words_ = measured.doubt if measured.check == DEVICE_ERRORS else ""
+        verdict, why = "fail", words_ or plural(round(measured.value), "error")
     elif most is not None and measured.value > most * (1 + _ROUNDING):
         words_ = f"above {number(most, 4)}, {of}" if of else "more than planned"
         verdict, why = "doubt", f"{words_}: a bad measurement, or another part"
@@ -144,6 +147,8 @@ def _verdict(measured: Measured, expected: float, least: float, most: float | No
     elif measured.value < least * (1 - 1e-9):
         gap = percent(1 - measured.value / expected)
         verdict, why = "fail", f"{gap} below the expected" if not exact else "less than planned"
+        if measured.shortfall:
+            verdict, why = "doubt", f"{why}: {measured.shortfall}"
     return JudgedRow(measured=measured, expected=expected, least=least, most=most, verdict=verdict, why=why)
 
 
@@ -257,7 +262,7 @@ def _slow_parts(measured: tuple[Measured, ...], job: TrainReport | None, domain:
     for items in groups.values():
         check = items[0].check
         values = [measured_value.value for measured_value in items]
-        if len(values) < _FLEET or check == ERRORS:
+        if len(values) < _FLEET or check in ERRORS:
             continue
         for value in items:
             middle, score = _robust_score(value.value, values)

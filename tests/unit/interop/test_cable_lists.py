@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 FABRIC, FOUR = "superpod-h100-4su", "h100-1k-four-networks"
 
 
-@pytest.mark.parametrize("target", ["cables", "containerlab", "ptm", "ibsim", "netbox", "nautobot"])
+@pytest.mark.parametrize("target", ["cables", "containerlab", "graphml", "ptm", "ibsim", "netbox", "nautobot"])
 def test_the_audit_reads_what_ffplan_exports(target: str, tmp_path: Path) -> None:
     """As designed, and with two cables swapped; networks beside the compute fabric are left out and counted."""
     design = FOUR if target in ("cables", "netbox") else FABRIC

@@ -494,6 +494,81 @@ IBSTATUS = """Infiniband device 'mlx5_0' port 1 status:
 \trate:\t\t 200 Gb/sec (4X HDR)
 \tlink_layer:\t InfiniBand
 """
+TOPO_M = """\t\x1b[4mGPU0\tGPU1\tNIC0\tCPU Affinity\tNUMA Affinity\tGPU NUMA ID\x1b[0m
+GPU0\t X \tNV18\tPIX\t0-47,96-143\t0\t\tN/A
+GPU1\tNV18\t X \tSYS\t48-95\t1\t\tN/A
+NIC0\tPIX\tSYS\t X
+
+Legend:
+
+  X    = Self
+"""
+PERFTEST = """ib_write_bw -d mlx5_0 -a -q 4 --report_gbits node02
+---------------------------------------------------------------------------------------
+                    RDMA_Write BW Test
+ Dual-port       : OFF		Device         : mlx5_0
+ Number of qps   : 4		Transport type : IB
+ Mtu             : 4096[B]
+ Link type       : IB
+---------------------------------------------------------------------------------------
+ local address: LID 0x0a QPN 0x0129 PSN 0x8e9b2d RKey 0x17f7d2 VAddr 0x007f25cd54d000
+---------------------------------------------------------------------------------------
+ #bytes     #iterations    BW peak[Gb/sec]    BW average[Gb/sec]   MsgRate[Mpps]
+ 2          5000             0.066               0.064  		     4.012345
+ 65536      5000             392.31             391.90 		     0.747490
+ 8388608    5000             391.30             391.20 		     0.005829
+---------------------------------------------------------------------------------------
+"""
+OSU = """+ mpirun -np 16 -H hosta:8,hostb:8 ./osu_allreduce -d cuda -m 1M:1G
+
+# OSU MPI-CUDA Allreduce Latency Test v7.3
+# Datatype: MPI_CHAR.
+# Size       Avg Latency(us)
+1048576                87.53
+1073741824           4571.22
+"""
+OSU_BW = """+ mpirun -np 2 -H node01,node02 ./osu_bibw -d cuda D D
+# OSU MPI-CUDA Bi-Directional Bandwidth Test v7.3
+# Datatype: MPI_CHAR.
+# Size      Bandwidth (MB/s)
+1                       2.00
+4194304             96123.45
+"""
+ONECCL = """options:
+  processes:      16
+  backend:        sycl
+#------------------------------------------------------------
+# Benchmarking: allreduce
+# #processes: 16
+#------------------------------------------------------------
+
+        #bytes    #repetitions      t_min[usec]      t_max[usec]      t_avg[usec]     stddev[%]
+    1073741824               16          4500.34          4600.11          4571.22          1.51
+# All done
+"""
+DIAG = """Successfully ran diagnostic for group.
++---------------------------+------------------------------------------------+
+| Diagnostic                | Result                                         |
++===========================+================================================+
+|-----  Metadata  ----------+------------------------------------------------|
+| DCGM Version              | 3.3.5                                          |
++-----  Integration  -------+------------------------------------------------+
+| PCIe                      | Pass - All                                     |
+| Info                      | GPU 0 GPU to Host bandwidth:  55.26 GB/s, GPU  |
+|                           | 0 Host to GPU bandwidth:  54.02 GB/s, GPU 0    |
+|                           | bidirectional bandwidth: 83.86 GB/s            |
++-----  Hardware  ----------+------------------------------------------------+
+| GPU Memory                | Fail - GPU: 3                                  |
+| Warning                   | GPU 3 Detected 2 uncorrectable memory errors.  |
++-----  Stress  ------------+------------------------------------------------+
+| Targeted Stress           | Skip - All                                     |
++---------------------------+------------------------------------------------+
+"""
+MLPERF = """[METRIC] Number of Simulated Accelerators: 8
+[METRIC] Training Accelerator Utilization [AU] (%): 96.5000 (0.1000)
+[METRIC] Training I/O Throughput (MB/second): 4000.0000 (10.1000)
+[METRIC] train_au_meet_expectation: success
+"""
 OTHERS = {
     "nvbandwidth": (
         NVBANDWIDTH,
@@ -515,6 +590,24 @@ OTHERS = {
     "mlc": (MLC, [("memory", "", 412.3456)]),
     "ibstat": (IBSTAT, [("nic-link", "mlx5_0 port 1", 50.0)]),
     "ibstatus": (IBSTATUS, [("nic-link", "mlx5_0 port 1", 25.0)]),
+    "perftest": (PERFTEST, [("nic-transfer", "mlx5_0", 48.9875)]),
+    "OSU": (OSU, [("allreduce", "", 22.461785), ("allreduce", "", 440.422014)]),
+    "OSU between two": (OSU_BW, [("nic-transfer", "", 48.061725)]),
+    "oneCCL": (ONECCL, [("allreduce", "", 440.422014)]),
+    "DCGM": (
+        DIAG,
+        [
+            ("dcgm-errors", "PCIe", 0.0),
+            ("copy-to-host", "GPU 0", 55.26),
+            ("copy-to-device", "GPU 0", 54.02),
+            ("dcgm-errors", "GPU 3 GPU Memory", 1.0),
+        ],
+    ),
+    "MLPerf Storage": (MLPERF, [("storage-read", "", 4.194304)]),
+    "nvidia-smi topo -m": (
+        TOPO_M,
+        [("accelerators", "", 2.0), ("nvlinks", "GPU 0", 18.0), ("nvlinks", "GPU 1", 18.0), ("near-nics", "", 1.0)],
+    ),
 }
 
 
@@ -589,55 +682,52 @@ def test_what_a_text_of_fio_leaves_open_is_doubted() -> None:
     assert read_log(FIO.replace("run=60001-60001", "run=9001-9001"), "a.txt")[0].doubt == "shorter than 30 s"
 
 
-TOPO_M = """\t\x1b[4mGPU0\tGPU1\tNIC0\tCPU Affinity\tNUMA Affinity\tGPU NUMA ID\x1b[0m
-GPU0\t X \tNV18\tPIX\t0-47,96-143\t0\t\tN/A
-GPU1\tNV18\t X \tSYS\t48-95\t1\t\tN/A
-NIC0\tPIX\tSYS\t X
-
-Legend:
-
-  X    = Self
-"""
 ROCM = "======================= ROCm System Management Interface =======================\n=== Weight between two GPUs ===\n"
 NOWHERE = {
-    "`nvidia-smi topo -m`": TOPO_M,
+    "dcgmproftester": "Worker 0:0[1004]: TensorEngineActive: generated ???, dcgm 0.000 (399843.0 gflops)\n",
     "`rocm-smi`": ROCM,
     "`rocm-smi` in its middle": "       GPU0         GPU1\nGPU0   0            XGMI\nGPU1   XGMI         0\n",
-    "`nvidia-smi topo -m` without its head": TOPO_M.partition("\n")[2].partition("Legend")[0],
-    "`nvidia-smi topo -m` as a table": "|      | GPU0 | GPU1 | CPU Affinity |\n|------|\n| GPU0 | X    | NV18 | 0-47         |\n",
     "lstopo": "Machine (2015GB total)\n  Package L#0\n    NUMANode L#0 (P#0 1007GB)\n",
     "lstopo in its middle": "  Package L#0\n    NUMANode L#0 (P#0 1007GB)\n",
     "lstopo as XML": '<?xml version="1.0"?>\n<!DOCTYPE topology SYSTEM "hwloc2.dtd">\n<topology version="2.0">\n  <object type="Machine"/>\n</topology>\n',
     "`mlxlink`": "Operational Info\n----------------\nState                           : Active\n",
     "`lspci`": "18:00.0 3D controller: NVIDIA Corporation GH100 [H100 SXM5 80GB] (rev a1)\n" * 2,
-    "the OSU benchmarks in their middle": "# Size      Bandwidth (MB/s)\n1                       2.00\n",
-    "DCGM in its middle": "|-----  Integration  -------+----------------|\n| PCIe                      | Pass - All     |\n",
-    "MLPerf Storage as a log": "[METRIC] Number of Simulated Accelerators: 8\n[METRIC] Training I/O Throughput (MB/second): 11234.5 (10.1)\n",
     "`mst status` in its middle": "DEVICE_TYPE             MST                           PCI       RDMA\nConnectX7(rev:0)        /dev/mst/mt4129_pciconf0      18:00.0   mlx5_0\n",
-    "perftest (ib_write_bw)": " #bytes     #iterations    BW peak[Gb/sec]    BW average[Gb/sec]   MsgRate[Mpps]\n 65536      5000             392.10             392.08             0.747\n",
-    "the OSU benchmarks": "# OSU MPI-CUDA Allreduce Latency Test v7.3\n# Size       Avg Latency(us)\n4                      21.03\n",
-    "the benchmark of oneCCL": "#bytes #repetitions t_min[usec] t_max[usec] t_avg[usec] stddev[%]\n4 16 10.0 11.0 10.5 1.0\n",
-    "DCGM": "Successfully ran diagnostic for group.\n+---------------------------+------------------------------------------------+\n",
-    "MLPerf Storage": '{"metric": {"train_au_mean_percentage": 96.5, "train_io_mean_MB_per_second": 11234.5}}\n',
     "the Intel MPI Benchmarks": "# Benchmarking Allreduce\n# #processes = 2\n#bytes #repetitions  t_min[usec]  t_max[usec]\n",
     "samples of CUDA": "[P2P (Peer-to-Peer) GPU Bandwidth Latency Test]\nDevice: 0, NVIDIA H100, pciBusID: 18\n",
     "`mst status`": "MST modules:\n------------\n    MST PCI module is not loaded\n",
     "NCCL itself (NCCL_DEBUG)": "node01:1:9 [0] NCCL INFO Channel 00/24 :    0   1   2   3\nnode01:1:9 [0] NCCL INFO Trees [0] 1/-1/-1->0->-1\n",
 }
+ELSEWHERE = {
+    "`nvidia-smi topo -m`": TOPO_M,
+    "`nvidia-smi topo -m` without its head": TOPO_M.partition("\n")[2].partition("Legend")[0],
+    "`nvidia-smi topo -m` as a table": "|      | GPU0 | GPU1 | CPU Affinity |\n|------|\n| GPU0 | X    | NV18 | 0-47         |\n",
+    "perftest (ib_write_bw)": PERFTEST,
+    "the OSU benchmarks": OSU,
+    "the OSU benchmarks in their middle": "# Size      Bandwidth (MB/s)\n1                       2.00\n",
+    "the benchmark of oneCCL": "#bytes #repetitions t_min[usec] t_max[usec] t_avg[usec] stddev[%]\n4 16 10.0 11.0 10.5 1.0\n",
+    "DCGM": DIAG,
+    "DCGM in its middle": "|-----  Integration  -------+----------------|\n| PCIe                      | Pass - All     |\n",
+    "MLPerf Storage": '{"metric": {"train_au_mean_percentage": 96.5, "train_io_mean_MB_per_second": 11234.5}}\n',
+}
+"""Logs of measured values, where a fabric or the inside of a server is read."""
 
 
-@pytest.mark.parametrize("program", NOWHERE)
+@pytest.mark.parametrize("program", NOWHERE | ELSEWHERE)
 def test_what_goes_nowhere_is_named(program: str, tmp_path: Path) -> None:
     """One line says what the text is, another what to give in its place, for what is being read."""
     file = tmp_path / "pasted.txt"
     for form in ("as written", "srun -l", "Slack", "CRLF"):
-        file.write_text(PREFIXES[form](NOWHERE[program]))
+        file.write_text(PREFIXES[form]((NOWHERE | ELSEWHERE)[program]))
         for command, remedy in (
-            (f"fabric accept {DESIGN} --measured", "nccl-tests|nvidia-smi -q -x|ibstat|rccl-tests|fio or IOR"),
+            (
+                f"fabric accept {DESIGN} --measured",
+                "nccl-tests|nvidia-smi -q -x|ibstat|rccl-tests|fio or IOR|nvbandwidth",
+            ),
             ("fabric import nccl", "NCCL_TOPO_DUMP_FILE"),
             ("fabric import ibnetdiscover", "ibnetdiscover"),
             (f"fabric audit {DESIGN}", "ibnetdiscover|lldpcli"),
-        ):
+        )[program in ELSEWHERE :]:
             run = ffplan(command, str(file))
             assert run.code == 2, (command, run.out)
             name = re.split(" in (?:its|their) middle| without its| as a| as XML", program)[0]

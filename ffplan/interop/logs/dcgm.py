@@ -1,0 +1,162 @@
+"""Output of `dcgmi diag`, in print or as JSON: failed tests of accelerators, and copies over PCIe."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Any
+
+from ffplan.base.record import record
+from ffplan.interop.logs.measured import _number_of, _refuse, _stem
+from ffplan.results.acceptance import Measured
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_DCGM = re.compile(
+    r"DCGM (?:GPU )?Diagnostic|Successfully ran diagnostic|^\|[ -]*Diagnostic +\||\"test_categories\"[ \t]*:"
+    r"|^[|+]-----  (?:Metadata|Deployment|Integration|Hardware|Stress) ",
+    re.MULTILINE,
+)
+_CELLS = re.compile(r"^[ \t]*\|([^|]{0,80})\|(.{0,400})\|[ \t]*$")
+_STATUS = re.compile(r"(pass|fail|warn|skip|not run)\w*\b(?:[ \t]*-[ \t]*(.{0,200}))?$", re.IGNORECASE)
+_ENTITY = re.compile(r"GPUs?:?[ \t]?([0-9]{1,4})[ \t]*:[ \t]*(.{1,200})")
+_COPY = re.compile(
+    r"GPU ?([0-9]{1,4}),? (GPU to Host|Host to GPU) bandwidth:?\s{0,9}([0-9]{1,5}(?:[.,][0-9]{1,6})?) ?GB/s"
+)
+_COPIES = {"GPU to Host": "copy-to-host", "Host to GPU": "copy-to-device"}
+
+
+@record
+class _TestResult:
+    """What a test says of an accelerator, or of all."""
+
+    test: str
+    line: int
+    status: str
+    """pass, fail, warn, skip or not run."""
+    gpus: tuple[str, ...] = ()
+    """Numbers of the accelerators; empty of all."""
+    words: str = ""
+    """Its warnings and notes."""
+
+
+def _is_dcgm(text: str) -> bool:
+    """Return whether a text is output of `dcgmi diag`."""
+    return _DCGM.search(text) is not None
+
+
+def _status_of(words: str) -> str | None:
+    """Return the status that words begin with; None if there is none."""
+    match = _STATUS.match(words.strip())
+    return match[1].lower() if match else None
+
+
+def _printed(text: str) -> Iterator[_TestResult]:
+    """Yield the tests of the printed table: a line for each, or one more for each accelerator."""
+    name, line, status, words = "", 0, "", list[str]()
+    gpus, failing = tuple[str, ...](), list[tuple[str, str]]()
+
+    def finished() -> Iterator[_TestResult]:
+        said = " ".join(words)
+        by_status: dict[str, list[str]] = {}
+        for gpu, own in failing:
+            by_status.setdefault(own, []).append(gpu)
+        for own, numbers in (by_status or {status: list(gpus)}).items():
+            if own:
+                yield _TestResult(test=name, line=line, status=own, gpus=tuple(numbers), words=said)
+
+    for number, content in enumerate(text.splitlines(), 1):
+        if (cells := _CELLS.match(content)) is None:
+            continue
+        left, right = cells[1].strip(), cells[2].strip()
+        if left and _status_of(right) is not None and left.lower() not in ("warning", "info", "error"):
+            yield from finished()
+            name, line, status, words, failing = left, number, _status_of(right) or "", [], []
+            gpus = tuple(re.findall(r"[0-9]{1,4}", right)) if "GPU" in right else ()
+        elif (one := _ENTITY.fullmatch(right)) is not None and (own := _status_of(one[2])) is not None:
+            failing.append((one[1], own))
+        else:
+            words.append(right)
+    yield from finished()
+
+
+def _texts(value: Any) -> str:
+    """Return the words of a JSON value: a text, a list of them, or of objects that hold a warning."""
+    if isinstance(value, dict):
+        return str(value.get("warning", ""))
+    return " ".join(_texts(part) for part in value) if isinstance(value, list) else str(value or "")
+
+
+def _documented(loaded: Any, line: int) -> Iterator[_TestResult]:
+    """Yield the tests of a JSON document, of version 4 or before."""
+    if isinstance(loaded, list):
+        for part in loaded:
+            yield from _documented(part, line)
+    if not isinstance(loaded, dict):
+        return
+    if isinstance(loaded.get("results"), list) and "name" in loaded:
+        for result in loaded["results"]:
+            status = _status_of(str(result.get("status", "")))
+            entity = result.get("entity_id") if result.get("entity_group", "GPU") == "GPU" else None
+            gpus = result.get("gpu_ids", result.get("gpu_id", entity))
+            numbers = tuple(re.findall(r"[0-9]{1,4}", "" if gpus is None else str(gpus)))
+            words = f"{_texts(result.get('warnings'))} {_texts(result.get('info'))}".strip()
+            if status is not None:
+                yield _TestResult(test=str(loaded["name"]), line=line, status=status, gpus=numbers, words=words)
+        return
+    for part in loaded.values():
+        yield from _documented(part, line)
+
+
+def _outcomes(text: str) -> list[_TestResult]:
+    """Return the tests of a text."""
+    if (start := text.find("{")) < 0:
+        return list(_printed(text))
+    try:
+        loaded = json.JSONDecoder().raw_decode(text, start)[0]
+        return list(_documented(loaded, text.count("\n", 0, start) + 1))
+    except (ValueError, RecursionError):
+        return list(_printed(text))
+
+
+def _judgements(outcome: _TestResult, file: str) -> Iterator[Measured]:
+    """Yield the failures of a test [1]: one for each accelerator that failed, none of a test that passed."""
+    if outcome.status not in ("pass", "fail", "warn"):
+        return
+    failed = outcome.status == "fail"
+    numbers: tuple[str, ...] = outcome.gpus if outcome.status != "pass" and outcome.gpus else ("",)
+    words = " ".join(_COPY.sub("", outcome.words).split())[:160].strip(" ,")
+    for number in numbers:
+        yield Measured(
+            check="dcgm-errors",
+            value=float(failed),
+            host=_stem(file),
+            part=f"GPU {number} {outcome.test}" if number else outcome.test,
+            file=file,
+            line=outcome.line,
+            doubt=words or ("a warning" if outcome.status == "warn" else "") if outcome.status != "pass" else "",
+        )
+
+
+def _read_dcgm(text: str, file: str) -> list[Measured]:
+    """Return failed tests by accelerator [1], and copies between each and its host [GB/s].
+
+    Raises:
+        InputError: if no test ran.
+    """
+    measured: list[Measured] = []
+    for outcome in _outcomes(text):
+        measured += _judgements(outcome, file)
+        for copy in _COPY.finditer(" ".join(outcome.words.split())):
+            measured.append(
+                Measured(
+                    check=_COPIES[copy[2]],
+                    value=_number_of(copy[3].replace(",", "."), file, outcome.line, "bandwidth"),
+                    host=_stem(file),
+                    part=f"GPU {copy[1]}",
+                    file=file,
+                    line=outcome.line,
+                )
+            )
+    return measured or _refuse(file, 1, "no test ran", "give the whole output of `dcgmi diag -r 3`, or of `-j`")
