@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict, replace
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -35,8 +36,8 @@ PRIORS = {
     "experts": (1.3, 0.25),
     "cache": (1.1, 0.2),
     "matrix": (1.45, 0.2),
-    "matrix_fp8": (1.8, 0.25),
-    "matrix_fp4": (2.6, 0.35),
+    "matrix_fp8": (1.8, 0.1),
+    "matrix_fp4": (2.6, 0.2),
     "grouped": (1.6, 0.3),
     "attention": (3.0, 0.4),
     "layer": (30e-6, 0.5),
@@ -56,6 +57,10 @@ NAMES = tuple(PRIORS)
 FRACTIONS = NAMES[:8]
 SECONDS = NAMES[8:-2]
 """Constants that a step has in seconds; the last two are of prompts alone."""
+_MATRIX = NAMES.index("matrix")
+_NARROW = [NAMES.index("matrix_fp8"), NAMES.index("matrix_fp4")]
+"""GEMMs at fewer bits: what a release or an accelerator does to those at 16 bits it does to these, so that runs at one
+precision alone never make fewer bits slower."""
 LEVELS = ("software", "engine", "accelerator", "cell")
 """Factors: of the software, its release, the accelerator, and the release on the accelerator."""
 SPREAD = 0.35
@@ -325,10 +330,8 @@ class Fit:
         """Return the constants of every observation, one row for each name."""
         count = len(NAMES)
         factors = x[count:].reshape(-1, count) * self._spread * SPREAD
-        logs = (self._mean + self._spread * x[:count])[None, :]
-        for members in self._members:
-            logs = logs + factors[members]
-        constants: Floats = np.exp(logs.T)
+        deviations = (self._spread * x[:count])[None, :] + sum(factors[members] for members in self._members)
+        constants: Floats = np.exp((self._mean + _together(deviations)).T)
         return constants
 
     def _residuals(self, x: Floats) -> Floats:
@@ -354,7 +357,7 @@ class Fit:
         every = np.arange(rows)
         for k in range(count):
             moved = constants.copy()
-            moved[k] *= 1.001
+            moved[[k, *_NARROW] if k == _MATRIX else k] *= 1.001
             slope = (np.log(times(self._table, moved)) - base) / np.log(1.001) / self._noise * gain
             slopes[:rows, k] = slope * self._spread[k]
             for members in self._members:
@@ -369,17 +372,21 @@ class Fit:
             Fractions and seconds by name, and the priors' deviations that its base value is off.
         """
         count = len(NAMES)
-        logs = self._mean + self._spread * self.solution[:count]
+        deviations = self._spread * self.solution[:count]
         factors = self.solution[count:].reshape(-1, count) * self._spread * SPREAD
         for k in self._at:
             position = self.place.get((k, groups[k] or ""))
             if position is not None:
-                logs = logs + factors[position]
-        values = np.exp(logs)
-        return {
+                deviations = deviations + factors[position]
+        values = np.exp(self._mean + _together(deviations))
+        constants = {
             name: float(min(1 / value, 1.0) if name in FRACTIONS else value)
             for name, value in zip(NAMES, values, strict=True)
         }
+        # of twice the peak: an engine could as well compute with more bits
+        for more, fewer in pairwise(("matrix", "matrix_fp8", "matrix_fp4")):
+            constants[fewer] = max(constants[fewer], constants[more] / 2)
+        return constants
 
     def told(self) -> dict[str, float]:
         """Return the share of each base value's prior variance that the observations take away [1].
@@ -397,6 +404,13 @@ class Fit:
     def predicted(self, observations: Sequence[_Observation]) -> Floats:
         """Return the times of a token of observations, which may be new [s]."""
         return predicted(observations, [self.constants(o.groups) for o in observations])
+
+
+def _together(deviations: Floats) -> Floats:
+    """Return deviations of logarithms, the last axis by name, with those of 16-bit GEMMs in those at fewer bits."""
+    moved = deviations.copy()
+    moved[..., _NARROW] += deviations[..., [_MATRIX]]
+    return moved
 
 
 def predicted(observations: Sequence[_Observation], constants: Sequence[Mapping[str, float]]) -> Floats:

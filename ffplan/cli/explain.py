@@ -133,8 +133,9 @@ def explain(
     """Derive one figure of a design: formula, values, sources, its limit, and the effect of a tenth of each input.
 
     PATH is a path of the JSON output, or communication.LIBRARY, train.step_s, train.tokens_s, train.mfu, run.cost,
-    run.cost_per_million_tokens, run.days, run.energy_mwh, run.carbon_t, run.effort, run.effective. A rule, a term or a
-    path alone: its meaning.
+    run.cost_per_million_tokens, run.days, run.energy_mwh, run.carbon_t, run.effort, run.effective; of a design with
+    `serving`, serve.tpot_s, serve.ttft_s.p99, serve.cost.per_million_output and the like. A rule, a term or a path
+    alone: its meaning.
     """
     if path is None:
         if form is not ReportFormat.TABLE:

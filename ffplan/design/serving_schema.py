@@ -20,7 +20,7 @@ class Serving(Frozen):
     """Catalogue id of the model, a transformer."""
     rate: RequestRate | None = None
     """Requests that arrive over all copies, such as `120/s` [1/s]."""
-    concurrency: Annotated[float, Field(ge=1, le=1e6)] | None = None
+    concurrency: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
     """Requests under way on a copy, in place of a rate [1]."""
     isl: Count = 1024
     """Tokens of a prompt [1]."""

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from functools import cache
+from itertools import pairwise
 from statistics import median
 from typing import TYPE_CHECKING
 
 import pytest
 
+from ffplan.catalog.engines import Engine
+from ffplan.catalog.parts import Accelerator
 from ffplan.catalog.store import Catalog
 from ffplan.validation.replay import case_files, replay_files
 
@@ -48,6 +51,21 @@ def test_median_errors_of_runs_with_prefill_apart(unit: str, most: float) -> Non
 def test_every_published_row_without_speculation_is_modelled() -> None:
     assert len(report().rows) > 1_500
     assert all(row.model > 0 for row in report().rows)
+
+
+@pytest.mark.parametrize("name", Catalog().ids_of("engine"))
+def test_fewer_bits_make_no_gemm_slower(name: str) -> None:
+    """Rates of GEMMs at the catalogue's peaks: a search over precisions must not choose more bits for their speed."""
+    catalog = Catalog()
+    engine = catalog.entry(name).part
+    assert isinstance(engine, Engine)
+    for key, rates in engine.rates.items():
+        part = catalog.entry("h100-sxm-80gb" if key == "any" else key).part
+        assert isinstance(part, Accelerator)
+        peaks = {str(precision): rate.value for precision, rate in part.peak.items()}
+        fractions = {"bf16": rates.matrix.value, "fp8": rates.matrix_fp8.value, "fp4": rates.matrix_fp4.value}
+        speeds = [peaks[bits] * fraction for bits, fraction in fractions.items() if bits in peaks]
+        assert all(fewer > 0.99 * more for more, fewer in pairwise(speeds)), key
 
 
 def test_deepseek_s_day_adds_up() -> None:

@@ -43,7 +43,7 @@ ARROWS: dict[str, set[str]] = {
     "studies.compare": {"studies.cost"},
     "studies.choose": {"studies.design", "studies.goodput"},
     "studies.fleet": {"studies.choose", "studies.serve"},
-    "studies.explain": {"studies.compare", "studies.design"},
+    "studies.explain": {"studies.compare", "studies.design", "studies.serve"},
     "studies.trust": {"studies.basis"},
     "studies": {"studies.explain", "studies.fabric", "studies.fleet", "studies.trust"},
     "validation": {"studies"},

@@ -8,7 +8,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from ffplan.base.errors import UsageError, did_you_mean
-from ffplan.base.plain import number_at, numbers, plain, steps
+from ffplan.base.plain import number_at, numbers, plain, steps, value_at
 from ffplan.base.record import record
 from ffplan.base.tracked import made_of, read_alike, track
 from ffplan.catalog.store import Catalog
@@ -31,6 +31,7 @@ from ffplan.studies.cost.words import headline, run_words
 from ffplan.studies.design.design import LEFT_OUT, study_design
 from ffplan.studies.explain.derivation import _training_parts, derivation_of
 from ffplan.studies.explain.explain import TENTH, Subject, _declared, _of_design, _Places, _sorted_out, influences
+from ffplan.studies.explain.serving import LOAD_KEPT, SERVED_FIGURES, _of_serving, _path_in_row
 from ffplan.studies.explain.step_inputs import NOTE, Step, _explain_run
 from ffplan.studies.train.default_job import with_tokens, workload_gpus, workload_report
 from ffplan.studies.train.rows import why_lost
@@ -120,6 +121,8 @@ def explain(
         InputError: if the design cannot be assessed.
     """
     address = address_of(question.path)
+    if address.startswith("serve."):
+        return _of_load(question, address, meanings, step)
     if address not in _of_jobs():
         return _of_assessment(question, meanings, step)
     field = address.partition(".")[2]
@@ -144,7 +147,9 @@ def known_figures(document: Document, catalog: Catalog) -> list[str]:
     Raises:
         InputError: if the design cannot be assessed.
     """
-    return _figures(study_design(resolve(document, catalog), catalog, all_scales=True).assessment)
+    design = resolve(document, catalog)
+    served = SERVED_FIGURES if design.serving is not None else ()
+    return [*_figures(study_design(design, catalog, all_scales=True).assessment), *served]
 
 
 def _figures(assessment: Any) -> list[str]:
@@ -182,6 +187,18 @@ def _of_assessment(question: Question, meanings: _Meanings, step: Callable[[int,
     subject = Subject(document=question.document, catalog=question.catalog, evaluate=evaluate)
     moved = influences(subject, value, _entries(catalog), step) if value else ((), 0)
     return _explanation(question, design, meaning, root, moved)
+
+
+def _of_load(question: Question, address: str, meanings: _Meanings, step: Callable[[int, int], None]) -> Explanation:
+    catalog = question.catalog.fresh()
+    design = resolve(question.document, catalog)
+    if design.serving is None:
+        raise UsageError(f"ffplan explain: {question.path} needs a load: add `serving` to the design")
+    subject = Subject(document=question.document, catalog=question.catalog, evaluate=lambda *_: None)
+    served = _of_serving(subject, design, catalog, address, _entries, step)
+    holder, _, field = _path_in_row(address).rpartition(".")
+    meaning = meanings(value_at(served.row, steps(holder)) if holder else served.row, field)
+    return _explanation(question, design, meaning, served.root, served.moved, (LOAD_KEPT,))
 
 
 def _step(question: Question, keep: Callable[[TrainReport, PlanFields], PlanFields]) -> Step:

@@ -16,7 +16,7 @@ from ffplan.studies.serve.apart import _apart_setup, _best_pools
 from ffplan.studies.serve.links import ServeError, fleet_of
 from ffplan.studies.serve.loads import Load
 from ffplan.studies.serve.search import search
-from ffplan.studies.serve.serve import ServeTask, serve
+from ffplan.studies.serve.serve import ServeTask, _served_row, serve
 from ffplan.studies.serve.setup import PlanRequest, engine_of, serve_setup
 
 if TYPE_CHECKING:
@@ -25,8 +25,9 @@ if TYPE_CHECKING:
     from ffplan.catalog.store import Catalog
     from ffplan.design.resolved import ResolvedDesign
     from ffplan.design.serving_schema import Serving
-    from ffplan.results.serving import ServeReport
+    from ffplan.results.serving import ServeReport, ServeRow
     from ffplan.studies.serve.links import Fleet
+    from ffplan.studies.serve.setup import ServeSetup
 
 DRAFTS = {"mtp": 0.05, "draft": 0.1, "ngram": 0.0}
 """Time of a drafted token as a fraction of a step: one layer of many, a model a tenth of the size, none (estimates)."""
@@ -104,9 +105,18 @@ def answer(fleet: Fleet, catalog: Catalog, asked: ServeQuestion) -> ServeReport:
         best = max(space.choices, key=lambda found: found.output_tokens_s_gpu).plan
         request = replace(request, **{name: getattr(best, name) for name in _CHOSEN})
         task = replace(task, choices=space.choices, searched=space.points)
-    requests = _chunked(asked, request)
-    setup = serve_setup(catalog, model, engine, fleet, request=request, requests=requests)
-    return serve(setup, catalog, replace(task, load=replace(task.load, requests=requests)))
+    return serve(*_set_up(fleet, catalog, replace(asked, request=request, task=task)))
+
+
+def _set_up(fleet: Fleet, catalog: Catalog, asked: ServeQuestion) -> tuple[ServeSetup, Catalog, ServeTask]:
+    """Return what `serve` takes for a plan, or for given pools."""
+    request, requests = asked.request, _chunked(asked, asked.request)
+    task = replace(asked.task, load=replace(asked.task.load, requests=requests))
+    if asked.pools is not None:
+        setup = _apart_setup(catalog, asked.model, asked.engine, fleet, request, requests=requests, pools=asked.pools)
+    else:
+        setup = serve_setup(catalog, asked.model, asked.engine, fleet, request=request, requests=requests)
+    return setup, catalog, task
 
 
 def _chunked(asked: ServeQuestion, request: PlanRequest) -> Requests:
@@ -129,9 +139,8 @@ def _answer_apart(fleet: Fleet, catalog: Catalog, asked: ServeQuestion) -> Serve
     if pools is None:
         best = _best_pools(catalog, asked.model, asked.engine, fleet, request, requests=requests, targets=task.targets)
         pools, task = (best.prefill, best.decode), replace(task, searched=best.plans)
-        request, requests = best.request, _chunked(asked, best.request)
-    setup = _apart_setup(catalog, asked.model, asked.engine, fleet, request, requests=requests, pools=pools)
-    return serve(setup, catalog, replace(task, load=replace(task.load, requests=requests)))
+        request = best.request
+    return serve(*_set_up(fleet, catalog, replace(asked, request=request, task=task, pools=pools)))
 
 
 _OTHER_LOAD = frozenset({"rate", "concurrency", "trace", "ttft", "tpot"})
@@ -186,6 +195,33 @@ def stated_report(design: ResolvedDesign, catalog: Catalog) -> ServeReport:
         InputError: if the model or the engine is unknown.
         ServeError: if the plan or the load is impossible.
     """
+    return answer(fleet_of(design), catalog, _stated_question(design, catalog))
+
+
+def row_again(design: ResolvedDesign, catalog: Catalog, report: ServeReport, *, percentiles: bool) -> ServeRow:
+    """Return the best row of a stated report once more, its plan and its load kept, with other parts.
+
+    Args:
+        design: a design with the section.
+        catalog: where its parts are.
+        report: report of the section, with the parts as they are.
+        percentiles: run the requests; every quantile is the mean otherwise.
+
+    Raises:
+        InputError: if the model or the engine is unknown.
+        ServeError: if the plan or the load has become impossible.
+    """
+    asked, row = _stated_question(design, catalog), report.rows[report.best]
+    if asked.pools is None:
+        plan = {name: getattr(report.plan, name) for name in (*_CHOSEN, "kv")}
+        asked = replace(asked, request=replace(asked.request, **plan))
+    setup, _, task = _set_up(fleet_of(design), catalog, asked)
+    rate = task.rates[0] if task.rates else 0.0
+    concurrency = 0.0 if rate else task.concurrency[0] if task.concurrency else row.concurrency
+    return _served_row(setup, catalog, task, concurrency=concurrency, rate=rate, percentiles=percentiles)
+
+
+def _stated_question(design: ResolvedDesign, catalog: Catalog) -> ServeQuestion:
     stated = design.serving
     assert stated is not None
     model, engine = stated_parts(design, catalog)
@@ -204,5 +240,4 @@ def stated_report(design: ResolvedDesign, catalog: Catalog) -> ServeReport:
         rates=(stated.rate,) if stated.rate else (),
     )
     pools = None if stated.prefill is None or stated.decode is None else (stated.prefill, stated.decode)
-    asked = ServeQuestion(model=model, engine=engine, request=request, task=task, pools=pools)
-    return answer(fleet_of(design), catalog, asked)
+    return ServeQuestion(model=model, engine=engine, request=request, task=task, pools=pools)

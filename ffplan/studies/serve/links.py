@@ -221,7 +221,7 @@ def _moved_load(wired: WiredDesign, fleet: Fleet, sizes: tuple[int, int]) -> Flo
     return load
 
 
-def beside_training(fleet: Fleet, sizes: tuple[int, int], bytes_s: float) -> ServeBeside | None:
+def _beside_training(fleet: Fleet, sizes: tuple[int, int], bytes_s: float) -> ServeBeside | None:
     """Return what an allreduce of a job on the other nodes keeps of its rate while keys and values move.
 
     Args:

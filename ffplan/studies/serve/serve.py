@@ -32,7 +32,7 @@ from ffplan.serving.hardware import accelerator_power, prompt_power
 from ffplan.serving.memory import cache_bytes, cached_tokens
 from ffplan.serving.pools import prefill_rate
 from ffplan.studies.basis.provenance import files_read, recalled_figures
-from ffplan.studies.serve.links import ServeError, beside_training
+from ffplan.studies.serve.links import ServeError, _beside_training
 from ffplan.studies.serve.loads import Load, _kept_room, _largest_arriving, _run_closed, grows, run_open
 from ffplan.studies.serve.money import _node_rest_power, _price_and_peak, token_cost, tokens_per_megawatt
 
@@ -224,8 +224,12 @@ def latency_of(values: Floats, mean: float | None = None) -> Latency:
     return Latency(mean=float(values.mean()) if mean is None else mean, p50=p50, p90=p90, p99=p99)
 
 
-def _latencies(task: ServeTask, steady: Steady, times: Times) -> tuple[Latency, Latency, Latency]:
-    """Return TTFT, TPOT and latency of a whole request."""
+def _latencies(task: ServeTask, steady: Steady, times: Times | None) -> tuple[Latency, Latency, Latency]:
+    """Return TTFT, TPOT and latency of a whole request; without a run, every quantile is the mean."""
+    if times is None:
+        means = (float(steady.ttft), float(steady.tpot), float(steady.latency(float(task.load.requests.output))))
+        ttft, tpot, whole = (Latency(mean=mean, p50=mean, p90=mean, p99=mean) for mean in means)
+        return ttft, tpot, whole
     if (task.load.trace is None or task.load.trace.constant) and not times.crowded:
         output = float(task.load.requests.output)
         means = (float(steady.ttft), float(steady.tpot), float(steady.latency(output)))
@@ -239,6 +243,27 @@ def _latencies(task: ServeTask, steady: Steady, times: Times) -> tuple[Latency, 
     return ttft, tpot, whole
 
 
+def _served_row(
+    setup: ServeSetup,
+    catalog: Catalog,
+    task: ServeTask,
+    *,
+    concurrency: float = 0.0,
+    rate: float = 0.0,
+    percentiles: bool = True,
+) -> ServeRow:
+    """Return one load: a concurrency of each copy, or a rate over all copies.
+
+    Args:
+        percentiles: run the requests; every quantile is the mean otherwise.
+
+    Raises:
+        ServeError: if a queue grows at the rate.
+    """
+    price, peak = _price_and_peak(setup, catalog)
+    return _row(setup, task, price, peak, concurrency=concurrency, rate=rate, percentiles=percentiles)
+
+
 def _row(
     setup: ServeSetup,
     task: ServeTask,
@@ -247,22 +272,20 @@ def _row(
     *,
     concurrency: float = 0.0,
     rate: float = 0.0,
+    percentiles: bool = True,
 ) -> ServeRow:
-    """Return a load: a concurrency of each copy, or a rate over all copies.
-
-    Raises:
-        ServeError: if a queue grows at the rate.
-    """
     requests, trace = task.load.requests, task.load.trace
     if rate:
         steady = setup.means_at(requests, rate / setup.copies)
-        times = run_open(setup, task.load, rate / setup.copies)
-        if (trace is None or trace.times is None) and grows(setup, times, rate / setup.copies):
+        times = run_open(setup, task.load, rate / setup.copies) if percentiles else None
+        if times and (trace is None or trace.times is None) and grows(setup, times, rate / setup.copies):
             raise _beyond(setup, task.load, rate)
-    else:
+    elif percentiles:
         steady, times = _closed(setup, task, concurrency)
+    else:
+        steady, times = setup.means(requests, concurrency), None
     ttft, tpot, whole = _latencies(task, steady, times)
-    if times.crowded and not rate:
+    if times and times.crowded and not rate:
         # what is computed again is in the run, and not in the formula
         steady = replace(steady, rate=concurrency / whole.mean)
     served_s = float(steady.rate) * setup.copies
@@ -379,7 +402,7 @@ def _beside(setup: ServeSetup, rate: float) -> ServeBeside | None:
     apart = setup.apart
     if apart is None:
         return None
-    return beside_training(setup.fleet, (setup.prefill_gpus, setup.decode_gpus), rate * apart.transfer.bytes)
+    return _beside_training(setup.fleet, (setup.prefill_gpus, setup.decode_gpus), rate * apart.transfer.bytes)
 
 
 def _assumptions(setup: ServeSetup, task: ServeTask) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.support import ffplan, reported
+from tests.support import ROOT, ffplan, reported
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -200,3 +200,17 @@ def test_a_first_screen_and_its_sections() -> None:
         assert len(run.out.splitlines()) <= 24
         assert max(map(len, run.out.splitlines())) <= columns
     assert "Token at" in ffplan(f"{H100} --concurrency 8 --section step").out
+
+
+@pytest.mark.parametrize("load", ["concurrency: 32", "rate: 2.5/s"])
+def test_a_section_and_its_options_ask_the_same(load: str, tmp_path: Path) -> None:
+    """A design's `serving` answers like the options that say the same."""
+    text = (ROOT / "designs" / "l40s-8-roce.yaml").read_text()
+    path = tmp_path / "served.yaml"
+    path.write_text(f"{text}\nserving: {{model: llama3.1-8b, engine: vllm, isl: 512, osl: 64, {load}}}\n")
+    option, _, value = load.partition(": ")
+    asked = f"--model llama3.1-8b --engine vllm --isl 512 --osl 64 --{option} {value} --format json"
+    stated, typed = (
+        json.loads(ffplan(command).out) for command in (f"serve {path} --format json", f"serve {path} {asked}")
+    )
+    assert stated["rows"] == typed["rows"]

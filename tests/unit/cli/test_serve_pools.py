@@ -14,7 +14,7 @@ from ffplan.fabric.family import routing_of
 from ffplan.fabric.routing import traffic
 from ffplan.fabric.routing.job_loads import aligned, all_nodes
 from ffplan.inputs.workloads import PoolPlan, _parse_pool
-from ffplan.studies.serve.links import _flows, beside_training, fleet_of
+from ffplan.studies.serve.links import _beside_training, _flows, fleet_of
 from tests.support import ROOT, ffplan, reported, wired
 
 if TYPE_CHECKING:
@@ -128,7 +128,7 @@ def test_what_a_job_on_the_other_nodes_keeps(bytes_s: float) -> None:
     wired_design = wired("fire-flyer-2")
     design, network = wired_design.design, wired_design.fabric.network
     fleet, sizes = fleet_of(design, 240), (120, 120)  # 15 nodes each, leaves of 20
-    beside = beside_training(fleet, sizes, bytes_s)
+    beside = _beside_training(fleet, sizes, bytes_s)
     assert beside is not None
     assert beside.gpus == design.accelerators - fleet.gpus
     router, ports = routing_of(wired_design.fabric), all_nodes(design, wired_design.fabric)

@@ -11,11 +11,15 @@ import pytest
 import yaml
 
 from ffplan import load, search, train
+from ffplan.base.plain import steps, value_at
 from ffplan.catalog.store import Catalog
 from ffplan.figures.figure import equation
+from ffplan.inputs.document import read_document
 from ffplan.studies.explain.derivation import POLICIES, ROLES
 from ffplan.studies.explain.explain import _figure_at, _scaled
-from tests.support import ROOT, assess_file, collective, ffplan, ffplan_once, valid, vary_design
+from ffplan.studies.explain.path import known_figures
+from ffplan.studies.explain.serving import SERVED_FIGURES, _path_in_row
+from tests.support import ROOT, assess_file, collective, ffplan, ffplan_once, shipped_design, valid, vary_design
 
 
 def explained(*arguments: str) -> dict[str, Any]:
@@ -208,6 +212,52 @@ def test_what_moves_a_run_is_the_difference_of_two_runs(field: str, tmp_path: Pa
     assert moved > 0.01
 
 
+SERVED = "\nserving: {model: llama3.1-8b, engine: vllm, isl: 512, osl: 128, concurrency: 32, tp: 1, pp: 1}\n"
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("field", ["serve.tpot_s", "serve.ttft_s.p99", "serve.cost.per_million_output"])
+def test_what_moves_a_load_is_the_difference_of_two_loads(field: str, tmp_path: Path) -> None:
+    text = (ROOT / "designs" / "l40s-8-roce.yaml").read_text()
+    path = tmp_path / "served.yaml"
+
+    def value(section: str) -> float:
+        path.write_text(text + section)
+        row = json.loads(ffplan(f"serve {path} --format json").out)["rows"][0]
+        for step in ("mean" if field == "serve.tpot_s" else field).removeprefix("serve.").split("."):
+            row = row["tpot_s"]["mean"] if step == "mean" else row[step]
+        assert isinstance(row, float)
+        return row
+
+    longer, as_stated = value(SERVED.replace("osl: 128", "osl: 141")), value(SERVED)
+    found = explained(str(path), field)
+    assert found["root"]["value"] == as_stated
+    assert influence(found, "serving.osl")["more"] == pytest.approx(longer / as_stated - 1, rel=1e-6)
+    moving = " ".join(row["input"] for row in found["influences"])
+    assert "memory_bandwidth" in moving
+    assert "vllm-2026: rates.l40s.weights" in moving or "vllm-2026: rates.any.weights" in moving
+
+
+def test_a_token_of_a_load_is_its_terms(tmp_path: Path) -> None:
+    path = tmp_path / "served.yaml"
+    path.write_text((ROOT / "designs" / "l40s-8-roce.yaml").read_text() + SERVED)
+    mean = explained(str(path), "serve.tpot_s")["root"]
+    terms = mean["steps"]
+    assert sum(step["value"] for step in terms) == pytest.approx(mean["value"])
+    assert [step["binds"] for step in terms] == [True] + [False] * (len(terms) - 1)
+    for constant in (inner for step in terms for inner in step["steps"]):
+        file, _, line = constant["place"].rpartition(":")
+        assert constant["label"].replace(" ", "_") in Path(ROOT / file).read_text().splitlines()[int(line) - 1]
+
+
+def test_a_load_needs_a_section_and_a_figure(tmp_path: Path) -> None:
+    assert "add `serving` to the design" in ffplan("explain superpod-h100-4su serve.tpot_s").err
+    path = tmp_path / "served.yaml"
+    path.write_text((ROOT / "designs" / "l40s-8-roce.yaml").read_text() + SERVED)
+    done = ffplan(f"explain {path} serve.tpto_s")
+    assert (done.code, "did you mean" in done.err) == (2, True)
+
+
 @pytest.mark.deep
 def test_inputs_that_a_design_states_stand_in_the_design(tmp_path: Path) -> None:
     own = (
@@ -326,3 +376,13 @@ def test_words_are_explained() -> None:
 )
 def test_terms_come_before_symbols_and_forgive_spelling(word: str, first: str) -> None:
     assert ffplan("explain", word).out.startswith(first)
+
+
+def test_figures_of_a_load_are_completed_and_explained(tmp_path: Path) -> None:
+    path = tmp_path / "served.yaml"
+    path.write_text((ROOT / "designs" / "l40s-8-roce.yaml").read_text() + SERVED)
+    document = read_document(path)
+    assert set(SERVED_FIGURES) < set(known_figures(document, Catalog()))
+    assert not {*SERVED_FIGURES} & {*known_figures(read_document(shipped_design("l40s-8-roce")), Catalog())}
+    row = json.loads(ffplan(f"serve {path} --format json").out)["rows"][0]
+    assert all(value_at(row, steps(_path_in_row(name))) is not None for name in SERVED_FIGURES)
