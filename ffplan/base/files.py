@@ -30,11 +30,7 @@ def _is_handed(path: Path) -> bool:
 
 
 def _refuse_odd(path: Path) -> None:
-    """Refuse pipes, devices and sockets before opening them; a pipe from the shell ends with its command.
-
-    Raises:
-        OSError: if the path is one of these.
-    """
+    """Refuse pipes, devices and sockets before opening them; a pipe from the shell ends with its command."""
     kind = stat.S_IFMT(path.stat().st_mode)
     if kind in _ODD and not (kind == stat.S_IFIFO and _is_handed(path)):
         raise OSError(errno.EINVAL, f"this is {_ODD[kind]}; give a file")
@@ -72,11 +68,7 @@ _CONTROLS = bytes(code for code in range(0x20) if chr(code) not in "\t\n\r\f\x1b
 
 
 def _encoding_of(raw: bytes) -> str:
-    """Return the encoding named by a text's byte-order mark; UTF-8 without one.
-
-    Args:
-        raw: start of a file.
-    """
+    """Return the encoding named by a text's byte-order mark; UTF-8 without one."""
     return "utf-16" if raw.startswith((b"\xff\xfe", b"\xfe\xff")) else "utf-8-sig"
 
 

@@ -62,11 +62,7 @@ def part_of(catalog: Catalog, kind: type[P], name: str, option: str) -> P:
 
 
 def _admitted(catalog: Catalog, file: str) -> str:
-    """Add the model in a file to a catalogue; return its id, or the id that the file names.
-
-    Raises:
-        InputError: if the file has neither.
-    """
+    """Add the model in a file to a catalogue; return its id, or the id that the file names."""
     from ffplan.catalog.configs.part import _no_dimensions, read_import
 
     imported = read_import(file)
@@ -88,7 +84,6 @@ class _CatalogNames:
     """Ids of the parts of a catalogue, as validation asks for them."""
 
     def __init__(self, catalog: Catalog) -> None:
-        """Take the catalogue."""
         self.catalog = catalog
 
     def _ids(self, kinds: Iterable[str]) -> list[str]:
@@ -134,8 +129,6 @@ _WITH_CPU = re.compile(r"^G[HB][0-9]")
 
 @record
 class _DeviceName:
-    """Model, form and memory in an accelerator's name."""
-
     models: frozenset[str]
     """Words with digits, such as H100 and MI300X."""
     form: str
@@ -145,11 +138,6 @@ class _DeviceName:
 
 
 def _device_name(text: str) -> _DeviceName:
-    """Parse an accelerator's name.
-
-    Args:
-        text: name from a driver or a catalogue file.
-    """
     left = _BESIDE.sub("", text).upper()
     form, memory = _FORM.search(left), _MEMORY.search(left)
     for pattern in (_STACK, _FORM, _MEMORY):

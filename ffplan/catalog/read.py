@@ -37,12 +37,6 @@ def base_name(data: Any) -> str | None:
 
 
 def _with_base(data: dict[str, Any], base: dict[str, Any]) -> dict[str, Any]:
-    """Merge the data of a profile with its base.
-
-    Args:
-        data: data of the profile.
-        base: the complete data of the base.
-    """
     merged = {**base, **data}
     for field in BY_NAME:
         ours, theirs = data.get(field), base.get(field)
@@ -57,11 +51,6 @@ def _with_base(data: dict[str, Any], base: dict[str, Any]) -> dict[str, Any]:
 
 
 def _extension_faults(document: Document, base: dict[str, Any]) -> Iterator[Finding]:
-    """Yield faults of a profile's changes to its base.
-
-    Args:
-        base: the complete data of the base.
-    """
     data = document.data
     sources = data.get("sources")
     for name, source in (sources if isinstance(sources, dict) else {}).items():

@@ -48,7 +48,6 @@ def _decimal(value: float) -> Decimal:
 
 
 def _cents(value: Decimal) -> Decimal:
-    """Return an amount [currency] rounded to the cent."""
     return value.quantize(CENT, rounding=ROUND_HALF_EVEN)
 
 

@@ -163,7 +163,6 @@ def bill_of_materials(
 
 
 def _category(group: ResolvedGroup) -> str:
-    """Return the category of a group's servers."""
     return "storage" if group.group.role == "storage" else "servers"
 
 

@@ -130,14 +130,7 @@ def _ends_of(parameter: Input) -> _Ends:
 
 
 def _quantile(parameter: Input, probability: Number) -> Number:
-    """Return an input at probabilities, within its bounds.
-
-    Args:
-        probability: probabilities [1], any shape.
-
-    Returns:
-        Values of the input, shape of `probability`.
-    """
+    """Return an input at probabilities [1], within its bounds, in their shape."""
     return _percent_point(parameter.distribution, _ends_of(parameter), probability)
 
 

@@ -25,8 +25,6 @@ PDUS_PER_RACK = 2
 
 @record
 class _SidePlan:
-    """Counts of a side network."""
-
     name: str
     switch: str
     link: str

@@ -54,8 +54,6 @@ class SideFabric:
 
 @record
 class _RentTerms:
-    """The rent of a fleet."""
-
     price: Assumed
     """An accelerator-hour [currency]."""
     term: Term
@@ -173,7 +171,6 @@ class _Resolver:
         return self.catalog.get(model, name, self.document, path)
 
     def inner(self, model: type[P], name: str, owner: str, path: tuple[str | int, ...]) -> P:
-        """Return a part named in a catalogue file."""
         return self.catalog.get(model, name, self.catalog.entry(owner).document, path)
 
     def fault(self, path: tuple[str | int, ...], message: str, remedy: str, rule: str = "currency-mixed") -> None:
@@ -269,7 +266,6 @@ class _Resolver:
         return tuple(fabrics)
 
     def rent(self, rates: dict[str, float]) -> _RentTerms | None:
-        """Return the rent of a rented fleet."""
         rent: Rent | None = self.design.rent
         if rent is None:
             return None
@@ -324,7 +320,6 @@ def offers_for(book: RentBook, accelerator: str) -> list[str]:
 
 
 def _no_rate(currency: str, target: str) -> tuple[str, str]:
-    """Return message and remedy for an amount in a currency without a rate."""
     return (
         f"an amount in {currency}, with no rate into {target}",
         f"state the rate: `site: {{exchange: {{{currency}: 1.00 {target}}}}}` with what one unit is worth",

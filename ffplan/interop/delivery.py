@@ -125,8 +125,6 @@ def _ranges(numbers: Sequence[int]) -> str:
 
 @record
 class _Placed:
-    """A device of the compute fabric in its rack."""
-
     name: str
     role: str
     model: str

@@ -86,8 +86,6 @@ _MOST_SIZES = 6
 
 @record
 class _Block:
-    """A block of nodes."""
-
     name: str
     nodes: tuple[str, ...]
 

@@ -34,7 +34,6 @@ class JobUnits:
 
 
 def _bridges_per_node(design: ResolvedDesign) -> int:
-    """Return the NVLink bridges of a compute node [1]."""
     server = design.compute.server
     if not isinstance(server, Server) or server.nvlink is None:
         return 0

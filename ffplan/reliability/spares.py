@@ -16,8 +16,6 @@ POINTS = 48
 
 @record
 class _Shortage:
-    """Missing nodes of a job."""
-
     chance: Number
     """Probability of missing nodes at any time [1]."""
     missing: Number

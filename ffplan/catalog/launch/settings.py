@@ -266,7 +266,6 @@ def _table_settings(document: Document) -> dict[str, Setting]:
 
 
 def _known(setting: Setting, settings: dict[str, Setting]) -> Setting:
-    """Return a setting with its references replaced."""
     value = _resolved(setting.value, settings)
     again = setting.again
     if again is not None and _resolved(again[0], settings) == value:

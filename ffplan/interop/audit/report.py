@@ -35,8 +35,6 @@ if TYPE_CHECKING:
 
 @record
 class _Audited:
-    """What an audit found."""
-
     causes: list[AuditCause]
     """The findings, the worst first."""
     placed: Sides
@@ -204,7 +202,6 @@ def _renamed(names: list[str], built: AsBuilt, where: _Matched) -> tuple[Renamed
 def _rows(
     fabrics: Sides, differences: Differences
 ) -> tuple[tuple[tuple[str, str], ...], tuple[tuple[str, str], ...], tuple[Miswired, ...]]:
-    """Return missing, extra and miswired links by their ports."""
     ours, theirs = fabrics.ours[differences.lost], fabrics.theirs[differences.stray]
     peers = _peer_of(both_ways(fabrics.theirs), ours)
     free = (peers < 0).all(axis=1)
@@ -224,7 +221,6 @@ def _rows(
 
 
 def _slow_links(fabrics: Sides, differences: Differences) -> tuple[SlowLink, ...]:
-    """Return the links that run below their designed rate, or on one lane."""
     return tuple(
         SlowLink(
             a=fabrics.full(link.ends[0]),

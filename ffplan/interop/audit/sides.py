@@ -119,12 +119,10 @@ class Sides:
 
 
 def _host_of(name: str) -> str:
-    """Return the host of an endpoint."""
     return name.partition("/")[0]
 
 
 def _title_of(fabrics: Sides, device: int) -> str:
-    """Return a switch's name, or the host of an endpoint."""
     name = fabrics.names[device]
     if device < fabrics.devices:
         return name if fabrics.roles[device] else _host_of(name)
@@ -210,8 +208,6 @@ def compare(fabrics: Sides) -> Differences:
 
 @record
 class _SlowCable:
-    """A link that is as designed, and runs below its rate or on one lane."""
-
     ends: tuple[int, int]
     """Its ends, as the design has them."""
     lanes: int

@@ -20,8 +20,6 @@ _MOST_RESULTS = 10_000
 
 @record
 class _Reader:
-    """A program: what tells its results, and how they are read."""
-
     program: str
     marks: tuple[str, ...]
     read: Callable[[_Result, str], BenchmarkRun]
@@ -52,11 +50,7 @@ _KNOWN = (
 
 
 def _documents(text: str, file: str) -> list[_Result]:
-    """Return the objects of a JSON file: one, a list of them, or one after another.
-
-    Raises:
-        InputError: if the file is not JSON, or holds something else.
-    """
+    """Return the objects of a JSON file: one, a list of them, or one after another."""
     decoder, position, results = json.JSONDecoder(), 0, []
     while position < len(text):
         if text[position] in " \t\r\n[],":  # a list's objects are read one by one, each with its own place
