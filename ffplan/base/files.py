@@ -81,9 +81,6 @@ def text_of(raw: bytes) -> str | None:
     """Decode what another program wrote; None for binary data.
 
     It is UTF-8, UTF-16 as Windows shells write it, or Latin-1, as in names and comments of old devices.
-
-    Args:
-        raw: content of a file.
     """
     try:
         return raw.decode(_encoding_of(raw))
@@ -157,29 +154,17 @@ def _tested(name: str | Path, ask: Callable[[Path], bool]) -> bool:
 
 
 def is_regular(name: str | Path) -> bool:
-    """Return whether a name is a regular file, or a link to one; any text may be asked.
-
-    Args:
-        name: any text.
-    """
+    """Return whether a name is a regular file, or a link to one; any text may be asked."""
     return _tested(name, Path.is_file)
 
 
 def is_file(name: str | Path) -> bool:
-    """Return whether a name is an existing file, pipe or device; any text may be asked.
-
-    Args:
-        name: any text.
-    """
+    """Return whether a name is an existing file, pipe or device; any text may be asked."""
     return _tested(name, lambda path: path.exists() and not path.is_dir())
 
 
 def is_folder(name: str | Path) -> bool:
-    """Return whether a name is an existing folder; any text may be asked.
-
-    Args:
-        name: any text.
-    """
+    """Return whether a name is an existing folder; any text may be asked."""
     return _tested(name, Path.is_dir)
 
 

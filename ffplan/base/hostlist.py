@@ -43,7 +43,6 @@ def unfold(text: str, most: int | None = None) -> list[str]:
 
     Args:
         text: names with runs in brackets; several brackets count like the digits of a number, the last one fastest.
-        most: largest number of names.
 
     Raises:
         ValueError: if a bracket is not closed, a run is not numeric, or the names exceed `most`.

@@ -35,7 +35,6 @@ def part_of(catalog: Catalog, kind: type[P], name: str, option: str) -> P:
 
     Args:
         catalog: catalogue to search; a model that lies outside is added to it.
-        option: command and option, for messages.
 
     Raises:
         UsageError: if the catalogue has no such part; the message suggests the nearest.
@@ -109,11 +108,7 @@ class _CatalogNames:
 
 
 def naming(catalog: Catalog, *, strict: bool = False) -> PartNaming:
-    """Return how ids of parts are validated against a catalogue.
-
-    Args:
-        strict: unknown ids are faults of the schema.
-    """
+    """Return how ids of parts are validated against a catalogue; if `strict`, unknown ones are faults of the schema."""
     return PartNaming(_CatalogNames(catalog), strict=strict)
 
 
@@ -148,11 +143,7 @@ def _device_name(text: str) -> _DeviceName:
 
 
 def is_another(text: str, part: Accelerator) -> bool:
-    """Return whether a driver's name contradicts this accelerator; attributes that either name omits are ignored.
-
-    Args:
-        text: the name that a driver prints.
-    """
+    """Return whether a driver's name contradicts this accelerator; attributes that either name omits are ignored."""
     said, known = _device_name(text), _device_name(part.name)
     if not said.models or not known.models:
         return False

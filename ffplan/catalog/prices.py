@@ -77,7 +77,7 @@ class RentBook(Part):
 
 
 def _inherit(book: PriceBook, base: PriceBook) -> PriceBook:
-    """Extend a price book with another's prices for parts that it lacks; these keep their sources, renamed where keys clash."""
+    """Extend a price book with another's prices of parts that it lacks, and their sources, renamed where keys clash."""
     sources, items = dict(book.sources), {}
     for part, figure in base.items.items():
         if part in book.items:

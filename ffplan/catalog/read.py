@@ -98,12 +98,7 @@ class Entry:
 
 
 def holds(data: Any, path: tuple[str | int, ...]) -> bool:
-    """Return whether data have a value at a path.
-
-    Args:
-        data: mappings, lists and scalars.
-        path: field names and list positions from the root.
-    """
+    """Return whether data have a value at a path."""
     for step in path:
         inside = step < len(data) if isinstance(data, list) and isinstance(step, int) else False
         if not (inside or (isinstance(data, dict) and step in data)):
@@ -121,10 +116,6 @@ def _recalled_paths(part: Part) -> tuple[tuple[str | int, ...], ...]:
 
 def read_part(document: Document, base: Entry | None = None, *, shipped: bool = False) -> Entry:
     """Read a part from its document.
-
-    Args:
-        base: the extended reliability profile.
-        shipped: file and base ship with ffplan, and were checked before.
 
     Raises:
         InputError: if the file is wrong.

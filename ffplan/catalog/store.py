@@ -78,19 +78,11 @@ class Catalog:
         return copied
 
     def with_entry(self, entry: Entry) -> Catalog:
-        """Return a copy with one part replaced, and no other part read.
-
-        Args:
-            entry: the part that replaces the one of the same id.
-        """
+        """Return a copy with one part replaced, and no other part read."""
         return self.with_entries([entry])
 
     def with_entries(self, entries: Iterable[Entry]) -> Catalog:
-        """Return a copy with some parts replaced, and no other part read.
-
-        Args:
-            entries: the parts that replace the ones of the same ids.
-        """
+        """Return a copy with some parts replaced, and no other part read."""
         copied = self.fresh()
         copied._read.update({entry.key: entry for entry in entries})
         return copied
@@ -110,11 +102,7 @@ class Catalog:
         return sorted({name for index in self._indexes for name in index})
 
     def admit(self, entry: Entry, path: str) -> Entry:
-        """Add a part that lies in no folder, before all others; copies of the catalogue have it too.
-
-        Args:
-            path: its file.
-        """
+        """Add a part that lies in no folder, before all others; copies of the catalogue have it too."""
         key = (entry.part.id, _ADMITTED)
         self._alone[key] = self._read[key] = replace(entry, key=key)
         self._places[key] = Path(path), entry.document.file

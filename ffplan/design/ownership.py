@@ -125,7 +125,6 @@ def assumed(estimate: Estimate, rates: dict[str, float], sources: dict[str, Any]
     """Return an estimate as a numeric input.
 
     Args:
-        estimate: a figure of a profile or of a design.
         rates: value of a unit of each currency [currency].
         sources: sources of the profile; None for a figure of the design.
     """
@@ -378,10 +377,6 @@ def _storage(
 
 def resolve_ownership(design: ResolvedDesign, catalog: Catalog, *, offers: bool = True) -> ResolvedOwnership:
     """Resolve the inputs of owning or renting a design.
-
-    Args:
-        catalog: catalogue of its profile and rents.
-        offers: read the offers to compare ownership with.
 
     Raises:
         InputError: with a located finding for every unknown name, and every amount without a rate.

@@ -118,8 +118,8 @@ def dot(network: Network, names: Names, inside: Bools) -> str:
 def _layout(titles: list[tuple[str, str]], *, flat: bool) -> str:
     """Return the attributes that let graphviz draw tiers above each other, or a fabric without tiers in a circle.
 
-    Of a flat one, such as a Dragonfly, `dot` would set 50 switches in a row, and both it and `circo` take minutes, so that
-    every box has its place.
+    Of a flat one, such as a Dragonfly, `dot` would set 50 switches in a row, and both it and `circo` take minutes,
+    so that every box has its place.
     """
     if flat:
         return 'layout=neato; outputorder=edgesfirst; node [style=filled fillcolor=white]; edge [color="#00000040"];'

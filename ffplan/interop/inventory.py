@@ -214,7 +214,6 @@ def inventory_table(wired: Exported, program: str, table: str) -> Iterator[str]:
     """Yield a table as CSV, line by line.
 
     Args:
-        program: netbox or nautobot.
         table: devices, interfaces or cables, which are imported in this order.
 
     Raises:

@@ -41,7 +41,7 @@ def terms(mean: float) -> int:
 
 
 def _log_weights(mean: Any, most: int) -> Floats:
-    """Return the logarithms of the weights of 0, 1, ... `most` events, up to a common term; `mean` is one number or a column."""
+    """Return log(weight) of 0, 1, ... `most` events, up to a common term; `mean` is one number or a column."""
     weights: Floats = np.arange(most + 1) * log(mean) - _log_factorials(most)
     return weights
 

@@ -393,7 +393,6 @@ def share_cluster(rules: ClusterRules, table: JobTable, seconds: float, warm_s: 
     """Simulate the use of a cluster by jobs.
 
     Args:
-        rules: the cluster and its policy.
         table: jobs by arrival; none larger than the cluster.
         seconds: time to simulate [s].
         warm_s: warm-up without counting [s].

@@ -357,7 +357,6 @@ def simulate_run(job: SimulatedJob, seconds: float, seed: int) -> _SimulatedRun:
 
     Args:
         seconds: time to simulate [s].
-        seed: seed of its failures.
 
     Returns:
         Kept work over time, with the interruptions.
@@ -403,13 +402,10 @@ def mean_interval(values: list[float]) -> tuple[float, float, float]:
 
 
 def student(runs: int) -> float:
-    """Return the half width of a mean's 95 % confidence interval in standard errors.
+    """Return the half width of a mean's 95 % confidence interval in standard errors [1].
 
     Args:
         runs: values of the mean; at least two [1].
-
-    Returns:
-        Standard errors [1].
 
     Equation:
         t(n - 1), from the table for few runs, otherwise by its expansion around 1.96

@@ -149,7 +149,7 @@ def _describe(node: Any, known: dict[str, type]) -> None:
 
 
 def _tidied(node: Any, ids_of: Callable[[str], list[str]] | None) -> Any:
-    """Return a schema as editors read it: paragraphs in one line, keys of JSON Schema alone, ids of parts as choices."""
+    """Return a schema as editors read it: a line per paragraph, keys of JSON Schema alone, ids of parts as choices."""
     if isinstance(node, list):
         return [_tidied(inner, ids_of) for inner in node]
     if not isinstance(node, dict):

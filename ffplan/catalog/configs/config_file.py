@@ -58,11 +58,7 @@ class _ConfigFile:
 
 
 def shown(value: object, *, quotes: bool = False) -> str:
-    """Return a value for a message: on one line, and short.
-
-    Args:
-        quotes: show a text as JSON does.
-    """
+    """Return a value for a message: on one line, and short."""
     text = visible(value if isinstance(value, str) and not quotes else json.dumps(value))
     return text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}…"
 

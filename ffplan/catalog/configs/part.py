@@ -101,7 +101,6 @@ def read_import(file: str, name: str | None = None) -> Import:
     training program, with its plan.
 
     Args:
-        file: path as the user wrote it.
         name: id of the model; one made of its name if omitted.
 
     Raises:

@@ -106,7 +106,7 @@ def _read_cable_table(text: str, file: str, interfaces: dict[str, tuple[str, str
 
 
 def _read_lab(text: str, file: str) -> list[_EthernetLink]:
-    """Return the links of a lab of containerlab; a device that stands first in one is a switch, as ffplan writes them."""
+    """Return the links of a lab of containerlab; a device that stands first in one is a switch, as ffplan writes."""
     matches = [(line, match) for line, row in enumerate(text.split("\n"), 1) if (match := _LAB.search(row))]
     if not matches:
         raise _nothing(file)

@@ -79,7 +79,7 @@ def _numbered(cards: list[int], built: AsBuilt) -> tuple[dict[int, int], int, st
 
 
 def _whose(names: list[str], outer: list[int]) -> str:
-    """Describe which card has which ports of a chassis, cards in the order of their ports: an installer finds a port by its card."""
+    """Describe which card has which ports of a chassis, in their order: an installer finds a port by its card."""
     ports_per_card = len(outer)
     if not ports_per_card:
         return ""
@@ -135,10 +135,6 @@ def of_design(built: AsBuilt, designed: Sequence[str], rules: Sequence[_NameRule
     """Leave out networks without a device that the design names, such as storage's.
 
     A file without any such device stays unchanged.
-
-    Args:
-        designed: names of the devices of the design.
-        rules: rows of a map of names.
     """
     known = named(built.devices, designed, rules, "")
     roots = union_find((int(a), int(b)) for a, b in (built.ends // PORTS).tolist())

@@ -49,8 +49,8 @@ class _Votes:
     def candidates(self, place: Ints, devices: int, selected: Bools | None = None) -> Ints:
         """Return (device as built, device of the design, votes) of all that neighbours with a place say, best first.
 
-        A neighbour at a known place says that the device at its port is the one that the design has at this port. Those of
-        `selected` alone, of all if None.
+        A neighbour at a known place says that the device at its port is the one that the design has at this port. Those
+        of `selected` alone, of all if None.
         """
         built = self.built if selected is None else self.built[selected[self.built[:, 0] // PORTS]]
         device, peer = built[:, 0] // PORTS, built[:, 1]

@@ -151,7 +151,6 @@ def named(
 
     Args:
         rules: rows of a map, which stand before all else.
-        file: the map, for messages.
 
     Raises:
         InputError: where the map leads two devices to one, or to a name that the design has not.
@@ -275,9 +274,6 @@ def together(where: _Matched, devices: Sequence[_BuiltDevice], designed: Sequenc
     """Put all adapters of a node at one node of the design: the one that most of them were matched to.
 
     One cable at another port would make its adapter seem another node's.
-
-    Args:
-        where: places by name and by wiring.
     """
     groups: dict[str, list[_Adapter]] = {}
     for number, device in enumerate(devices):

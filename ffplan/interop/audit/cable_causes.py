@@ -307,7 +307,7 @@ def _moved(group: _CableGroup) -> tuple[int, int, int]:
 
 
 def _swapped(group: _CableGroup, switches: tuple[int, ...] = ()) -> tuple[int, int]:
-    """Choose the two ports to exchange of two exchanged links: at `switches` or at one device if possible, else the first pair."""
+    """Choose the two ports of two links to exchange: at `switches` or one device if possible, else the first pair."""
     pairs = _exchangeable(group)
     across = [pair for pair in pairs if {end // PORTS for end in pair} == set(switches)]
     same_device = [(first, second) for first, second in pairs if first // PORTS == second // PORTS]

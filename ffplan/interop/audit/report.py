@@ -49,7 +49,6 @@ def causes(fabrics: Sides, shared: tuple[str, ...] = (), ports: Mapping[int, int
     """Return the findings of a fabric.
 
     Args:
-        shared: descriptions that several devices have.
         ports: ports of the devices as built [1], where the files state them.
     """
     have = capacity(fabrics)
@@ -114,10 +113,6 @@ def _held(fabrics: Sides, moved: dict[int, int]) -> Sides:
 
 def placed(designed: Designed, built: AsBuilt, rules: Sequence[_NameRule] = (), file: str = "") -> _Matched:
     """Match every device as built to one of the design: by name, else by its wiring.
-
-    Args:
-        rules: rows of a map of names.
-        file: the map, for messages.
 
     Raises:
         InputError: where the map leads two devices to one, or to none.

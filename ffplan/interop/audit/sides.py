@@ -133,9 +133,6 @@ def sides(designed: Designed, built: AsBuilt, matched: _Matched) -> Sides:
     """Return a design and a fabric as built in one numbering.
 
     If the files list the links of some devices alone, only the design's links at these devices count.
-
-    Args:
-        matched: places of its devices in the design.
     """
     count = len(designed.names)
     place = np.where(matched.place >= 0, matched.place, count + np.cumsum(matched.place < 0) - 1)

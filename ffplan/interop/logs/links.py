@@ -103,7 +103,7 @@ def _is_ibstat(text: str) -> bool:
 
 
 def _read_ibstat(text: str, file: str) -> list[Measured]:
-    """Return the rates of the active ports that ibstat or ibstatus prints [GB/s]: of InfiniBand where a node has any."""
+    """Return the rates of the active ports of ibstat or ibstatus [GB/s]: of InfiniBand where a node has any."""
     rows: list[tuple[str, Measured]] = []
     layers: set[str] = set()
     device, port, active, line = "", "", False, 0

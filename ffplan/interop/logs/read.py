@@ -27,9 +27,6 @@ def cases_text(measured: tuple[Measured, ...], server: str, name: str, date: str
 
     Args:
         measured: values of logs; collectives without wrong results are taken.
-        server: catalogue id of the server.
-        name: id of the file.
-        date: day of the measurement, as the user states it.
     """
     usable = [measurement for measurement in measured if measurement.gpus and not measurement.doubt]
     if not usable:

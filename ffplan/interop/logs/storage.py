@@ -21,7 +21,7 @@ def _is_fio(loaded: Any) -> bool:
 
 
 def _read_fio(loaded: dict[str, Any], file: str) -> list[Measured]:
-    """Return reads and writes of fio [GB/s], the jobs of a group on each host together; of several documents, the last."""
+    """Return reads and writes of fio [GB/s], each host's jobs of a group together; of several documents, the last."""
     clients = [client for client in loaded.get("client_stats") or [] if isinstance(client, dict)]
     jobs = [client for client in clients if client.get("jobname") != "All clients"] or loaded.get("jobs") or []
     sums: dict[tuple[str, str, str], float] = {}

@@ -205,9 +205,7 @@ def _ranks_in(table: _Table) -> int:
     return int(ranks[1]) if (ranks := table.said(_NP)) else 0
 
 
-def _timed(
-    table: _Table, time: str, operation: str, ranks: int, file: str, *, doubt: str = "", shortfall: str = ""
-) -> Iterator[Measured]:
+def _timed(table: _Table, time: str, operation: str, ranks: int, file: str, *, shortfall: str) -> Iterator[Measured]:
     """Yield the bus bandwidths of a collective from its times [GB/s].
 
     Args:
@@ -235,7 +233,7 @@ def _timed(
             line=row.line,
             gpus=ranks,
             size_bytes=size,
-            doubt="wrong results" if row.failed else doubt,
+            doubt="wrong results" if row.failed else "",
             shortfall=shortfall,
         )
 
@@ -288,6 +286,7 @@ def _read_osu(text: str, file: str, said: CollectiveHints = NO_HINTS) -> list[Me
 _ONECCL = re.compile(r"#?repetitions[ \t|]+t_min\[usec\].{0,80}stddev")
 _BENCHMARKING = re.compile(r"^#?[ \t]*(?:# )?Benchmarking: (\w+)", re.MULTILINE)
 _PROCESSES = re.compile(r"^(?:#[ \t]*#?)?[ \t]*#?processes[ \t]*:[ \t]*([0-9]{1,7})", re.MULTILINE)
+_LIBRARY = "oneCCL is another library than the sheet expects: nccl-tests or rccl-tests tells whether a link is slow"
 _BACKEND = re.compile(r"^[ \t]*backend[ \t]*:[ \t]*(\w+)", re.MULTILINE)
 
 
@@ -310,5 +309,5 @@ def _read_oneccl(text: str, file: str, said: CollectiveHints = NO_HINTS) -> list
             _refuse(
                 file, table.line, "buffers of hosts, for which the sheet has no check", "run it with --backend sycl"
             )
-        measured += _timed(table, time, operation, ranks, file)
+        measured += _timed(table, time, operation, ranks, file, shortfall=_LIBRARY)
     return measured or _refuse(file, 1, "no row of a size", "give the table with its heading")

@@ -60,7 +60,7 @@ class _Result:
         return None
 
     def number(self, *names: str, scale: float = 1.0) -> float | None:
-        """Return the first of several fields that the result has, as a number above 0 times `scale`; 0 means not measured."""
+        """Return the first of several fields there, as a number above 0 times `scale`; 0 means not measured."""
         for name in names:
             value = self.get(name)
             if value is None or value == "":

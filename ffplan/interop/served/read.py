@@ -91,9 +91,6 @@ def _read(result: _Result) -> BenchmarkRun:
 def read_results(text: str, file: str) -> list[BenchmarkRun]:
     """Return the measured runs of a file of any known program, as it is or as it was pasted; content tells which.
 
-    Args:
-        file: its name, for messages.
-
     Raises:
         InputError: where no known program wrote it, or a value cannot be.
     """

@@ -300,7 +300,6 @@ def server_file(
     """Write a server file from a topology file.
 
     Args:
-        name: id of the server.
         file: the topology file, named as the source.
         date: day on which it was read, as YYYY-MM-DD.
         cpu: catalogue id of the CPUs, if known.
