@@ -104,14 +104,7 @@ class InputError(FfplanError):
 
 
 def located(rule: str, file: str, place: tuple[int, int], message: str, remedy: str) -> InputError:
-    """Return a fault at a place of a file.
-
-    Args:
-        rule: id of the rule.
-        place: line and column, from 1.
-        message: what is wrong.
-        remedy: what would be right.
-    """
+    """Return a fault at a place of a file."""
     line, column = place
     return InputError(
         Finding(
@@ -131,8 +124,6 @@ def lacking(what: str, name: str, package: str) -> str:
 
     Args:
         what: what cannot go on.
-        name: the package as people know it.
-        package: its name in a package index.
     """
     import shlex
 

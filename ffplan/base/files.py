@@ -30,11 +30,7 @@ def _is_handed(path: Path) -> bool:
 
 
 def _refuse_odd(path: Path) -> None:
-    """Refuse pipes, devices and sockets before opening them; a pipe from the shell ends with its command.
-
-    Raises:
-        OSError: if the path is one of these.
-    """
+    """Refuse pipes, devices and sockets before opening them; a pipe from the shell ends with its command."""
     kind = stat.S_IFMT(path.stat().st_mode)
     if kind in _ODD and not (kind == stat.S_IFIFO and _is_handed(path)):
         raise OSError(errno.EINVAL, f"this is {_ODD[kind]}; give a file")
@@ -72,11 +68,7 @@ _CONTROLS = bytes(code for code in range(0x20) if chr(code) not in "\t\n\r\f\x1b
 
 
 def _encoding_of(raw: bytes) -> str:
-    """Return the encoding named by a text's byte-order mark; UTF-8 without one.
-
-    Args:
-        raw: start of a file.
-    """
+    """Return the encoding named by a text's byte-order mark; UTF-8 without one."""
     return "utf-16" if raw.startswith((b"\xff\xfe", b"\xfe\xff")) else "utf-8-sig"
 
 
@@ -89,9 +81,6 @@ def text_of(raw: bytes) -> str | None:
     """Decode what another program wrote; None for binary data.
 
     It is UTF-8, UTF-16 as Windows shells write it, or Latin-1, as in names and comments of old devices.
-
-    Args:
-        raw: content of a file.
     """
     try:
         return raw.decode(_encoding_of(raw))
@@ -165,29 +154,17 @@ def _tested(name: str | Path, ask: Callable[[Path], bool]) -> bool:
 
 
 def is_regular(name: str | Path) -> bool:
-    """Return whether a name is a regular file, or a link to one; any text may be asked.
-
-    Args:
-        name: any text.
-    """
+    """Return whether a name is a regular file, or a link to one; any text may be asked."""
     return _tested(name, Path.is_file)
 
 
 def is_file(name: str | Path) -> bool:
-    """Return whether a name is an existing file, pipe or device; any text may be asked.
-
-    Args:
-        name: any text.
-    """
+    """Return whether a name is an existing file, pipe or device; any text may be asked."""
     return _tested(name, lambda path: path.exists() and not path.is_dir())
 
 
 def is_folder(name: str | Path) -> bool:
-    """Return whether a name is an existing folder; any text may be asked.
-
-    Args:
-        name: any text.
-    """
+    """Return whether a name is an existing folder; any text may be asked."""
     return _tested(name, Path.is_dir)
 
 

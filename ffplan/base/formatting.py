@@ -57,7 +57,6 @@ def ranged(middle: float, low: float, high: float, unit: str = "", *, ends: bool
     Args:
         middle: the figure, such as a median.
         high: its high end; where both ends are equal, none is shown.
-        unit: unit after the figure.
         ends: show the range too, not only the figure that it rounds.
     """
     if low == high:
@@ -222,10 +221,8 @@ def input_value(name: str, value: float | None, unit: str, currency: str) -> str
     """Return a value of an input with its unit, such as `3.10 USD/h`, `81.7 %` and `4 years`; a dash for none.
 
     Args:
-        name: name of the input.
         value: the value [unit].
         unit: its unit; `currency` is replaced by the account's currency.
-        currency: currency of the account.
     """
     if value is None:
         return "-"

@@ -43,7 +43,6 @@ def unfold(text: str, most: int | None = None) -> list[str]:
 
     Args:
         text: names with runs in brackets; several brackets count like the digits of a number, the last one fastest.
-        most: largest number of names.
 
     Raises:
         ValueError: if a bracket is not closed, a run is not numeric, or the names exceed `most`.
@@ -63,11 +62,7 @@ def unfold(text: str, most: int | None = None) -> list[str]:
 
 
 def _numbers(runs: str, most: int | None) -> list[str]:
-    """Return the numbers inside brackets, such as `001-018,020`.
-
-    Raises:
-        ValueError: if a run is not numeric or runs backwards, or the numbers exceed `most`.
-    """
+    """Return the numbers inside brackets, such as `001-018,020`."""
     numbers: list[str] = []
     for run in runs.split(","):
         low, _, high = run.partition("-")

@@ -66,11 +66,7 @@ def flat(value: dict[str, Any], prefix: str = "") -> dict[str, Any]:
 
 
 def value_at(data: Any, steps: Iterable[str | int]) -> Any:
-    """Return the value at a path of plain data or records; None if missing.
-
-    Args:
-        steps: field names and list positions from the root.
-    """
+    """Return the value at a path of plain data or records; None if missing."""
     for step in steps:
         if isinstance(step, int):
             data = data[step] if isinstance(data, list | tuple) and step < len(data) else None
@@ -80,11 +76,7 @@ def value_at(data: Any, steps: Iterable[str | int]) -> Any:
 
 
 def number_at(data: Any, steps: Iterable[str | int]) -> float | None:
-    """Return the number at a path of plain data or records; None if missing.
-
-    Args:
-        steps: field names and list positions from the root.
-    """
+    """Return the number at a path of plain data or records; None if missing."""
     value = value_at(data, steps)
     return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
 
@@ -93,11 +85,7 @@ class NoPlaceError(LookupError):
     """A path leads nowhere; `step` is its first step that the data lacks."""
 
     def __init__(self, step: str | int) -> None:
-        """Keep the step.
-
-        Args:
-            step: a name, or a position in a list.
-        """
+        """Keep the step."""
         super().__init__(str(step))
         self.step = step
 

@@ -251,7 +251,6 @@ def date_of(figure: Figure, sources: dict[str, Source]) -> str | None:
 
     Args:
         figure: the figure; a price may have its own date.
-        sources: sources of its file, by key.
     """
     date = figure.date if isinstance(figure, PriceFigure) else None
     return date or sources[figure.source].date

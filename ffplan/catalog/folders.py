@@ -87,11 +87,6 @@ def _walk(root: Root, skipped: str | None = None) -> Iterator[tuple[str, str]]:
 
 
 def _walked(root: Root, skipped: str | None = None) -> list[tuple[str, str]]:
-    """Return every YAML file below a folder.
-
-    Raises:
-        UsageError: if the folder cannot be read, or is far too large.
-    """
     try:
         return list(_walk(root, skipped))
     except (OSError, ValueError) as error:
@@ -105,16 +100,7 @@ def _shipped_index(root: Root) -> Index:
 
 
 def _placed_index(root: Root, content: Callable[[Path, str], bytes] = read_bytes, *, strict: bool = True) -> Index:
-    """Index a user's folder by the kinds and ids that its files state.
-
-    Args:
-        content: reads a file, given its path and its name in messages.
-        strict: refuse files that cannot be placed, instead of skipping them.
-
-    Raises:
-        UsageError: if the folder cannot be read, or is far too large.
-        InputError: with every file that cannot be placed.
-    """
+    """Index a user's folder by the kinds and ids that its files state."""
     index = Index({}, {})
     faults: list[Finding] = []
     for _, path in _walked(root):
@@ -134,11 +120,7 @@ def _placed_index(root: Root, content: Callable[[Path, str], bytes] = read_bytes
 
 
 def _stated(raw: bytes, file: str) -> tuple[str, str] | None:
-    """Return the kind and id that a file states; None for other ffplan files.
-
-    Raises:
-        InputError: located, if the file lacks the kind and id of a part.
-    """
+    """Return the kind and id that a file states; None for other ffplan files."""
     kinds, names = _KIND.findall(raw), _ID.findall(raw)
     if len(kinds) == len(names) == 1:  # as nearly all files have them: what else is in a file is for whoever reads it
         kind, name = kinds[0].decode("utf-8", "replace"), names[0].decode("utf-8", "replace")
@@ -148,11 +130,6 @@ def _stated(raw: bytes, file: str) -> tuple[str, str] | None:
 
 
 def _of_document(document: Document) -> tuple[str, str] | None:
-    """Return the kind and id of a document; None for other ffplan files.
-
-    Raises:
-        InputError: located, if the file lacks the kind and id of a part.
-    """
     data: Any = document.data
     fields = data if isinstance(data, dict) else {}
     kind, name = fields.get("kind"), fields.get("id")
@@ -170,11 +147,6 @@ def _of_document(document: Document) -> tuple[str, str] | None:
 
 
 def _unknown_kind(document: Document, kind: object) -> Finding:
-    """Return the finding for a catalogue file of unknown kind.
-
-    Args:
-        kind: the stated kind, if any.
-    """
     what = f"`kind` is `{kind}`" if kind is not None else "the field `kind` is missing"
     message = f"{what}; a catalogue file needs a known kind"
     return document.finding("schema-choice", ("kind",), message, kind_hint(str(kind)))

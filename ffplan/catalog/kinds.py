@@ -82,7 +82,6 @@ def kind_hint(name: str) -> str:
 
 
 def _model_of(kind: str) -> type[Part]:
-    """Return the model of a kind of part."""
     module, name = KINDS[kind].split(".")
     model: type[Part] = getattr(import_module(f"ffplan.catalog.{module}"), name)
     return model

@@ -35,7 +35,6 @@ def part_of(catalog: Catalog, kind: type[P], name: str, option: str) -> P:
 
     Args:
         catalog: catalogue to search; a model that lies outside is added to it.
-        option: command and option, for messages.
 
     Raises:
         UsageError: if the catalogue has no such part; the message suggests the nearest.
@@ -62,11 +61,7 @@ def part_of(catalog: Catalog, kind: type[P], name: str, option: str) -> P:
 
 
 def _admitted(catalog: Catalog, file: str) -> str:
-    """Add the model in a file to a catalogue; return its id, or the id that the file names.
-
-    Raises:
-        InputError: if the file has neither.
-    """
+    """Add the model in a file to a catalogue; return its id, or the id that the file names."""
     from ffplan.catalog.configs.part import _no_dimensions, read_import
 
     imported = read_import(file)
@@ -88,7 +83,6 @@ class _CatalogNames:
     """Ids of the parts of a catalogue, as validation asks for them."""
 
     def __init__(self, catalog: Catalog) -> None:
-        """Take the catalogue."""
         self.catalog = catalog
 
     def _ids(self, kinds: Iterable[str]) -> list[str]:
@@ -114,11 +108,7 @@ class _CatalogNames:
 
 
 def naming(catalog: Catalog, *, strict: bool = False) -> PartNaming:
-    """Return how ids of parts are validated against a catalogue.
-
-    Args:
-        strict: unknown ids are faults of the schema.
-    """
+    """Return how ids of parts are validated against a catalogue; if `strict`, unknown ones are faults of the schema."""
     return PartNaming(_CatalogNames(catalog), strict=strict)
 
 
@@ -134,8 +124,6 @@ _WITH_CPU = re.compile(r"^G[HB][0-9]")
 
 @record
 class _DeviceName:
-    """Model, form and memory in an accelerator's name."""
-
     models: frozenset[str]
     """Words with digits, such as H100 and MI300X."""
     form: str
@@ -145,11 +133,6 @@ class _DeviceName:
 
 
 def _device_name(text: str) -> _DeviceName:
-    """Parse an accelerator's name.
-
-    Args:
-        text: name from a driver or a catalogue file.
-    """
     left = _BESIDE.sub("", text).upper()
     form, memory = _FORM.search(left), _MEMORY.search(left)
     for pattern in (_STACK, _FORM, _MEMORY):
@@ -160,11 +143,7 @@ def _device_name(text: str) -> _DeviceName:
 
 
 def is_another(text: str, part: Accelerator) -> bool:
-    """Return whether a driver's name contradicts this accelerator; attributes that either name omits are ignored.
-
-    Args:
-        text: the name that a driver prints.
-    """
+    """Return whether a driver's name contradicts this accelerator; attributes that either name omits are ignored."""
     said, known = _device_name(text), _device_name(part.name)
     if not said.models or not known.models:
         return False

@@ -77,13 +77,7 @@ class RentBook(Part):
 
 
 def _inherit(book: PriceBook, base: PriceBook) -> PriceBook:
-    """Extend a price book with another's prices for parts that it lacks.
-
-    Args:
-        book: the book; its own prices win.
-        base: the extended book; its prices keep their sources, under a new key if both books use
-            the same.
-    """
+    """Extend a price book with another's prices of parts that it lacks, and their sources, renamed where keys clash."""
     sources, items = dict(book.sources), {}
     for part, figure in base.items.items():
         if part in book.items:

@@ -37,12 +37,6 @@ def base_name(data: Any) -> str | None:
 
 
 def _with_base(data: dict[str, Any], base: dict[str, Any]) -> dict[str, Any]:
-    """Merge the data of a profile with its base.
-
-    Args:
-        data: data of the profile.
-        base: the complete data of the base.
-    """
     merged = {**base, **data}
     for field in BY_NAME:
         ours, theirs = data.get(field), base.get(field)
@@ -57,11 +51,6 @@ def _with_base(data: dict[str, Any], base: dict[str, Any]) -> dict[str, Any]:
 
 
 def _extension_faults(document: Document, base: dict[str, Any]) -> Iterator[Finding]:
-    """Yield faults of a profile's changes to its base.
-
-    Args:
-        base: the complete data of the base.
-    """
     data = document.data
     sources = data.get("sources")
     for name, source in (sources if isinstance(sources, dict) else {}).items():
@@ -109,12 +98,7 @@ class Entry:
 
 
 def holds(data: Any, path: tuple[str | int, ...]) -> bool:
-    """Return whether data have a value at a path.
-
-    Args:
-        data: mappings, lists and scalars.
-        path: field names and list positions from the root.
-    """
+    """Return whether data have a value at a path."""
     for step in path:
         inside = step < len(data) if isinstance(data, list) and isinstance(step, int) else False
         if not (inside or (isinstance(data, dict) and step in data)):
@@ -132,10 +116,6 @@ def _recalled_paths(part: Part) -> tuple[tuple[str | int, ...], ...]:
 
 def read_part(document: Document, base: Entry | None = None, *, shipped: bool = False) -> Entry:
     """Read a part from its document.
-
-    Args:
-        base: the extended reliability profile.
-        shipped: file and base ship with ffplan, and were checked before.
 
     Raises:
         InputError: if the file is wrong.

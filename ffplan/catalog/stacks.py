@@ -191,7 +191,6 @@ class SoftwareStack(Part):
 
 
 def _unsourced(message: str, known: Iterable[str], field: str) -> PydanticCustomError:
-    """Return the fault of a field without source."""
     remedy = f"write one of {', '.join(known)}"
     context = {"rule": "stack", "message": message, "remedy": remedy, "field": field}
     return PydanticCustomError("rule", "{message}", context)

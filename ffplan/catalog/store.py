@@ -78,19 +78,11 @@ class Catalog:
         return copied
 
     def with_entry(self, entry: Entry) -> Catalog:
-        """Return a copy with one part replaced, and no other part read.
-
-        Args:
-            entry: the part that replaces the one of the same id.
-        """
+        """Return a copy with one part replaced, and no other part read."""
         return self.with_entries([entry])
 
     def with_entries(self, entries: Iterable[Entry]) -> Catalog:
-        """Return a copy with some parts replaced, and no other part read.
-
-        Args:
-            entries: the parts that replace the ones of the same ids.
-        """
+        """Return a copy with some parts replaced, and no other part read."""
         copied = self.fresh()
         copied._read.update({entry.key: entry for entry in entries})
         return copied
@@ -110,11 +102,7 @@ class Catalog:
         return sorted({name for index in self._indexes for name in index})
 
     def admit(self, entry: Entry, path: str) -> Entry:
-        """Add a part that lies in no folder, before all others; copies of the catalogue have it too.
-
-        Args:
-            path: its file.
-        """
+        """Add a part that lies in no folder, before all others; copies of the catalogue have it too."""
         key = (entry.part.id, _ADMITTED)
         self._alone[key] = self._read[key] = replace(entry, key=key)
         self._places[key] = Path(path), entry.document.file
@@ -135,11 +123,7 @@ class Catalog:
         return None
 
     def _place(self, name: str, position: int) -> tuple[Path, str]:
-        """Return (path, label) of part `name` in the folder at `position`.
-
-        Raises:
-            UsageError: if the folder has two files of that part.
-        """
+        """Return (path, label) of part `name` in the folder at `position`."""
         if (name, position) not in self._places:
             root, files = self._roots[position], self._indexes[position][name]
             if len(files) > 1:
@@ -184,7 +168,6 @@ class Catalog:
         return self._read[key]
 
     def _extended(self, entry: Entry, chain: tuple[tuple[str, int], ...]) -> Entry:
-        """Merge a price book with the prices of its base."""
         from ffplan.catalog.prices import PriceBook, _inherit
 
         book = entry.part
@@ -205,17 +188,7 @@ class Catalog:
         return replace(entry, part=_inherit(book, base.part), base=base)
 
     def _base(self, model: type[Part], name: str, document: Document, chain: tuple[tuple[str, int], ...]) -> Entry:
-        """Return the base of a part, which may have the same id in a later folder.
-
-        Args:
-            model: kind of both.
-            name: id of the base.
-            document: file of the extending part.
-            chain: parts whose bases are being read; the last is the extending one.
-
-        Raises:
-            InputError: if the base is missing or of another kind, or parts extend each other.
-        """
+        """Return the base of a part, which may have the same id in a later folder."""
         same = name == chain[-1][0]
         position = self._folder_of(name, chain[-1][1] + 1 if same else 0)
         key = None if position is None else (name, position)
@@ -252,9 +225,6 @@ class Catalog:
         """Merge a library with the constants of its base, which must not extend another.
 
         A library may extend its namesake in the next folder.
-
-        Raises:
-            InputError: if the base is unknown or extends another.
         """
         name = getattr(part, "extends", None)
         if part.kind != "library" or name is None:
@@ -312,11 +282,7 @@ class Catalog:
         return match[1].decode("utf-8", "replace") if match else ""
 
     def _content(self, path: Path, label: str) -> bytes:
-        """Return the content of a file, read only once.
-
-        Raises:
-            InputError: if the file cannot be read.
-        """
+        """Return the content of a file, read only once."""
         key = str(path)
         if key not in self._raw:
             self._raw[key] = read_bytes(path, label)
@@ -327,11 +293,7 @@ class Catalog:
         return position == len(self._roots) - 1
 
     def _part(self, path: Path, label: str, *, shipped: bool) -> Entry:
-        """Return the part in a file, parsed only once and without its base.
-
-        Raises:
-            InputError: if the file is wrong.
-        """
+        """Return the part in a file, parsed only once and without its base."""
         key = str(path)
         if key not in self._parsed:
             document = parse_document(self._content(path, label), label)
@@ -394,7 +356,6 @@ def _hyphenated(text: str) -> str:
 
 
 def _cycle(document: Document, names: list[str]) -> Finding:
-    """Return the finding for price books or reliability profiles that extend each other."""
     through = f"`{names[0]}` extends itself"
     if len(names) > 1:
         through += f" through {', '.join(f'`{name}`' for name in names[1:])}"

@@ -137,7 +137,6 @@ def _scale_up_faults(server: Server, document: Document) -> Iterator[Finding]:
 
 
 def _server_faults(server: Server | StorageServer, document: Document) -> Iterator[Finding]:
-    """Yield a finding for every inconsistency in the server's tree."""
     yield from _repeated(_names(server), document)
     ports = {port.id for socket in server.sockets for port in socket.root_ports}
     for position, nic in enumerate(server.nics):

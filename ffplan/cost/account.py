@@ -127,13 +127,10 @@ class RunOutcome:
 
 
 def purchase(account: Account, v: Values) -> dict[str, Number]:
-    """Return the purchase by kind.
+    """Return the purchase by kind [currency].
 
     Args:
         v: inputs by name.
-
-    Returns:
-        [currency], broadcast shape of the inputs.
 
     Equation:
         hardware = sum of quantity * price + sum over parts within others of quantity * (price - price that the others
@@ -164,13 +161,10 @@ def purchase(account: Account, v: Values) -> dict[str, Number]:
 
 
 def mean_power(account: Account, v: Values) -> tuple[Number, Number]:
-    """Return IT power in training, and without load.
+    """Return IT power in training, and without load [W].
 
     Args:
         v: inputs by name.
-
-    Returns:
-        Two powers [W], broadcast shape of the inputs.
 
     Equation:
         training = power * expected; idle = known idle power + idle share * rated maximum of the other servers
@@ -224,11 +218,7 @@ def _building(account: Account, v: Values) -> Number:
 
 
 def whole_purchase(account: Account, v: Values) -> Number:
-    """Return the purchase with an own building [currency].
-
-    Args:
-        v: inputs by name, at least the inputs of `buys`.
-    """
+    """Return the purchase with an own building [currency]."""
     return sum(purchase(account, v).values()) + _building(account, v)
 
 
@@ -287,13 +277,10 @@ def account_year(account: Account, v: Values) -> YearAccount:
 
 
 def _embodied_kg(account: Account, v: Values) -> Number:
-    """Return the embodied carbon of the hardware.
+    """Return the embodied carbon of the hardware [kg CO2e].
 
     Args:
         v: inputs by name.
-
-    Returns:
-        [kg CO2e], broadcast shape of the inputs.
 
     Equation:
         sum of count * kg over accelerators, servers, switches and cables
@@ -313,7 +300,6 @@ def account_run(account: Account, job: RunJob, year: YearAccount, v: Values) -> 
     """Return a job's cost, energy and carbon: its share of the year by accelerator-hours.
 
     Args:
-        year: the cluster's year, from the same inputs.
         v: inputs by name; `speed` and `speed_own` are the model's errors.
 
     Returns:

@@ -48,7 +48,6 @@ def _decimal(value: float) -> Decimal:
 
 
 def _cents(value: Decimal) -> Decimal:
-    """Return an amount [currency] rounded to the cent."""
     return value.quantize(CENT, rounding=ROUND_HALF_EVEN)
 
 
@@ -78,15 +77,7 @@ def _line(
 def part_lines(
     items: Iterable[Item], prices: dict[str, Input], names: dict[str, str], currency: str, scope: str = PLANNED
 ) -> list[BomLine]:
-    """Return a line for every part with a price.
-
-    Args:
-        items: parts and their numbers.
-        prices: price of a part, by catalogue id.
-        names: name of a part, by catalogue id.
-        currency: currency of the prices.
-        scope: scope of the lines.
-    """
+    """Return a line for every part with a price."""
     return [
         _line(
             part.category,
@@ -181,17 +172,7 @@ def bill(
     names: dict[str, str],
     currency: str,
 ) -> Bill:
-    """Return the bill of materials.
-
-    Args:
-        account: counts of racks, cables and watts.
-        planned: parts of the design.
-        around: side networks, storage and spares.
-        prices: price of a part, by catalogue id.
-        inputs: inputs of the ownership profile, by name.
-        names: name of a part, by catalogue id.
-        currency: currency of prices and inputs.
-    """
+    """Return the bill of materials."""
     planned_lines = part_lines(planned, prices, names, currency)
     lines = planned_lines + part_lines(around, prices, names, currency, STOOD_IN)
     # before the shares, which apply to later phases too

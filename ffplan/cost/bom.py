@@ -71,14 +71,11 @@ class CostPlan:
 
 
 def line_total(quantity: Any, unit_price: Any) -> Any:
-    """Return the price of a line.
+    """Return the price of a line [currency].
 
     Args:
         quantity: pieces [1].
         unit_price: price of one piece [currency].
-
-    Returns:
-        Total [currency], broadcast shape.
 
     Equation:
         total = quantity * unit price
@@ -163,7 +160,6 @@ def bill_of_materials(
 
 
 def _category(group: ResolvedGroup) -> str:
-    """Return the category of a group's servers."""
     return "storage" if group.group.role == "storage" else "servers"
 
 

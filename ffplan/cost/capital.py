@@ -11,14 +11,11 @@ if TYPE_CHECKING:
 
 
 def _annuity(rate: Number, years: Number) -> Number:
-    """Return the equal yearly payment that repays one unit of capital.
+    """Return the equal yearly payment that repays one unit of capital [1 per year].
 
     Args:
         rate: cost of capital a year [1], at least 0.
         years: years of payments, at the end of each [year].
-
-    Returns:
-        Payment over capital [1 per year], broadcast shape.
 
     Equation:
         r / (1 - (1 + r)^-n); 1 / n without interest
@@ -33,16 +30,13 @@ def _annuity(rate: Number, years: Number) -> Number:
 
 
 def yearly_capital(price: Number, residual: Number, rate: Number, years: Number) -> Number:
-    """Return the yearly cost of a purchase: write-off and cost of capital.
+    """Return the yearly cost of a purchase: write-off and cost of capital [currency per year].
 
     Args:
         price: purchase price [currency].
         residual: value after these years, over the price [1].
         rate: cost of capital a year [1].
         years: life [year].
-
-    Returns:
-        Cost [currency per year], broadcast shape.
 
     Equation:
         (price - residual * price * (1 + r)^-n) * annuity(r, n)

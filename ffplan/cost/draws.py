@@ -61,13 +61,10 @@ def _generator(seed: int, key: str) -> Generator:
 
 
 def normal(probability: Number) -> Number:
-    """Return the standard normal deviate at a probability.
+    """Return the standard normal deviate at a probability [1].
 
     Args:
         probability: above 0 and below 1 [1], any shape.
-
-    Returns:
-        Deviates [1], shape of `probability`.
 
     Equation:
         rational approximations of the inverse of the distribution function, in the middle and in the tails
@@ -130,14 +127,7 @@ def _ends_of(parameter: Input) -> _Ends:
 
 
 def _quantile(parameter: Input, probability: Number) -> Number:
-    """Return an input at probabilities, within its bounds.
-
-    Args:
-        probability: probabilities [1], any shape.
-
-    Returns:
-        Values of the input, shape of `probability`.
-    """
+    """Return an input at probabilities [1], within its bounds, in their shape."""
     return _percent_point(parameter.distribution, _ends_of(parameter), probability)
 
 
@@ -181,7 +171,6 @@ def drawn(parameter: Input, draws: int, seed: int) -> Number:
 
     Args:
         draws: number of draws [1].
-        seed: seed of all streams.
 
     Returns:
         Shape [draws], read-only; a number if the input has no width.
@@ -198,7 +187,6 @@ def sample(inputs: Iterable[Input], draws: int, seed: int) -> dict[str, Number]:
 
     Args:
         draws: number of draws [1].
-        seed: seed of all streams.
     """
     return {parameter.name: drawn(parameter, draws, seed) for parameter in inputs}
 

@@ -42,7 +42,6 @@ def within_quarter(month: Number, quarters: int) -> Number:
 
     Args:
         month: months from the first quarter [month]; before it and after the last quarter it lies in none.
-        quarters: quarters of the plan.
 
     Returns:
         True or false, shape [quarters, draws].
@@ -54,16 +53,13 @@ def within_quarter(month: Number, quarters: int) -> Number:
 
 
 def value_left(price: Number, residual: Number, age: Number, life: Number) -> Number:
-    """Return the value of a purchase at an age.
+    """Return the value of a purchase at an age [currency].
 
     Args:
         price: what was paid [currency].
         residual: value at the end of its life, over the price [1].
         age: years since the first job [year].
         life: years until it is written off [year].
-
-    Returns:
-        Value [currency], broadcast shape.
 
     Equation:
         price * (1 - (1 - residual) * min(age / life, 1))
@@ -77,13 +73,10 @@ def value_left(price: Number, residual: Number, age: Number, life: Number) -> Nu
 
 
 def regrets(costs: Floats) -> Floats:
-    """Return how much each choice costs over the best one in hindsight, on average.
+    """Return how much each choice costs over the best one in hindsight, on average [currency].
 
     Args:
         costs: cost of each choice in each draw, shape [choices, draws] [currency].
-
-    Returns:
-        Regret of each choice [currency].
 
     Equation:
         mean over draws of (cost - least cost of the draw)

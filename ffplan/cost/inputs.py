@@ -170,7 +170,6 @@ def rent_input(price: Assumed, offer: str) -> Input:
 
     Args:
         price: rent of an accelerator-hour [currency].
-        offer: key of its draw.
     """
     return _input("rent", f"rent of {offer}", "currency per hour", price, key=f"rent.{offer}")
 

@@ -56,14 +56,11 @@ class PowerPlan:
 
 
 def facility_power(it_power: Number, pue: Number) -> Number:
-    """Return the power drawn by the site.
+    """Return the power drawn by the site [W].
 
     Args:
         it_power: IT power [W].
         pue: power usage effectiveness [1].
-
-    Returns:
-        Facility power [W], broadcast shape.
 
     Equation:
         P = IT * PUE
@@ -75,13 +72,10 @@ def facility_power(it_power: Number, pue: Number) -> Number:
 
 
 def annual_energy(facility_watts: Number) -> Number:
-    """Return the energy of a year at constant power.
+    """Return the energy of a year at constant power [MWh per year].
 
     Args:
         facility_watts: facility power [W].
-
-    Returns:
-        Energy [MWh per year], broadcast shape.
 
     Equation:
         E = P * 8760 h / 1e6

@@ -54,16 +54,13 @@ def prepaid_year(rent: Number, term: RentTerm, rate: Number) -> Number:
 
 
 def rented_hour(price: Number, utilisation: Number, term: RentTerm, rate: Number) -> Number:
-    """Return the price of an accelerator-hour in use.
+    """Return the price of an accelerator-hour in use [currency].
 
     Args:
         price: price of an hour paid [currency].
         utilisation: hours in use over all hours [1].
         term: terms of the rent: a share u upfront.
         rate: cost of capital a year [1].
-
-    Returns:
-        Price of an hour in use [currency], broadcast shape.
 
     Equation:
         ((1 - u) * price + `prepaid_year`) / utilisation where every hour is paid, else price

@@ -15,16 +15,13 @@ PETAFLOP_DAY = 1e15 * DAY
 
 
 def run_seconds(tokens: Number, tokens_s: Number, effective: Number, effort: Number = 1.0) -> Number:
-    """Return the time of a training run.
+    """Return the time of a training run [s].
 
     Args:
         tokens: tokens to train on [1].
         tokens_s: tokens a second at the model's step time [1/s].
         effective: progress over time, after restarts and checkpoints [1].
         effort: time of a real run over the modelled time, without failures [1].
-
-    Returns:
-        Time [s], broadcast shape.
 
     Equation:
         tokens / (tokens_s * effective) * effort
@@ -37,15 +34,12 @@ def run_seconds(tokens: Number, tokens_s: Number, effective: Number, effort: Num
 
 
 def run_operations(tokens: Number, tokens_s_gpu: Number, tflops_gpu: Number) -> Number:
-    """Return the floating-point operations of a run's model, each token counted once.
+    """Return the floating-point operations of a run's model, each token counted once [FLOP].
 
     Args:
         tokens: tokens to train on [1].
         tokens_s_gpu: tokens a second and accelerator [1/s].
         tflops_gpu: model operations a second and accelerator [TFLOP/s].
-
-    Returns:
-        Operations [FLOP], broadcast shape.
 
     Equation:
         tokens * TFLOP/s * 1e12 / (tokens/s)
@@ -59,14 +53,11 @@ def run_operations(tokens: Number, tokens_s_gpu: Number, tflops_gpu: Number) -> 
 
 
 def accelerator_hours(accelerators: Number, seconds: Number) -> Number:
-    """Return the accelerator-hours of a run.
+    """Return the accelerator-hours of a run [h].
 
     Args:
         accelerators: accelerators held by the job, idle ones included [1].
         seconds: time of the run [s].
-
-    Returns:
-        Accelerator-hours [h], broadcast shape.
 
     Equation:
         accelerators * seconds / 3600
@@ -79,14 +70,11 @@ def accelerator_hours(accelerators: Number, seconds: Number) -> Number:
 
 
 def run_cost(hours: Number, price: Number) -> Number:
-    """Return the cost of a run.
+    """Return the cost of a run [currency].
 
     Args:
         hours: accelerator-hours [h].
         price: cost of an accelerator-hour in use [currency].
-
-    Returns:
-        Cost [currency], broadcast shape.
 
     Equation:
         hours * price
@@ -99,15 +87,12 @@ def run_cost(hours: Number, price: Number) -> Number:
 
 
 def run_energy(hours: Number, watts: Number, pue: Number) -> Number:
-    """Return the energy of a run at the meter.
+    """Return the energy of a run at the meter [MWh].
 
     Args:
         hours: accelerator-hours [h].
         watts: IT power per accelerator, with its share of servers, network and storage [W].
         pue: power usage effectiveness [1].
-
-    Returns:
-        Energy [MWh], broadcast shape.
 
     Equation:
         hours * watts * PUE / 1e6
@@ -121,14 +106,11 @@ def run_energy(hours: Number, watts: Number, pue: Number) -> Number:
 
 
 def run_carbon(energy: Number, intensity: Number) -> Number:
-    """Return the carbon of a run's energy, location-based.
+    """Return the carbon of a run's energy, location-based [t CO2e].
 
     Args:
         energy: energy at the meter [MWh].
         intensity: carbon intensity of the grid [g CO2e per kWh].
-
-    Returns:
-        Carbon [t CO2e], broadcast shape.
 
     Equation:
         MWh * 1000 kWh * g / 1e6
@@ -143,15 +125,12 @@ def run_carbon(energy: Number, intensity: Number) -> Number:
 
 
 def _embodied_carbon(kilograms: Number, hours: Number, life_hours: Number) -> Number:
-    """Return a run's share of the hardware's embodied carbon.
+    """Return a run's share of the hardware's embodied carbon [t CO2e].
 
     Args:
         kilograms: embodied carbon of the hardware of one accelerator [kg CO2e].
         hours: accelerator-hours of the run [h].
         life_hours: hours in use over its life [h].
-
-    Returns:
-        Carbon [t CO2e], broadcast shape.
 
     Equation:
         kg * hours / life hours / 1000
@@ -164,14 +143,11 @@ def _embodied_carbon(kilograms: Number, hours: Number, life_hours: Number) -> Nu
 
 
 def _site_water(energy: Number, intensity: Number) -> Number:
-    """Return the water evaporated by a site.
+    """Return the water evaporated by a site [m3].
 
     Args:
         energy: IT energy [MWh].
         intensity: water over IT energy [l per kWh].
-
-    Returns:
-        Water [m3], broadcast shape.
 
     Equation:
         MWh * 1000 * l / 1000

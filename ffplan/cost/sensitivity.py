@@ -177,7 +177,6 @@ def _on_grid(metric: Metric, inputs: Sequence[Input], base: dict[str, Number], g
 
 
 def _never(parameter: Input, span: Any, currency: str, *, still: bool) -> str:
-    """Return why an input has no break-even."""
     if still:
         return "it acts on both sides alike, or on neither"
     lowest, highest = (input_value(parameter.name, float(end), parameter.unit, currency) for end in span)

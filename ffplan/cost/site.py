@@ -25,8 +25,6 @@ PDUS_PER_RACK = 2
 
 @record
 class _SidePlan:
-    """Counts of a side network."""
-
     name: str
     switch: str
     link: str
@@ -150,8 +148,6 @@ def plan_site(
     Args:
         nodes: power of its groups, followed by unplanned storage, if any.
         links: cables of its fabric [1].
-        owned: its resolved ownership.
-        bought: parts planned by the design.
 
     Raises:
         InputError: if the design states two numbers of spare nodes.
@@ -215,9 +211,6 @@ def spares(
     """Return the spare parts, numbers rounded to the nearest; spare servers have all NICs.
 
     Args:
-        items: bought parts.
-        owned: resolved ownership.
-        server: the compute server, by catalogue id.
         stated: spare nodes stated by the design [1], all of the compute server.
     """
     bought: dict[tuple[str, str], float] = {}

@@ -9,14 +9,11 @@ if TYPE_CHECKING:
 
 
 def relative_performance(rates: list[Any], base_rates: list[Any]) -> Number:
-    """Return the performance of an accelerator relative to another.
+    """Return the performance of an accelerator relative to another [1].
 
     Args:
         rates: measured matrix-multiplication rates, one per precision [TFLOP/s].
         base_rates: rates of the baseline, same precisions [TFLOP/s].
-
-    Returns:
-        Mean of the ratios [1], broadcast shape.
 
     Equation:
         mean over precisions of rate / base rate
@@ -31,14 +28,11 @@ def relative_performance(rates: list[Any], base_rates: list[Any]) -> Number:
 
 
 def cost_performance(performance: Number, price: Number) -> Number:
-    """Return the performance per unit of money, relative to a baseline.
+    """Return the performance per unit of money, relative to a baseline [1].
 
     Args:
         performance: relative performance of an accelerator [1].
         price: relative price of a node with equally many accelerators [1].
-
-    Returns:
-        Ratio [1], broadcast shape.
 
     Equation:
         performance / price

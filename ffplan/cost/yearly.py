@@ -9,8 +9,6 @@ _CAPITAL = "ffplan.cost.capital:yearly_capital"
 
 @record
 class _YearlyCost:
-    """A kind of yearly cost."""
-
     label: str
     """For people."""
     inputs: tuple[str, ...]

@@ -63,11 +63,6 @@ def _design_faults(spec: Design, document: Document) -> Iterator[Finding]:
 
 
 def _fabric_faults(spec: Design, document: Document) -> Iterator[Finding]:
-    """Yield faults of the fabric that need no catalogue.
-
-    Args:
-        spec: the design, or its view with a network as `fabric`.
-    """
     yield from _tier_faults(spec, document)
     if spec.fabric.family != "dragonfly" and "tiers" in spec.fabric.model_fields_set:
         yield from _tier_field_faults(spec, document)
@@ -240,12 +235,7 @@ def _watts(link: Link) -> float:
 def _breakout_faults(
     spec: Design, document: Document, switch: Switch | None, links: dict[str, Link | None], catalog: Catalog
 ) -> Iterator[Finding]:
-    """Yield a fault for each link named by its rate after the split, which would be divided again.
-
-    Args:
-        links: links by their field under `fabric.link`.
-        catalog: searched for a link at the rate of the unsplit port.
-    """
+    """Yield a fault for each link named by its rate after the split, which would be divided again."""
     if switch is None:
         return
     port, fabric = switch.rate.value, spec.fabric
@@ -298,7 +288,6 @@ def _zone_faults(spec: Design, document: Document) -> Iterator[Finding]:
 
 
 def _convertible(spec: Design, currency: str, target: str) -> bool:
-    """Return whether the design states an exchange rate between two currencies."""
     rate = spec.site.exchange.get(currency)
     return rate is not None and rate.currency == target
 
@@ -387,12 +376,7 @@ def _memory_faults(group: ResolvedGroup, document: Document) -> Iterator[Finding
 
 
 def _group_faults(group: ResolvedGroup, catalog: Catalog, *, communicates: bool) -> Iterator[Finding]:
-    """Yield faults between a server and its parts, located in the server's own file.
-
-    Args:
-        catalog: catalogue of the server.
-        communicates: whether the design bounds communication on the group.
-    """
+    """Yield faults between a server and its parts, located in the server's own file."""
     server = group.server
     document = catalog.entry(server.id).document
     cpus: tuple[Cpu, ...] = group.cpus

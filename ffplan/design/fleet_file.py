@@ -226,7 +226,6 @@ def read_fleet(document: Document) -> FleetFile:
 
 
 def _contradictions(fleet: FleetFile, document: Document) -> Iterator[Finding]:
-    """Yield names, shares, dates and quarters that contradict each other."""
     known = [demand.name for demand in fleet.demand]
 
     def fault(path: tuple[str | int, ...], message: str, remedy: str) -> Finding:

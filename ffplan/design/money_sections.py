@@ -21,11 +21,7 @@ if TYPE_CHECKING:
 
 
 def _money_sections(spec: Design, document: Document, naming: PartNaming) -> tuple[Ownership | None, Rent | None]:
-    """Return the validated `ownership` and `rent` sections; None for a missing one.
-
-    Raises:
-        InputError: with a located finding for every fault.
-    """
+    """Return the validated `ownership` and `rent` sections; None for a missing one."""
     if spec.ownership is None and spec.rent is None:
         return None, None
     from ffplan.design.ownership_schema import Ownership, Rent
@@ -48,14 +44,7 @@ def _money_sections(spec: Design, document: Document, naming: PartNaming) -> tup
 
 
 def _plain_section(name: str, spec: Design, document: Document, naming: PartNaming) -> Any:
-    """Return a validated independent section, such as `workload`; None if the design has none.
-
-    Args:
-        name: its name.
-
-    Raises:
-        InputError: with a located finding for every fault.
-    """
+    """Return a validated independent section, such as `workload`; None if the design has none."""
     if getattr(spec, name) is None:
         return None
     section = _marker(Design.model_fields[name])
@@ -81,7 +70,6 @@ def _section_faults(document: Document, naming: PartNaming) -> Iterator[Finding]
 
 
 def _rent_faults(spec: Design, rent: Rent, document: Document) -> Iterator[Finding]:
-    """Yield faults of a rented fleet."""
     if spec.cost is not None:
         yield document.finding(
             "design-rent",

@@ -28,17 +28,11 @@ SWITCHES = "switches"
 
 
 def _network_document(document: Document, position: int) -> Document:
-    """Return the design's file with a network's fabric as `fabric`.
-
-    Args:
-        document: the design's file.
-        position: position of the network under `networks`.
-    """
+    """Return the design's file with a network's fabric as `fabric`."""
     return replace(document, inside=("networks", position))
 
 
 def _network_of(design: ResolvedDesign, name: str) -> ResolvedNetwork | None:
-    """Return the network of a name, if any."""
     return next((network for network in design.networks if network.network.name == name), None)
 
 
@@ -141,12 +135,7 @@ def _less(figure: PowerFigure | None, watts: float) -> PowerFigure | None:
 def _without_nics(
     server: Server | StorageServer, nics: tuple[Nic, ...], left_out: tuple[int, ...]
 ) -> tuple[Server | StorageServer, tuple[Nic, ...]]:
-    """Return a server and its NICs without some slots, its powers reduced by their draw.
-
-    Args:
-        nics: its NICs, one per slot.
-        left_out: positions of the removed slots.
-    """
+    """Return a server and its NICs without some slots, its powers reduced by their draw."""
     drawn = [nics[slot].power for slot in left_out]
     watts = sum(figure.value for figure in drawn if figure is not None)
     power = server.power.model_copy(

@@ -54,8 +54,6 @@ class SideFabric:
 
 @record
 class _RentTerms:
-    """The rent of a fleet."""
-
     price: Assumed
     """An accelerator-hour [currency]."""
     term: Term
@@ -127,7 +125,6 @@ def assumed(estimate: Estimate, rates: dict[str, float], sources: dict[str, Any]
     """Return an estimate as a numeric input.
 
     Args:
-        estimate: a figure of a profile or of a design.
         rates: value of a unit of each currency [currency].
         sources: sources of the profile; None for a figure of the design.
     """
@@ -173,7 +170,6 @@ class _Resolver:
         return self.catalog.get(model, name, self.document, path)
 
     def inner(self, model: type[P], name: str, owner: str, path: tuple[str | int, ...]) -> P:
-        """Return a part named in a catalogue file."""
         return self.catalog.get(model, name, self.catalog.entry(owner).document, path)
 
     def fault(self, path: tuple[str | int, ...], message: str, remedy: str, rule: str = "currency-mixed") -> None:
@@ -269,7 +265,6 @@ class _Resolver:
         return tuple(fabrics)
 
     def rent(self, rates: dict[str, float]) -> _RentTerms | None:
-        """Return the rent of a rented fleet."""
         rent: Rent | None = self.design.rent
         if rent is None:
             return None
@@ -324,7 +319,6 @@ def offers_for(book: RentBook, accelerator: str) -> list[str]:
 
 
 def _no_rate(currency: str, target: str) -> tuple[str, str]:
-    """Return message and remedy for an amount in a currency without a rate."""
     return (
         f"an amount in {currency}, with no rate into {target}",
         f"state the rate: `site: {{exchange: {{{currency}: 1.00 {target}}}}}` with what one unit is worth",
@@ -383,10 +377,6 @@ def _storage(
 
 def resolve_ownership(design: ResolvedDesign, catalog: Catalog, *, offers: bool = True) -> ResolvedOwnership:
     """Resolve the inputs of owning or renting a design.
-
-    Args:
-        catalog: catalogue of its profile and rents.
-        offers: read the offers to compare ownership with.
 
     Raises:
         InputError: with a located finding for every unknown name, and every amount without a rate.

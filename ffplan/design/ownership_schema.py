@@ -55,10 +55,8 @@ class Rent(Frozen):
 
 
 def quoted_rent(quote: str, book: RentBook) -> Rent:
-    """Return a rent at an own quote, such as 2.10:3-year: the price of an accelerator-hour, and its term.
-
-    Args:
-        book: its currency is that of a price without one.
+    """Return a rent at an own quote, such as 2.10:3-year: the price of an accelerator-hour, in the book's
+    currency unless it has one, and its term.
 
     Raises:
         UsageError: if the price or the term is missing or wrong.

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
 @record
 class _OwnershipSizing:
-    """Sizes from an ownership profile."""
-
     spare_nodes: int
     """Servers bought as spares of the compute nodes [1]."""
     storage: ResolvedGroup | None
@@ -62,16 +60,7 @@ def stated_spares(design: ResolvedDesign) -> int | None:
 def _default_storage(
     design: ResolvedDesign, catalog: Catalog, profile: OwnershipProfile, per_server: float | None
 ) -> ResolvedGroup | None:
-    """Return storage servers for a design that plans none, sized by its accelerators; None for any other design.
-
-    Args:
-        catalog: catalogue of the server.
-        profile: the ownership profile, which names the server.
-        per_server: accelerators per storage server [1]; None if unknown.
-
-    Raises:
-        InputError: if the server is unknown.
-    """
+    """Return storage servers for a design that plans none, by accelerators per server [1]; None for any other."""
     planned = any(group.group.role == "storage" for group in design.groups)
     if profile.storage_server is None or not per_server or planned or not design.accelerators:
         return None
@@ -83,9 +72,6 @@ def _default_storage(
 
 def ownership_sizing(design: ResolvedDesign, catalog: Catalog) -> _OwnershipSizing:
     """Return the sizes from a design's ownership profile.
-
-    Args:
-        catalog: catalogue of the profile and its parts.
 
     Raises:
         InputError: if the profile or a part is unknown, or the design states two numbers of spare nodes.

@@ -22,11 +22,7 @@ class PlanFieldsError(Exception):
     """Fields of a plan contradict each other."""
 
     def __init__(self, field: str, fault: str) -> None:
-        """Keep the wrong field.
-
-        Args:
-            fault: the fault, and its remedy after a semicolon.
-        """
+        """Keep the wrong field, and the fault with its remedy after a semicolon."""
         super().__init__(fault)
         self.field, self.fault = field, fault
 
@@ -111,9 +107,6 @@ def refuse_fields(document: Document | None, options: Container[str], names: Ite
     """Refuse a plan at the first of some fields in its file that no option replaces.
 
     Args:
-        document: the plan's file, if any.
-        options: fields given by options.
-        names: fields that cause the fault.
         message: the fault, and its remedy after a semicolon.
 
     Raises:

@@ -104,11 +104,7 @@ SCHEMAS = {
 
 
 def policy_fields(data: dict[str, Any]) -> PolicyFields | list[tuple[tuple[str | int, ...], str, str]]:
-    """Return a policy, or every fault of it as (path, fault, remedy).
-
-    Args:
-        data: plain data of its file.
-    """
+    """Return a policy, or every fault of it as (path, fault, remedy)."""
     addressed = {name: _dotted(data[name]) for name in _ADDRESSED if isinstance(data.get(name), dict)}
     try:
         return PolicyFields.model_validate(data | addressed)

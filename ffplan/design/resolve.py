@@ -47,7 +47,6 @@ class _Resolver:
     def part(
         self, model: type[P], name: str, path: tuple[str | int, ...], document: Document | None = None
     ) -> P | None:
-        """Resolve a part named by the design or another file."""
         try:
             return self.catalog.get(model, name, document or self.document, path)
         except InputError as error:
@@ -55,7 +54,6 @@ class _Resolver:
             return None
 
     def inner(self, model: type[P], name: str, server: str, path: tuple[str | int, ...]) -> P | None:
-        """Resolve a part named inside a server's own file."""
         try:
             return self.catalog.get(model, name, self.catalog.entry(server).document, path)
         except InputError as error:
@@ -132,11 +130,7 @@ class _Resolver:
         )
 
     def fabric(self, spec: Design, document: Document) -> FabricParts | None:
-        """Resolve the switches and links of the fabric; None if any is unknown.
-
-        Args:
-            spec: the design, or its view with a network as `fabric`.
-        """
+        """Resolve the switches and links of the fabric; None if any is unknown."""
         fabric, before = spec.fabric, len(self.faults)
 
         def part(model: type[P], name: str | None, *path: str) -> P | None:
@@ -162,7 +156,6 @@ class _Resolver:
         )
 
     def network(self, spec: Design, position: int) -> ResolvedNetwork | None:
-        """Resolve a side network; None if any part is unknown."""
         network, document = spec.networks[position], _network_document(self.document, position)
         view = spec.model_copy(update={"fabric": network.fabric, "nodes": (), "floor": None})
         self.faults += _fabric_faults(view, document)
@@ -210,7 +203,6 @@ class _Resolver:
         return spec.model_copy(update={"site": spec.site.model_copy(update={"pue": value})})
 
     def section(self, name: str, spec: Design) -> Any:
-        """Validate a section of the design with its model."""
         try:
             return _plain_section(name, spec, self.document, self.naming)
         except InputError as error:
@@ -253,16 +245,6 @@ def _joined(groups: list[ResolvedGroup]) -> tuple[ResolvedGroup, ...]:
 def _resolve_group(
     document: Document, catalog: Catalog, group: NodeGroup, path: tuple[str | int, ...]
 ) -> ResolvedGroup:
-    """Resolve a group of nodes named outside a design.
-
-    Args:
-        document: the file that names its server.
-        catalog: catalogue of its parts.
-        path: path of the server's id in the file.
-
-    Raises:
-        InputError: if the server is unknown, or its file is wrong.
-    """
     resolver = _Resolver(document, catalog)
     resolved = resolver.group(0, group, path)
     if resolver.faults or resolved is None:
@@ -271,11 +253,7 @@ def _resolve_group(
 
 
 def _validated(document: Document, catalog: Catalog) -> Design:
-    """Return the fields of a design, aliases of parts as their ids.
-
-    Raises:
-        InputError: with every fault of the schema, of its sections too, and every unknown part.
-    """
+    """Return the fields of a design, aliases of parts as their ids."""
     try:
         return validate(Design, document, naming=naming(catalog))
     except InputError:

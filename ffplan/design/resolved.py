@@ -330,12 +330,7 @@ def with_effort(design: ResolvedDesign, effort: Effort | None) -> ResolvedDesign
 
 
 def profiled(design: ResolvedDesign, profile: str, **changes: Any) -> ResolvedDesign:
-    """Return a design with another reliability profile.
-
-    Args:
-        profile: catalogue id of the profile.
-        changes: other fields of its section that are replaced.
-    """
+    """Return a design with another reliability profile."""
     from ffplan.design.reliability_schema import Reliability
 
     section = design.reliability or Reliability.model_construct()

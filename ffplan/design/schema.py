@@ -259,7 +259,6 @@ LIMITED: dict[str, str] = {
 
 
 def _limit_names(field: str) -> AliasChoices:
-    """Return the names under which a file may have a limit."""
     return AliasChoices(field, *([LIMITED[field]] if field in LIMITED else []))
 
 

@@ -17,11 +17,6 @@ class _Section:
     """Marker of a field whose model is imported when the section is read."""
 
     def __init__(self, home: str, name: str) -> None:
-        """Name the model.
-
-        Args:
-            home: its module in this room.
-        """
         self.home, self.name = f"ffplan.design.{home}", name
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> core_schema.CoreSchema:
@@ -29,13 +24,11 @@ class _Section:
         return core_schema.any_schema()
 
     def __get_pydantic_json_schema__(self, schema: core_schema.CoreSchema, handler: GetJsonSchemaHandler) -> Any:
-        """Return the schema of the model."""
         from pydantic import TypeAdapter
 
         return handler(TypeAdapter(self.model()).core_schema)
 
     def model(self) -> type[Frozen]:
-        """Return the model of the section."""
         model: type[Frozen] = getattr(import_module(self.home), self.name)
         return model
 

@@ -38,11 +38,7 @@ def liquid_share(server: Server, stated: float | None) -> float:
 
 
 def _coolings_of(share: float) -> tuple[Cooling, ...]:
-    """Return the site coolings that suit servers.
-
-    Args:
-        share: share of their heat removed by liquid [1].
-    """
+    """Return the site coolings that suit servers."""
     if share == 0:
         return ("air", "rear-door")
     # immersion needs all heat in the liquid; cold plates leave the rest to air

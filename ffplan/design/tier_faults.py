@@ -123,14 +123,7 @@ def _rate_faults(fabric: Fabric, document: Document, switches: dict[str, Switch]
 
 
 def _scale_up_faults(document: Document, leaf: Switch, spine: Switch | None, core: Switch | None) -> Iterator[Finding]:
-    """Yield scale-up switches named by a fabric.
-
-    Args:
-        document: file of the design.
-        leaf: leaf switch.
-        spine: spine switch, if different.
-        core: core switch, if different.
-    """
+    """Yield scale-up switches named by a fabric."""
     for switch, path in ((leaf, ("switch",)), (spine, ("spine", "switch")), (core, ("core", "switch"))):
         if switch is not None and switch.fabric == "nvlink":
             fault = f"`{switch.id}` joins accelerators within a scale-up domain, not servers"
@@ -141,13 +134,6 @@ def _scale_up_faults(document: Document, leaf: Switch, spine: Switch | None, cor
 def _tier_switch_faults(
     spec: Design, document: Document, leaf: Switch | None, spine: Switch | None, core: Switch | None
 ) -> Iterator[Finding]:
-    """Yield faults between the switches of the tiers.
-
-    Args:
-        leaf: leaf switch.
-        spine: spine switch, if different.
-        core: core switch, if different.
-    """
     if leaf is None:
         return
     switches = {"leaf": leaf, "spine": spine or leaf, "core": core or spine or leaf}
@@ -159,11 +145,7 @@ def _tier_switch_faults(
 
 
 def _port_faults(design: ResolvedDesign) -> Iterator[Finding]:
-    """Yield leaves and spines with more links than ports, and rails not divisible among leaves.
-
-    Args:
-        design: a resolved design.
-    """
+    """Yield leaves and spines with more links than ports, and rails not divisible among leaves."""
     fabric, document = design.spec.fabric, design.document
     ports = int(design.parts.switch.ports.value)
     down, up = fabric.leaf.downlinks, fabric.leaf.uplinks
@@ -190,7 +172,6 @@ def _port_faults(design: ResolvedDesign) -> Iterator[Finding]:
 
 
 def _spine_port_faults(design: ResolvedDesign) -> Iterator[Finding]:
-    """Yield spines with more links than ports."""
     spine, radix = design.spec.fabric.spine, design.radix_of("spine")
     three = design.spec.fabric.tiers == 3
     requested = {"downlinks": spine.downlinks, "pod_leaves": spine.pod_leaves, "uplinks": spine.uplinks}

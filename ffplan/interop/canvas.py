@@ -23,18 +23,14 @@ _STYLE = (
 
 
 class _Canvas:
-    """Collects elements, and their extent."""
-
     def __init__(self) -> None:
         self.items: list[str] = []
         self.width = self.height = 0.0
 
     def reach(self, x: float, y: float) -> None:
-        """Widen the drawing to a point."""
         self.width, self.height = max(self.width, x), max(self.height, y)
 
     def text(self, x: float, y: float, text: str, kind: str = "", anchor: str = "start") -> None:
-        """Write words."""
         look = f' class="{kind}"' if kind else ""
         self.items.append(f'<text x="{x:g}" y="{y:g}"{look} text-anchor="{anchor}">{escape(text)}</text>')
         width = len(text) * (8.2 if kind == "h" else LETTER)
@@ -76,7 +72,6 @@ class _Canvas:
         )
 
     def svg(self, title: str) -> str:
-        """Return the drawing."""
         width, height = self.width + PAD, self.height + PAD
         return (
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:g} {height:g}" width="{width:g}" '

@@ -79,10 +79,6 @@ _HEADS = ("port", "cable", "to", "its port", "its place", "type", "length", "don
 def port_map(wired: Exported, rows: Iterable[Row]) -> Iterator[str]:
     """Yield HTML that prints a page or more for every switch: what is plugged into each port, and which stay free.
 
-    Args:
-        wired: the design, with the networks beside the compute fabric.
-        rows: cables of every network.
-
     Raises:
         ValueError: if there are too many switches.
     """
@@ -125,8 +121,6 @@ def _ranges(numbers: Sequence[int]) -> str:
 
 @record
 class _Placed:
-    """A device of the compute fabric in its rack."""
-
     name: str
     role: str
     model: str
@@ -167,7 +161,6 @@ def elevations(wired: Exported, place: Positions) -> Iterator[str]:
     """Yield CSV with the contents of every rack by unit, from the top down, with rated power [W].
 
     Args:
-        wired: a design with a floor.
         place: where the floor plan puts the devices of the compute fabric.
     """
     head = ("row", "rack", "top_unit", "bottom_unit", "device", "role", "model", "rated_w")
@@ -186,9 +179,7 @@ def installation(wired: Exported, place: Positions, rows: Iterable[CableRow]) ->
     nodes, each with its cables; cables to what the floor plan does not place come last.
 
     Args:
-        wired: a design with a floor.
         place: where the floor plan puts the devices of the compute fabric.
-        rows: cables of every network.
     """
     racks: dict[tuple[bool, tuple[int, int]], list[str]] = {}
     for device in _placed(wired, place):

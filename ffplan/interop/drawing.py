@@ -32,12 +32,6 @@ _LEAST_WIDTH = 420
 
 
 def _draw_groups(canvas: _Canvas, fabric: WiredFabric, top: float) -> None:
-    """Draw one plane of a dragonfly.
-
-    Args:
-        fabric: a wired dragonfly.
-        top: upper edge of the drawing.
-    """
     part = fabric.dragonflies[0]
     shape = part.shape
     endpoints = fabric.network.endpoints
@@ -115,7 +109,6 @@ def _pods(fabric: WiredFabric, wired: WiredTree) -> list[_Pod]:
 
 
 def _shown(pods: list[_Pod]) -> list[tuple[_Pod, str]]:
-    """Return the pods to draw, with their names."""
     names = [f"pod {number + 1}" if len(pods) > 1 else "" for number in range(len(pods))]
     if len(pods) <= _MOST_PODS + 1:
         return list(zip(pods, names, strict=True))
@@ -128,7 +121,6 @@ def _switches(count: int, role: str) -> str:
 
 
 def _node_words(design: ResolvedDesign, position: int, count: int, ports: int) -> str:
-    """Return how many nodes of a group these are, with their accelerators, and which part of their NICs is here."""
     group = design.groups[position]
     gpus, nics = group.accelerators_per_node, len(group.fabric_nics) * design.stripes
     role = f"{group.group.role} " if group.group.role != "compute" else ""
@@ -218,7 +210,6 @@ def _draw_zone(
 
 
 def _rails(design: ResolvedDesign, fabric: WiredFabric) -> str:
-    """Describe how rails meet leaves; an empty text if the design has no rails."""
     unit = design.spec.fabric.scalable_unit
     if fabric.family == "rail-optimised":
         size = f" of its {unit} nodes" if unit else " of all its nodes"

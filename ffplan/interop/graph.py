@@ -118,10 +118,8 @@ def dot(network: Network, names: Names, inside: Bools) -> str:
 def _layout(titles: list[tuple[str, str]], *, flat: bool) -> str:
     """Return the attributes that let graphviz draw tiers above each other, or a fabric without tiers in a circle.
 
-    Args:
-        titles: name and role of every box.
-        flat: whether links join switches of one role, as in a Dragonfly: `dot` would set 50 of them in a row, and both
-            it and `circo` take minutes, so that every box has its place.
+    Of a flat one, such as a Dragonfly, `dot` would set 50 switches in a row, and both it and `circo` take minutes,
+    so that every box has its place.
     """
     if flat:
         return 'layout=neato; outputorder=edgesfirst; node [style=filled fillcolor=white]; edge [color="#00000040"];'
@@ -130,11 +128,7 @@ def _layout(titles: list[tuple[str, str]], *, flat: bool) -> str:
 
 
 def _grouped(network: Network, names: Names, shown: Ints) -> tuple[Ints, list[tuple[str, str]]]:
-    """Return the box of every switch, and name and role of every box.
-
-    Args:
-        shown: the switches to draw.
-    """
+    """Return the box of every switch, and name and role of every box."""
     s = network.switches
     group = np.zeros(len(s), np.int64)
     if len(shown) <= _MOST_DRAWN:

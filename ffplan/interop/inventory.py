@@ -54,8 +54,6 @@ _MEDIA = {"dac": "passive-copper", "aoc": "active-optical"}
 
 @record
 class _ListedDevice:
-    """A node or a switch."""
-
     name: str
     role: str
     maker: str
@@ -73,7 +71,6 @@ def _devices_of(wired: Exported) -> Iterator[_ListedDevice]:
 
 
 def _devices(wired: Exported) -> Iterator[_ListedDevice]:
-    """Yield the nodes of a network, then its switches."""
     groups = wired.design.groups
     e = wired.fabric.network.endpoints
     for name, ports in wired.names.hosts().items():
@@ -94,7 +91,6 @@ def _ports_of(wired: Exported) -> Iterator[tuple[str, str, str, int]]:
 
 
 def _ports(wired: Exported) -> Iterator[tuple[str, str, str, int]]:
-    """Yield the ports of a network."""
     network, names = wired.fabric.network, wired.names
     kinds = _INFINIBAND if wired.design.parts.switch.fabric == "infiniband" else _ETHERNET
     k, first = network.links, len(network.switches)
@@ -119,17 +115,12 @@ def _cable_kind(link: Link) -> str:
 
 
 def _cables_listed(wired: Exported) -> Iterator[CableLeg]:
-    """Yield the cables of every network; a split cable is one for each leg.
-
-    Raises:
-        InputError: where something does not fit its rack, or no cable reaches.
-    """
+    """Yield the cables of every network; a split cable is one for each leg."""
     for network in wired.networks:
         yield from cable_legs(network.fabric.network, network.names, cables(network.design, network.fabric))
 
 
 def _netbox_devices(wired: Exported) -> Iterator[str]:
-    """Yield the devices: nodes, then switches."""
     head = ("name", "role", "manufacturer", "device_type", "status", "site")
     return csv_parts(head, ((d.name, d.role, d.maker, d.model, "planned", _SITE) for d in _devices_of(wired)))
 
@@ -171,14 +162,12 @@ def _id(space: UUID, device: str, interface: str) -> str:
 
 
 def _nautobot_devices(wired: Exported) -> Iterator[str]:
-    """Yield the devices: nodes, then switches."""
     kind = ("device_type__manufacturer__name", "device_type__model")
     head = ("name", "role__name", *kind, "status__name", "location__name")
     return csv_parts(head, ((d.name, d.role, d.maker, d.model, _STATUS, _SITE) for d in _devices_of(wired)))
 
 
 def _nautobot_interfaces(wired: Exported) -> Iterator[str]:
-    """Yield the interfaces that have a cable, with id, type and rate [kb/s]; a split port has one for each part."""
     space = _space(wired)
     head = ("id", "device__name", "name", "type", "status__name", "speed")
 
@@ -198,7 +187,6 @@ def _length(length_m: float | None) -> tuple[object, str]:
 
 
 def _nautobot_cables(wired: Exported) -> Iterator[str]:
-    """Yield a cable for every link, with its length where the design has a floor; a split cable is one for each leg."""
     space = _space(wired)
     ends = tuple(f"termination_{end}_{what}" for end in "ab" for what in ("type", "id"))
     head = (*ends, "type", "status__name", "label", "length", "length_unit")
@@ -226,7 +214,6 @@ def inventory_table(wired: Exported, program: str, table: str) -> Iterator[str]:
     """Yield a table as CSV, line by line.
 
     Args:
-        program: netbox or nautobot.
         table: devices, interfaces or cables, which are imported in this order.
 
     Raises:

@@ -60,13 +60,7 @@ class Subnet:
 def _bring_up(network: Network, names: Names, inside: Bools, run: tuple[str, float], *, rooted: bool = False) -> Subnet:
     """Bring up part of a fabric with OpenSM and read back its forwarding tables.
 
-    Args:
-        inside: the devices of the subnet, shape (switches + endpoints,).
-        run: routing engine of OpenSM, one of `ENGINES`, and the time limit of each program [s].
-        rooted: name the top switches as roots (`root_guid_file`); ftree then takes trees that are not pure.
-
-    Raises:
-        UsageError: where a program is missing, fails or takes too long.
+    `rooted` names the top switches as roots (`root_guid_file`); ftree then takes trees that are not pure.
     """
     engine, limit_s = run
     ibsim, opensm = _find_program("ibsim", "ibsim-utils"), _find_program("opensm", "opensm")
@@ -125,7 +119,6 @@ def _read(network: Network, names: Names, inside: Bools, folder: Path) -> Subnet
 
 
 def _roots(network: Network, inside: Bools) -> Ints:
-    """Return the switches of the top tier of a subnet, shape (roots,)."""
     switches: Ints = np.flatnonzero(inside[: len(network.switches)])
     role = network.switches.role[switches]
     result: Ints = switches[role == role.max()]
@@ -133,7 +126,6 @@ def _roots(network: Network, inside: Bools) -> Ints:
 
 
 def _read_tables(text: str, network: Network, names: Names, inside: Bools) -> Forwarding:
-    """Return the forwarding tables of an `opensm-lfts.dump`."""
     first = len(network.switches)
     switches, endpoints = np.flatnonzero(inside[:first]), np.flatnonzero(inside[first:])
     rows = {names.switch(int(number)): row for row, number in enumerate(switches)}

@@ -47,8 +47,6 @@ _MONTH = r"(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)"
 
 @record
 class _Kind:
-    """A kind of prefix."""
-
     pattern: str
     share: float
     """Share of the lines that must have it; 0 for a prefix that never begins an ordinary line [1]."""
@@ -96,8 +94,6 @@ _KINDS = (
 
 @record
 class _Prefix:
-    """A common prefix of lines."""
-
     pattern: re.Pattern[str]
 
     def removed(self, line: str) -> str:
@@ -107,11 +103,7 @@ class _Prefix:
 
 
 def _found(kind: _Kind, lines: Sequence[str]) -> _Prefix | None:
-    """Return a kind of prefix as lines have it, with the blank behind it if all have one; None if too few have it.
-
-    Args:
-        lines: lines that hold something.
-    """
+    """Return a kind of prefix as lines have it, with the blank behind it if all have one; None if too few have it."""
     known = re.compile(f"({kind.mark}){kind.pattern}")
     matches = [match for line in lines if (match := known.match(line))]
     marks = {match[1] for match in matches}
@@ -123,11 +115,7 @@ def _found(kind: _Kind, lines: Sequence[str]) -> _Prefix | None:
 
 
 def _prefixes_of(text: str) -> tuple[_Prefix, ...]:
-    """Return the prefixes that the lines of a text share, from left to right.
-
-    Args:
-        text: the text, or the start of one that is too large to hold.
-    """
+    """Return the prefixes that the lines of a text share, from left to right."""
     lines = [line for line in text.split("\n") if line.strip()]
     if len(lines) > _SAMPLE:
         lines = lines[: _SAMPLE // 2] + lines[_SAMPLE // 2 :: len(lines) // (_SAMPLE // 2)]
@@ -171,11 +159,7 @@ def _bared(text: str) -> str:
 
 
 def _cleaned(text: str) -> str:
-    """Remove the byte-order mark, terminal codes, NUL, carriage returns, and what editors and chats typeset.
-
-    Args:
-        text: content of a file, or a part of it.
-    """
+    """Remove the byte-order mark, terminal codes, NUL, carriage returns, and what editors and chats typeset."""
     text = text.removeprefix("\ufeff")
     if "\x1b" in text:
         text = _COLOUR.sub("", text)
@@ -186,7 +170,6 @@ def _cleaned(text: str) -> str:
 
 
 def _unprefixed(text: str) -> str:
-    """Remove the prefixes from the lines of a clean text."""
     prefixes = _prefixes_of(text)
     return "\n".join(without(prefixes, text.split("\n"))) if prefixes else text
 
@@ -221,9 +204,6 @@ def _read_pasted(read: Callable[[str], T], text: str) -> tuple[T, int]:
     """Return a reader's result for a text; if it refuses the text, for its lines without their surroundings.
 
     The lines around the blocks are counted [1].
-
-    Raises:
-        InputError: the reader's own, if it refuses both.
     """
     plain = text.removeprefix("\ufeff")
     try:
@@ -358,11 +338,7 @@ _KNOWN = tuple((name, re.compile(mark, re.MULTILINE), instead) for name, mark, i
 
 
 def _recognised(text: str, door: Door) -> tuple[str, str] | None:
-    """Return the kind of a text that a reader refuses, and the right input; None if the kind is unknown.
-
-    Args:
-        door: what is read: measured values, the inside of a server, or a fabric.
-    """
+    """Return the kind of a text that a reader refuses, and the right input; None if the kind is unknown."""
     start = text[:_START]
     known = next(((name, instead) for name, mark, instead in _KNOWN if mark.search(start)), None)
     if known is None:

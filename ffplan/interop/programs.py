@@ -29,8 +29,6 @@ _asked: list[int] = []
 
 @record
 class _RunningProgram:
-    """A program in the background."""
-
     log: Path
     process: subprocess.Popen[bytes]
 
@@ -40,18 +38,12 @@ class _ProgramError(UsageError):
 
 
 class _TimeLimitError(_ProgramError):
-    """A program took longer than it may."""
-
     def __init__(self, what: str, limit_s: float) -> None:
         super().__init__(f"ffplan fabric verify: {what} {limit_s:g} s; allow more with `--limit`")
 
 
 def _find_program(name: str, package: str) -> str:
-    """Return the path of a program.
-
-    Raises:
-        UsageError: if missing, naming its Debian package.
-    """
+    """Return the path of a program; the error of a missing one names its Debian package."""
     path = os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/sbin"])
     program = shutil.which(name, path=path)
     if program is None:
@@ -62,11 +54,7 @@ def _find_program(name: str, package: str) -> str:
 
 
 def _find_library(name: str, package: str) -> str:
-    """Return the path of a shared library below /usr/lib.
-
-    Raises:
-        UsageError: if missing, naming its Debian package.
-    """
+    """Return the path of a shared library below /usr/lib; the error of a missing one names its Debian package."""
     for folder in ("/usr/lib", "/usr/local/lib"):
         for path in sorted(Path(folder).glob(f"**/{name}")):
             return str(path)
@@ -143,11 +131,6 @@ def running(command: list[str], folder: Path, log: str, env: dict[str, str] | No
 
 
 def _run_program(command: list[str], folder: Path, limit_s: float, env: dict[str, str] | None = None) -> str:
-    """Run a program to its end; return its output.
-
-    Raises:
-        ProgramError: if the program fails, or takes longer than the limit.
-    """
     name = Path(command[0]).name
     try:
         done = subprocess.run(
@@ -172,17 +155,6 @@ def _run_program(command: list[str], folder: Path, limit_s: float, env: dict[str
 
 
 def _wait_for(ready: Callable[[], bool], job: _RunningProgram, limit_s: float, what: str) -> None:
-    """Wait until something holds while a job runs.
-
-    Args:
-        ready: whether it holds.
-        job: the program that should bring it about.
-        limit_s: how long to wait [s].
-        what: message if the wait fails.
-
-    Raises:
-        ProgramError: where the program ends first, or it takes longer than the limit.
-    """
     end = time.monotonic() + limit_s
     while not ready():
         if job.process.poll() is not None:

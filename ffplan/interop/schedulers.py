@@ -86,8 +86,6 @@ _MOST_SIZES = 6
 
 @record
 class _Block:
-    """A block of nodes."""
-
     name: str
     nodes: tuple[str, ...]
 
@@ -169,11 +167,7 @@ def _above(wired: Exported) -> dict[str, list[str]]:
 
 
 def node_labels(wired: Exported, *, old: bool) -> Iterator[str]:
-    """Yield a node with its labels, as topograph sets them, for `kubectl apply --server-side`.
-
-    Args:
-        old: use the labels of topograph 0.3 to 0.5 in place of 1.0's.
-    """
+    """Yield a node with its labels for `kubectl apply --server-side`: of topograph 1.0, or `old`, of 0.3 to 0.5."""
     domain = "network.topology.nvidia.com/accelerator" if old else "accelerator.topograph.run/domain"
     several = _domain_nodes(wired) > 1
     inside = {node: block.name for block in _blocks(wired) for node in block.nodes} if several else {}

@@ -79,11 +79,6 @@ _LATENCY_MS = 0.000025
 
 
 def _accelerator(wired: Exported) -> Accelerator:
-    """Return the accelerators of the compute nodes.
-
-    Raises:
-        ValueError: if the compute nodes have none.
-    """
     part = wired.design.compute.accelerator
     if part is None:
         raise ValueError("the compute nodes have no accelerators")

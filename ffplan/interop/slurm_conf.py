@@ -17,11 +17,7 @@ if TYPE_CHECKING:
 
 
 def _levels_of(below: Mapping[str, Sequence[str]]) -> dict[str, int | None] | None:
-    """Return the levels below each switch, None of one with an unknown switch below; None where some form a ring.
-
-    Args:
-        below: the switches right below each.
-    """
+    """Return the levels below each switch, None of one with an unknown switch below; None where some form a ring."""
     above: dict[str, list[str]] = {}
     for name, children in below.items():
         for child in children:
@@ -40,7 +36,6 @@ def _levels_of(below: Mapping[str, Sequence[str]]) -> dict[str, int | None] | No
 
 
 def _roots_of(switches: Sequence[SlurmSwitch]) -> tuple[str, ...]:
-    """Return the switches that are below no other."""
     held = {name for switch in switches for name in switch.switches}
     return tuple(dict.fromkeys(switch.name for switch in switches if switch.name not in held))
 
@@ -79,7 +74,6 @@ def _faults_of(topology: SlurmTopology) -> list[str]:
 
 
 def _sizes(topology: SlurmTopology) -> list[str]:
-    """List what is wrong with the sizes of blocks."""
     if not topology.blocks:
         return []
     sizes = topology.block_sizes
@@ -115,8 +109,6 @@ _OWN = ("clustername", "slurmctldhost", "nodename", "partitionname", "topologypl
 
 @record
 class _StatedNode:
-    """A line of the file, or an item of the YAML."""
-
     file: str
     line: int
     name: str
@@ -125,8 +117,6 @@ class _StatedNode:
 
 
 class _Reader:
-    """Names of a file so far."""
-
     def __init__(self, file: str) -> None:
         self.file = file
         """The file that is being read; an included one while its lines are."""
@@ -135,20 +125,14 @@ class _Reader:
         self.remarks: list[str] = []
 
     def remark(self, line: int, message: str) -> None:
-        """Keep a remark on a line."""
         inside = "" if self.file == self.top else f"{self.file}, "
         self.remarks.append(f"{inside}line {line}: {message}")
 
     def row(self, line: int, name: str, nodes: tuple[str, ...], switches: tuple[str, ...]) -> _StatedNode:
-        """Return a row of the file that is being read."""
         return _StatedNode(file=self.file, line=line, name=name, nodes=nodes, switches=switches)
 
     def hosts(self, value: object, line: int) -> tuple[str, ...]:
-        """Return the names of a host list, or of several in a list.
-
-        Raises:
-            InputError: located, if the value is no host list, or the file names more nodes than any cluster has.
-        """
+        """Return the names of a host list, or of several in a list."""
         parts = value if isinstance(value, list) else [value if value is not None else ""]
         shown = ",".join(str(part).strip().strip('"') for part in parts).replace(" ", "")
         try:
@@ -161,11 +145,6 @@ class _Reader:
         return tuple(names)
 
     def sizes(self, text: object, line: int) -> tuple[int, ...]:
-        """Return the sizes of blocks.
-
-        Raises:
-            InputError: located, if a size is not a number.
-        """
         parts = text if isinstance(text, list) else str(text).split(",")
         digits = [str(part).strip() for part in parts]
         if not all(re.fullmatch("[0-9]{1,9}", part) for part in digits):
@@ -173,11 +152,7 @@ class _Reader:
         return tuple(map(int, digits))
 
     def topology(self, name: str, kind: Any, rows: list[_StatedNode], sizes: tuple[int, ...] = ()) -> SlurmTopology:
-        """Return a topology; what Slurm would refuse of it is remarked.
-
-        Raises:
-            InputError: located, where switches are below themselves.
-        """
+        """Return a topology; what Slurm would refuse of it is remarked."""
         levels = _levels_of({row.name: row.switches for row in rows}) if kind == "tree" else {}
         if levels is None:
             raise _fault(rows[0].file, rows[0].line, "some switches are below themselves", "correct `Switches`")
@@ -200,11 +175,7 @@ class _Reader:
 
 
 def _fields(reader: _Reader, line: int, row: str) -> dict[str, str]:
-    """Return the values of a line by their keys in lower case.
-
-    Raises:
-        InputError: located, if the line belongs to no topology, or repeats a key.
-    """
+    """Return the values of a line by their keys in lower case."""
     pairs = [(name.lower(), value) for name, value in _WORD.findall(row)]
     fields = dict(pairs)
     if not set(fields) & {"switchname", "blockname", "blocksizes", "blocklevels"}:
@@ -223,15 +194,6 @@ def _fields(reader: _Reader, line: int, row: str) -> dict[str, str]:
 
 
 def _topologies_of_conf(reader: _Reader, text: str, first: int, includes: _Includes) -> list[SlurmTopology]:
-    """Return the topologies of a `topology.conf`: a tree, or blocks.
-
-    Args:
-        reader: takes names and remarks.
-        includes: the files that it may include.
-
-    Raises:
-        InputError: located, at a line that is of neither.
-    """
     switches: list[_StatedNode] = []
     blocks: list[_StatedNode] = []
     sizes: tuple[int, ...] = ()

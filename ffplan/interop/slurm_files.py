@@ -60,16 +60,7 @@ def _report(text: str, file: str) -> SlurmTopologyReport:
 
 
 def _topologies(reader: _Reader, text: str, first: int, includes: _Includes) -> list[SlurmTopology]:
-    """Return the topologies of a text: of YAML or JSON by how its first line starts, else of `topology.conf`.
-
-    Args:
-        reader: takes names and remarks.
-        text: a file, or what a ConfigMap holds.
-        includes: the files that it may include.
-
-    Raises:
-        InputError: located, if the text is neither.
-    """
+    """Return the topologies of a text: of YAML or JSON by how its first line starts, else of `topology.conf`."""
     line = next((line for line in text.splitlines() if line.strip() and not line.lstrip().startswith("#")), "")
     return _of_yaml(reader, text) if _YAML.match(line) else _topologies_of_conf(reader, text, first, includes)
 
@@ -99,11 +90,6 @@ def _config_maps(document: Document) -> list[tuple[tuple[str | int, ...], dict[s
 
 
 def _of_yaml(reader: _Reader, text: str) -> list[SlurmTopology]:
-    """Return the topologies of a `topology.yaml`, or of the file that a ConfigMap holds.
-
-    Raises:
-        InputError: located, if the file is neither.
-    """
     documents = _documents(reader, text)
     maps = [(document, place, data) for document in documents for place, data in _config_maps(document)]
     holding = [config_map for config_map in maps if any(isinstance(config_map[2].get(name), str) for name in _HELD)]
@@ -128,7 +114,6 @@ def _of_yaml(reader: _Reader, text: str) -> list[SlurmTopology]:
 
 
 def _of_item(reader: _Reader, entry: dict[str, Any], line: int) -> SlurmTopology:
-    """Return a topology of a `topology.yaml`."""
     kind = next(form for form in _FORMS if form in entry)
     name = str(entry.get("topology", ""))
     if sum(form in entry for form in _FORMS) > 1:

@@ -24,14 +24,11 @@ _HASH = re.compile(r"(?<!\\)#.*")
 
 
 def _fault(file: str, line: int, message: str, remedy: str = _HOW) -> InputError:
-    """Return a located fault of a topology file."""
     return located("file-slurm", file, (line, 1), message, remedy)
 
 
 @record
 class _ConfLine:
-    """A line of a configuration with its file and number."""
-
     file: str
     line: int
     text: str
@@ -40,11 +37,7 @@ class _ConfLine:
 
 
 def _joined(text: str, first: int) -> Iterator[tuple[int, str]]:
-    """Yield (line, text) of a configuration without comments, joined where one goes on in the next.
-
-    Args:
-        text: the configuration.
-    """
+    """Yield (line, text) of a configuration without comments, joined where one goes on in the next."""
     held, start = "", first
     for number, line in enumerate(text.splitlines(), start=first):
         start = start if held else number
@@ -73,14 +66,7 @@ class _Includes:
         self.left_bytes, self.left_files = MOST_BYTES, _MOST_FILES
 
     def lines(self, text: str, first: int) -> Iterator[_ConfLine]:
-        """Yield every line of a configuration, with included files in the place of `Include`.
-
-        Args:
-            text: the configuration.
-
-        Raises:
-            InputError: located, where an included file is missing, unreadable, too large or includes itself.
-        """
+        """Yield every line of a configuration, with included files in the place of `Include`."""
         real_path = str(Path(self.file).resolve())
         open_files = [(real_path, self.file, _joined(text, first))]
         while open_files:
@@ -101,11 +87,7 @@ class _Includes:
             open_files.append((key, shown, _joined(inner, start)))
 
     def _read(self, name: str, file: str, line: int) -> tuple[str, str, int, str]:
-        """Read an included file; return its identity, its name in messages, its first line and its text.
-
-        Raises:
-            InputError: located, if the file cannot be read.
-        """
+        """Read an included file; return its identity, its name in messages, its first line and its text."""
         self.left_files -= 1
         if self.left_files < 0:
             raise _fault(file, line, f"more than {_MOST_FILES:,} files are included", "merge them into one file")

@@ -149,13 +149,7 @@ def _compare(
 
 
 def _judged(title: str, ours: float, theirs: float) -> Check:
-    """Judge two rates: a cluster runs at the rate under OpenSM's tables, since its switches follow them.
-
-    Args:
-        title: subnet and traffic.
-        ours: rate as a fraction of the ideal by our rule [1].
-        theirs: rate under the tables of OpenSM [1].
-    """
+    """Judge two rates: a cluster runs at the rate under OpenSM's tables, since its switches follow them."""
     rule, tables = percent(ours), percent(theirs)
     verdict = None if rule == tables else f"OpenSM's, {'above' if theirs > ours else 'below'} our rule"
     passed = True if verdict is None else None
@@ -215,7 +209,6 @@ def _subnet(
 
 
 def _fat_tree(title: str, seen: opensm.Subnet, ranks: tuple[int, ...]) -> list[Check]:
-    """Compare the tiers that OpenSM's fat-tree engine found with ours."""
     why = f": {seen.reason}" if seen.reason and seen.engine != "ftree" else ""
     routed = f"{seen.rank} tiers, by {seen.engine}{why}"
     routing = f"{len(ranks)} tiers, by ftree"

@@ -46,8 +46,6 @@ _CARRIED = re.compile(r"^carried L([0-9]+) ([0-9]+)$", re.MULTILINE)
 
 @record
 class _Simulated:
-    """Time and traffic of a simulation."""
-
     seconds: float
     """Time of the slowest rank [s]."""
     carried: Floats
@@ -58,9 +56,6 @@ def _platform(router: Routing, ranks: Ints) -> Iterator[str]:
     """Yield the platform of some endpoints: a host each, the directed links on their paths, and a route for every pair.
 
     Links have the rate of the design and no latency, so that only bandwidth counts.
-
-    Args:
-        ranks: endpoints by rank, shape (ranks,).
     """
     src, dst = (column.ravel() for column in np.meshgrid(ranks, ranks, indexing="ij"))
     apart = src != dst
@@ -84,22 +79,12 @@ def _platform(router: Routing, ranks: Ints) -> Iterator[str]:
 
 
 def _version(limit_s: float) -> str:
-    """Return the version of SimGrid.
-
-    Raises:
-        UsageError: if SimGrid is missing.
-    """
     text = _run_program([_find_program("smpirun", _PACKAGE), "-version"], Path.cwd(), limit_s)
     match = re.search(r"[0-9]+\.[0-9]+(\.[0-9]+)?", text)
     return match[0] if match else ""
 
 
 def _prepare(router: Routing, ranks: Ints, folder: Path, limit_s: float) -> None:
-    """Write the platform of some endpoints to a folder, and build the program there.
-
-    Raises:
-        UsageError: where a program is missing, fails or takes too long.
-    """
     _find_program("cc", "gcc")
     (folder / "platform.xml").write_text("".join(_platform(router, ranks)))
     (folder / "hosts").write_text("".join(f"r{rank}\n" for rank in range(len(ranks))))
@@ -107,17 +92,6 @@ def _prepare(router: Routing, ranks: Ints, folder: Path, limit_s: float) -> None
 
 
 def _simulate(folder: Path, ranks: int, links: int, what: list[str], limit_s: float) -> _Simulated:
-    """Run the program on a prepared platform.
-
-    Args:
-        ranks: ranks [1].
-        links: links of the fabric [1].
-        what: arguments of the program.
-        limit_s: time limit [s].
-
-    Raises:
-        UsageError: if the program fails, takes too long, or prints no time.
-    """
     where = ["-np", str(ranks), "-platform", "platform.xml", "-hostfile", "hosts"]
     command = [_find_program("smpirun", _PACKAGE), *where, *_MODEL, "./traffic", *what]
     text = _run_program(command, folder, limit_s)
@@ -150,8 +124,6 @@ _Rounds = list[tuple["Ints", "Ints", "Floats"]]
 
 @record
 class _Pattern:
-    """Traffic that both sides run."""
-
     name: str
     arguments: list[str]
     """Task of the MPI program; empty if it follows the rounds."""
@@ -183,11 +155,6 @@ def _two_level(leaf: Ints) -> _Rounds:
 
 
 def _patterns(design: ResolvedDesign, fabric: WiredFabric, ports: Ints) -> Iterator[_Pattern]:
-    """Yield the traffic of a job.
-
-    Args:
-        ports: endpoints by rank, shape (ranks,).
-    """
     count, ranks = len(ports), np.arange(len(ports))
     floats = str(_MESSAGE // 4)  # the program counts floats
     yield _Pattern("ring allreduce", ["allreduce", floats, "1"], [_ring(ranks, _MESSAGE)])

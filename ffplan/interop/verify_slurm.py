@@ -54,8 +54,6 @@ _PLAIN = re.compile(r"[A-Za-z0-9._/+-]+")
 
 @record
 class _SlurmView:
-    """The topology as Slurm loaded it."""
-
     version: str
     switches: dict[str, tuple[int, frozenset[str], frozenset[str]]]
     """Level, nodes and switches below, by switch."""
@@ -68,11 +66,7 @@ def _free_port() -> int:
 
 
 def _plain_folder() -> str:
-    """Return a folder for scratch files whose path Slurm can read: its configuration has no quotes, so no blanks.
-
-    Raises:
-        UsageError: if no such folder exists.
-    """
+    """Return a folder for scratch files whose path Slurm can read: its configuration has no quotes, so no blanks."""
     temporary = tempfile.gettempdir()
     folders = (temporary, "/tmp", "/var/tmp")
     plain = (folder for folder in folders if _PLAIN.fullmatch(folder) and os.access(folder, os.W_OK))
@@ -85,14 +79,7 @@ def _plain_folder() -> str:
 
 
 def _load(lines: list[_TreeSwitch], limit_s: float) -> _SlurmView:
-    """Let slurmctld load a topology and read it back with scontrol.
-
-    Args:
-        limit_s: time limit of each program [s].
-
-    Raises:
-        UsageError: where a program is missing, fails or takes too long.
-    """
+    """Let slurmctld load a topology and read it back with scontrol."""
     slurmctld, scontrol = _find_program("slurmctld", "slurm-wlm"), _find_program("scontrol", "slurm-wlm")
     hosts = [host for line in lines for host in line.nodes]
     if not hosts:
@@ -122,11 +109,7 @@ def _load(lines: list[_TreeSwitch], limit_s: float) -> _SlurmView:
 
 
 def _read_topology(text: str) -> dict[str, tuple[int, frozenset[str], frozenset[str]]]:
-    """Return level, nodes and switches below each switch, as `scontrol show topology` prints them.
-
-    Raises:
-        ProgramError: where a line cannot be read.
-    """
+    """Return level, nodes and switches below each switch, as `scontrol show topology` prints them."""
     switches = {}
     for line in text.splitlines():
         fields = dict(part.partition("=")[::2] for part in line.split())

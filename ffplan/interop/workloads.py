@@ -46,10 +46,6 @@ def _ways(src: _Sides, dst: _Sides) -> tuple[list[int], list[int]]:
     """Return the pairs of ports between two hosts, as positions among the ports of each.
 
     The pairs stay within one zone if any do, and join the same port numbers if both hosts have them.
-
-    Args:
-        src: plane, zone and number of each port of the first host.
-        dst: the same for the second host.
     """
     pairs = [(i, j) for i, a in enumerate(src) for j, b in enumerate(dst) if a[0] == b[0]]
     pairs = [(i, j) for i, j in pairs if src[i][1] == dst[j][1]] or pairs
@@ -76,11 +72,6 @@ class _Hosts:
 
 
 def _traffic_rows(text: str, file: str, number: dict[str, int]) -> Iterator[tuple[int, int, float, int]]:
-    """Yield source, destination, bytes and line of every row.
-
-    Raises:
-        InputError: located, where a row cannot be read or names an unknown host.
-    """
     rows = csv.reader(StringIO(text.removeprefix("\ufeff"), newline=""))
     try:
         header = [cell.strip() for cell in next(rows, [])]
@@ -155,11 +146,6 @@ _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,3})?")
 
 
 def _number(text: str | None) -> float:
-    """Return a number.
-
-    Raises:
-        ValueError: where the text is none.
-    """
     if text is None or _NUMBER.fullmatch(text.strip()) is None:
         raise ValueError(text)
     return float(text)

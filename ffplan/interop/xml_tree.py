@@ -23,8 +23,6 @@ _CUT = tuple(
 
 @record
 class _Element:
-    """An XML element and its place in the file."""
-
     tag: str
     attributes: dict[str, str]
     line: int
@@ -45,18 +43,10 @@ class _Element:
             yield from child.below()
 
     def named(self, tag: str) -> list[_Element]:
-        """Return its children of one name."""
         return [child for child in self.children if child.tag == tag]
 
 
 def _fault(file: str, place: _Element | tuple[int, int], message: str, remedy: str) -> InputError:
-    """Return a located fault of a topology file.
-
-    Args:
-        place: an element, or line and column.
-        message: what is wrong.
-        remedy: what would be right.
-    """
     where = (place.line, place.column) if isinstance(place, _Element) else place
     return located("file-nccl-xml", file, where, message, remedy)
 
@@ -64,16 +54,6 @@ def _fault(file: str, place: _Element | tuple[int, int], message: str, remedy: s
 def _parse(
     data: bytes, file: str, *, rule: str = "file-nccl-xml", what: str = "the topology file of one server"
 ) -> _Element:
-    """Return the root element of an XML file.
-
-    Args:
-        rule: id of the rule that a wrong file breaks.
-        what: what the file should be.
-
-    Raises:
-        InputError: located, if the data are not XML, carry a document type, or are too large or deep.
-    """
-
     def wrong(place: tuple[int, int], message: str, remedy: str) -> InputError:
         return located(rule, file, place, message, remedy)
 

@@ -20,14 +20,11 @@ NEWTON = 12
 
 
 def young(save: Number, mtbf: Number) -> Number:
-    """Return Young's interval between checkpoints.
+    """Return Young's interval between checkpoints [s].
 
     Args:
         save: stop of the job at a checkpoint [s].
         mtbf: mean time between interruptions [s].
-
-    Returns:
-        Work between two checkpoints [s], broadcast shape.
 
     Equation:
         sqrt(2 d M)
@@ -40,14 +37,11 @@ def young(save: Number, mtbf: Number) -> Number:
 
 
 def daly(save: Number, mtbf: Number) -> Number:
-    """Return Daly's interval between checkpoints.
+    """Return Daly's interval between checkpoints [s].
 
     Args:
         save: stop of the job at a checkpoint [s].
         mtbf: mean time between interruptions [s].
-
-    Returns:
-        Work between two checkpoints [s], broadcast shape.
 
     Equation:
         sqrt(2 d M) (1 + sqrt(d / (2 M)) / 3 + d / (18 M)) - d where d < 2 M, else M
@@ -63,14 +57,11 @@ def daly(save: Number, mtbf: Number) -> Number:
 
 
 def optimum(save: Number, mtbf: Number) -> Number:
-    """Return the interval with the greatest goodput.
+    """Return the interval with the greatest goodput [s].
 
     Args:
         save: stop of the job at a checkpoint [s]; above 0.
         mtbf: mean time between interruptions [s].
-
-    Returns:
-        Work between two checkpoints [s], broadcast shape.
 
     Equation:
         tau with exp(-(tau + d) / M) = 1 - tau / M, whatever a restart takes: M (1 + W0(-exp(-d / M - 1)))

@@ -34,7 +34,6 @@ class JobUnits:
 
 
 def _bridges_per_node(design: ResolvedDesign) -> int:
-    """Return the NVLink bridges of a compute node [1]."""
     server = design.compute.server
     if not isinstance(server, Server) or server.nvlink is None:
         return 0
@@ -186,8 +185,6 @@ def hazard_rate(name: str, hazard: Hazard, study: FailureStudy | None) -> Hazard
     """Return a hazard with its numeric rate.
 
     Args:
-        name: its name in the profile.
-        hazard: its entry in the profile.
         study: the study that counts it; None if the profile gives the rate.
 
     Raises:
@@ -248,7 +245,7 @@ def sized_rate(rate: HazardRate, gpus: float) -> HazardRate:
 def event_rates(
     rates: Mapping[str, Number], *, fleet: Number, relative: Number, spreads: Container[str], of_nodes: Container[str]
 ) -> dict[str, Number]:
-    """Return the events a year of one unit, for every hazard.
+    """Return the events a year of one unit, for every hazard [1/year].
 
     Args:
         rates: rates of the profile, by hazard [1/year].
@@ -256,9 +253,6 @@ def event_rates(
         relative: factor of the accelerator and its node on the profile's rates [1].
         spreads: hazards with the fleet's factor.
         of_nodes: hazards of units inside a node.
-
-    Returns:
-        Rates by hazard [1/year], broadcast shape.
 
     Equation:
         rate * fleet * relative, each factor if it applies
@@ -273,15 +267,12 @@ def event_rates(
 
 
 def interruptions(units: Mapping[str, Number], rates: Mapping[str, Number], stops: Mapping[str, Number]) -> Number:
-    """Return the interruptions of a job.
+    """Return the interruptions of a job [1/s].
 
     Args:
         units: units in use by the job, by hazard [1].
         rates: events a year of a unit, by hazard [1/year].
         stops: share of events that stop the job, by hazard [1].
-
-    Returns:
-        Interruptions a second [1/s], broadcast shape.
 
     Equation:
         sum of n_i * rate_i * stops_i

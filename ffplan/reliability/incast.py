@@ -51,7 +51,7 @@ def blocked_rate(senders: int, seed: int = 0) -> float:
 
 
 def incast(senders: Floats, *, client: float, sender: float, window: int, transfer_s: float, grant_s: float) -> Number:
-    """Return the rate that a client receives if it grants requests to send.
+    """Return the rate that a client receives if it grants requests to send [GB/s].
 
     Args:
         senders: servers with data for it [1].
@@ -60,9 +60,6 @@ def incast(senders: Floats, *, client: float, sender: float, window: int, transf
         window: transfers granted by the client at once [1].
         transfer_s: time of one transfer alone at the client's rate [s].
         grant_s: from a transfer's end to the next grant's first byte [s].
-
-    Returns:
-        Rate [GB/s], shape of `senders`.
 
     Equation:
         min(k s, c min(1, k t / (t + g))), k = min(senders, window)

@@ -135,14 +135,11 @@ class JobOutcome:
 
 
 def requeue_seconds(points: tuple[tuple[float, float], ...], gpus: Any) -> Number:
-    """Return the time to restart a job, by its size.
+    """Return the time to restart a job, by its size [s].
 
     Args:
         points: accelerators [1] and time [s], rising.
         gpus: accelerators of the job [1].
-
-    Returns:
-        Time [s], shape of `gpus`.
 
     Equation:
         linear in log2(accelerators) between points, beyond them at the slope of the nearest two; at least a tenth of
@@ -171,14 +168,11 @@ def hazard_rates(job: JobCase, v: Values) -> dict[str, Number]:
 
 
 def _restart_seconds(job: JobCase, v: Values, load: Number) -> Number:
-    """Return the time from an interruption to the first new step.
+    """Return the time from an interruption to the first new step [s].
 
     Args:
         v: inputs by name.
         load: time to read a checkpoint [s].
-
-    Returns:
-        Time [s], broadcast shape.
 
     Equation:
         (1 - h) detect + h hang + requeue * factor + load
@@ -243,14 +237,11 @@ def _job_shortage(job: JobCase, v: Values, rates: dict[str, Number]) -> tuple[Nu
 
 
 def _slowed_rate(job: JobCase, v: Values, rates: dict[str, Number]) -> Number:
-    """Return the share of the rate lost to broken paths that do not stop the job.
+    """Return the share of the rate lost to broken paths that do not stop the job [1].
 
     Args:
         v: inputs by name, with `path.` of every hazard the job survives [s].
         rates: events a year of one unit, by hazard [1/year].
-
-    Returns:
-        Part of the rate [1], broadcast shape.
 
     Equation:
         (1 - r) (1 - exp(-m)), m = sum of n_i * rate_i * repair_i over the hazards that the job survives

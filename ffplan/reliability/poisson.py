@@ -22,7 +22,6 @@ DEPTH = 4
 
 @lru_cache(maxsize=32)
 def _table(size: int) -> Floats:
-    """Return log(k!) for k = 0 to `size`."""
     return np.concatenate([[0.0], np.cumsum(log(np.arange(1, size + 1)))])
 
 
@@ -42,15 +41,7 @@ def terms(mean: float) -> int:
 
 
 def _log_weights(mean: Any, most: int) -> Floats:
-    """Return the logarithms of the weights of 0, 1, 2 ... events, up to a common term.
-
-    Args:
-        mean: expected events [1]; above 0; one number, or a column of them.
-        most: last number of events.
-
-    Returns:
-        k log(mean) - log(k!) [1], shape [most + 1].
-    """
+    """Return log(weight) of 0, 1, ... `most` events, up to a common term; `mean` is one number or a column."""
     weights: Floats = np.arange(most + 1) * log(mean) - _log_factorials(most)
     return weights
 

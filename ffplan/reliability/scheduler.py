@@ -98,7 +98,6 @@ class _Queue:
         self.rest: deque[_Job] = deque()
 
     def append(self, job: _Job) -> None:
-        """Append a job to the queue."""
         self.turn += 1
         job.turn = self.turn
         if self.room:
@@ -183,7 +182,6 @@ class _Cluster:
         heappush(self.events, (self.now + seconds, number, act, job))
 
     def simulate(self, seconds: float) -> None:
-        """Run the simulation."""
         end = _Job(seconds, 0.0, 0)
         heappush(self.events, (seconds, end.event, self.look, end))  # the end comes before all else at its time
         first = self._arrivals([])
@@ -197,11 +195,7 @@ class _Cluster:
         self._pass(self.warm)
 
     def _pass(self, last: float) -> None:
-        """Process events until the end, and sum up held accelerators between them.
-
-        Args:
-            last: start of counting [s].
-        """
+        """Process events until the end, and sum up held accelerators between them."""
         events, near, total = self.events, self.queue.near, self.total
         work_s = held_s = idle_s = 0.0
         while True:
@@ -265,7 +259,6 @@ class _Cluster:
         return False
 
     def _start(self, job: _Job, nodes: list[int], part: int) -> None:
-        """Give a job its nodes, and start it, or load it if it ran before."""
         job.nodes, job.part = nodes, part
         self._shift(nodes, -part)
         if job.started:
@@ -277,7 +270,6 @@ class _Cluster:
         self.work(job)
 
     def _shift(self, nodes: list[int], change: int) -> None:
-        """Change the free accelerators of some nodes."""
         free, pool_of = self.free, self.pool_of
         for node in nodes:
             pool, before = pool_of[node], free[node]
@@ -305,13 +297,11 @@ class _Cluster:
         self.after(job.left, self.end, job)
 
     def end(self, job: _Job) -> None:
-        """End a job."""
         self.at_work -= job.gpus
         del self.running[job]
         self.give(job)
 
     def save(self, job: _Job) -> None:
-        """Save a job that has to leave."""
         self.at_work -= job.gpus
         del self.running[job]
         self.preemptions += 1
@@ -326,7 +316,6 @@ class _Cluster:
         self.give(job)
 
     def schedule(self) -> None:
-        """Start fitting jobs by the policy."""
         queue = self.queue
         while (most := self.largest()) and (job := queue.first(most)):
             queue.remove(job)
@@ -366,7 +355,6 @@ class _Cluster:
         return arrived
 
     def arrive(self, job: _Job) -> None:
-        """Handle a job's arrival, and all at the same time."""
         for arrival in self._arrivals([job]):
             self.join(arrival)
 
@@ -386,7 +374,6 @@ class _Cluster:
         self.after(max(0.0, self.looks * quantum - self.now), self.look, clock)
 
     def look(self, clock: _Job) -> None:
-        """Look at the queue if a job waits."""
         if self.queue.near:
             self.set_look(clock)
             self._make_room()
@@ -394,12 +381,10 @@ class _Cluster:
             self._sleep()
 
     def _sleep(self) -> None:
-        """Stop looking at the queue until a job arrives."""
         # event 0 cancels a pending look
         self.asleep, self.clock.event = self.sharing, 0
 
     def _wake(self) -> None:
-        """Resume looking at the queue."""
         self.asleep = False
         self.after(0.0, self.set_look, self.clock)
 
@@ -408,7 +393,6 @@ def share_cluster(rules: ClusterRules, table: JobTable, seconds: float, warm_s: 
     """Simulate the use of a cluster by jobs.
 
     Args:
-        rules: the cluster and its policy.
         table: jobs by arrival; none larger than the cluster.
         seconds: time to simulate [s].
         warm_s: warm-up without counting [s].

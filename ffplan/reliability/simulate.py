@@ -91,8 +91,6 @@ class Interruption:
 
 @record
 class _SimulatedRun:
-    """Result of a run."""
-
     goodput: float
     interruptions: int
     events: list[Interruption]
@@ -118,8 +116,6 @@ def _kept_work(run_s: float, job: SimulatedJob) -> float:
 
 
 class _Run:
-    """One run: a job, its nodes, and its failures."""
-
     def __init__(self, job: SimulatedJob, seconds: float, seed: int) -> None:
         import simpy
 
@@ -232,7 +228,6 @@ class _Run:
             self.stretch[1].append((self.env.now - self.stretch[0], self.pace))
 
     def take_out(self) -> None:
-        """Take a node out."""
         self.down += 1
         self.env.process(self.repair())
         if self.job.swap_s:
@@ -277,7 +272,6 @@ class _Run:
             yield self.repaired
 
     def live(self) -> Generator[Any, Any, None]:
-        """Run, fail, restart."""
         while True:
             yield from self.whole()
             start, paces = self.env.now, [(0.0, self.pace)]
@@ -307,11 +301,7 @@ class _Run:
                 self.events.append(event)
 
     def finish(self, near: bool) -> float:
-        """Count the current stretch, if any, and return its lost work [s].
-
-        Args:
-            near: another node's memory has a copy of the last checkpoints.
-        """
+        """Count the current stretch, if any, and return its lost work [s]."""
         if self.stretch is None:
             return 0.0
         start, paces = self.stretch
@@ -356,7 +346,6 @@ class _Run:
         return share / cycle
 
     def noise(self) -> None:
-        """Add harmless events to the timeline."""
         for name, rate in self.job.harmless.items():
             for time_s in np.sort(self.random.uniform(0, self.seconds, int(self.random.poisson(rate * self.seconds)))):
                 self.note(name, float(time_s))
@@ -368,7 +357,6 @@ def simulate_run(job: SimulatedJob, seconds: float, seed: int) -> _SimulatedRun:
 
     Args:
         seconds: time to simulate [s].
-        seed: seed of its failures.
 
     Returns:
         Kept work over time, with the interruptions.
@@ -414,13 +402,10 @@ def mean_interval(values: list[float]) -> tuple[float, float, float]:
 
 
 def student(runs: int) -> float:
-    """Return the half width of a mean's 95 % confidence interval in standard errors.
+    """Return the half width of a mean's 95 % confidence interval in standard errors [1].
 
     Args:
         runs: values of the mean; at least two [1].
-
-    Returns:
-        Standard errors [1].
 
     Equation:
         t(n - 1), from the table for few runs, otherwise by its expansion around 1.96

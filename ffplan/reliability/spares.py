@@ -16,8 +16,6 @@ POINTS = 48
 
 @record
 class _Shortage:
-    """Missing nodes of a job."""
-
     chance: Number
     """Probability of missing nodes at any time [1]."""
     missing: Number
@@ -29,14 +27,11 @@ class _Shortage:
 
 
 def nodes_in_repair(removals: Number, repair: Number) -> Number:
-    """Return the nodes in repair at any time.
+    """Return the nodes in repair at any time [1].
 
     Args:
         removals: nodes removed a second [1/s].
         repair: repair time of a node [s].
-
-    Returns:
-        Expected nodes [1], broadcast shape.
 
     Equation:
         removals * repair
@@ -165,16 +160,13 @@ def swapped(short: _Shortage, swapping: Number) -> _Shortage:
 def _kept_rate(
     short: _Shortage, nodes: Number, replica_nodes: Number, *, shrinks: bool, domain_nodes: int = 1
 ) -> Number:
-    """Return the share of its rate that a job keeps despite missing nodes.
+    """Return the share of its rate that a job keeps despite missing nodes [1].
 
     Args:
         nodes: nodes of the job [1].
         replica_nodes: nodes of a data-parallel replica, which stop together [1].
         shrinks: the job goes on without the replicas that lack a node; otherwise it waits.
         domain_nodes: nodes of a scale-up domain [1].
-
-    Returns:
-        [1], broadcast shape.
 
     Equation:
         waiting: 1 - part of the time that it stands still; shrinking: the greater of that and 1 - (E[missing] r +

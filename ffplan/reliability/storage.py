@@ -74,7 +74,7 @@ def storage_rates(
 
 
 def capacity(servers: Number, drives: Number, drive_bytes: Number, copies: Number, usable: Number = 1.0) -> Number:
-    """Return the capacity of storage servers.
+    """Return the capacity of storage servers [byte].
 
     Args:
         servers: servers [1].
@@ -82,9 +82,6 @@ def capacity(servers: Number, drives: Number, drive_bytes: Number, copies: Numbe
         drive_bytes: capacity of a drive [byte].
         copies: copies of all data [1].
         usable: share left for data after copies [1].
-
-    Returns:
-        [byte], broadcast shape.
 
     Equation:
         n d c u / r
@@ -96,14 +93,11 @@ def capacity(servers: Number, drives: Number, drive_bytes: Number, copies: Numbe
 
 
 def with_nics(terms: Mapping[str, Number], factor: Number) -> dict[str, Number]:
-    """Scale the NIC terms of a rate by a factor; drives stay unchanged.
+    """Scale the NIC terms of a rate by a factor; drives stay unchanged [GB/s].
 
     Args:
         terms: rates by resource [GB/s].
         factor: the service's efficiency, or the share of reachable NICs [1].
-
-    Returns:
-        Rates [GB/s], broadcast shape.
     """
     return {name: rate * (factor if name.startswith(NICS) else 1.0) for name, rate in terms.items()}
 
@@ -127,7 +121,6 @@ def service_rates(values: Mapping[str, Number], way: Way) -> ServiceRates:
 
     Args:
         values: `storage_efficiency` [1], and `client`, `whole` and `checkpoint`, each with `.read` or `.write` [GB/s].
-        way: read or write.
     """
     return ServiceRates(
         efficiency=values["storage_efficiency"],
@@ -138,14 +131,11 @@ def service_rates(values: Mapping[str, Number], way: Way) -> ServiceRates:
 
 
 def server_terms(servers: Mapping[str, Number], service: ServiceRates) -> dict[str, Number]:
-    """Return the limits of all storage servers together.
+    """Return the limits of all storage servers together [GB/s].
 
     Args:
         servers: terms of the servers, the service's efficiency left out [GB/s].
         service: rates of their file system, same way.
-
-    Returns:
-        Rates by resource [GB/s], broadcast shape.
 
     Equation:
         NICs times efficiency, drives, and the whole file system if it has a rate
@@ -191,7 +181,6 @@ def _checkpoint_terms(
 
     Args:
         servers: terms of the servers, the service's efficiency left out [GB/s].
-        service: rates of their file system, same way.
         nodes: compute nodes that write or read it [1].
         nics_gbyte_s: rate of all their NICs, one direction [GB/s].
 

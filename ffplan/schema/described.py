@@ -15,11 +15,7 @@ BAND = {"likely", "p10", "p90"}
 
 
 def described(value: Any, name: str) -> Iterator[tuple[str, float, str]]:
-    """Yield (path, number, description) of every number of a result.
-
-    Args:
-        name: name of its schema.
-    """
+    """Yield (path, number, description) of every number of a result."""
     whole = json_schema(name)
     yield from _described(plain(value), whole, whole)
 

@@ -78,9 +78,6 @@ def _path_rows(kind: str) -> list[tuple[str, str, str]]:
     """Return (path, type, meaning) of every path of an output; `[]` is any position, `<name>` any key.
 
     A comparison leaves out its assessments, since `ffplan design` has the same paths.
-
-    Args:
-        kind: name of its schema.
     """
     schema = json_schema(kind)
     rows = _paths(schema, schema, "")

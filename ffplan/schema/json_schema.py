@@ -136,7 +136,6 @@ def _known_classes() -> dict[str, type]:
 
 
 def _describe(node: Any, known: dict[str, type]) -> None:
-    """Add descriptions to the properties of every class in a schema."""
     model = known.get(node.get("title", ""))
     if model is not None and "properties" in node:
         docs = field_docs(model)
@@ -150,11 +149,7 @@ def _describe(node: Any, known: dict[str, type]) -> None:
 
 
 def _tidied(node: Any, ids_of: Callable[[str], list[str]] | None) -> Any:
-    """Return a schema as editors read it: paragraphs in one line, keys of JSON Schema alone, ids of parts as choices.
-
-    Args:
-        ids_of: ids of a kind of part; None leaves their form.
-    """
+    """Return a schema as editors read it: a line per paragraph, keys of JSON Schema alone, ids of parts as choices."""
     if isinstance(node, list):
         return [_tidied(inner, ids_of) for inner in node]
     if not isinstance(node, dict):

@@ -104,8 +104,6 @@ def part_template(kind: str, identity: str, catalog: Catalog, like: str | None =
 
     Args:
         kind: kind of part, such as switch.
-        identity: id of the new part.
-        catalog: parts that examples are taken from.
         like: id of the part whose values come first.
 
     Raises:

@@ -147,7 +147,6 @@ def _architecture(row: dict[str, Any]) -> _Architecture:
 
 @cache
 def _refusals() -> _Refusals:
-    """Return the refused architectures and files."""
     table = _table("refused.yaml")
     return _Refusals(
         types={name: reason for reason, names in table["types"].items() for name in names},

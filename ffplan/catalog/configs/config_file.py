@@ -58,21 +58,13 @@ class _ConfigFile:
 
 
 def shown(value: object, *, quotes: bool = False) -> str:
-    """Return a value for a message: on one line, and short.
-
-    Args:
-        quotes: show a text as JSON does.
-    """
+    """Return a value for a message: on one line, and short."""
     text = visible(value if isinstance(value, str) and not quotes else json.dumps(value))
     return text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}…"
 
 
 def _refuse_other(file: str, raw: bytes) -> None:
-    """Refuse weights and other formats that are known by their first bytes.
-
-    Raises:
-        InputError: if the file is one.
-    """
+    """Refuse weights and other formats that are known by their first bytes."""
     start = next((what for magic, what in _refusals().magic.items() if raw.startswith(magic)), None)
     if start is None and _SAFETENSORS.match(raw):
         start = "weights in the format safetensors"
@@ -113,11 +105,6 @@ def content(name: str) -> tuple[str, bytes]:
 
 
 def _parse_config(file: str, raw: bytes) -> _ConfigFile:
-    """Return the fields of a JSON file.
-
-    Raises:
-        InputError: if it is not a JSON object.
-    """
     try:
         text = raw.decode("utf-8-sig")
     except UnicodeDecodeError:
@@ -170,11 +157,7 @@ def _places(text: str) -> Iterator[tuple[FieldPath, tuple[int, int]]]:
 
 
 def _text_fields(config: _ConfigFile) -> FieldPath:
-    """Return the path of the object that holds the language model; empty if the file is one throughout.
-
-    Raises:
-        InputError: if the file is another than the config of a language model.
-    """
+    """Return the path of the object that holds the language model; empty if the file is one throughout."""
     table, data = _refusals(), config.data
     if "peft_type" in data:
         base = data.get("base_model_name_or_path")

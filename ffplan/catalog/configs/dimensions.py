@@ -36,8 +36,6 @@ _ROPE = ("rope_scaling", "rope_parameters")
 
 @record
 class _ConfigModel:
-    """The model in a `config.json`."""
-
     model_type: str
     dimensions: dict[str, Any]
     """Fields of `transformer`."""
@@ -81,8 +79,6 @@ def _undescribed(fields: _ConfigFields, name: str, what: str, reason: str) -> No
 
 
 class _Reader:
-    """Reads the dimensions of one architecture."""
-
     def __init__(self, fields: _ConfigFields, row: _Architecture) -> None:
         self.fields, self.row = fields, row
         self.remarks: list[str] = []
@@ -95,7 +91,6 @@ class _Reader:
         return self.fields.whole(name, least, needed=needed)
 
     def refuse_undescribed(self) -> None:
-        """Refuse models that no dimensions describe."""
         for name, reason in _refusals().fields.items():
             value = self.fields.stated(name)
             if value and not (isinstance(value, list) and set(map(str, value)) <= {"1", "attention"}):
@@ -112,7 +107,6 @@ class _Reader:
                 self.fields.refuse("config-unsupported", name, message, "describe it with `ffplan catalog new model`")
 
     def feed_forward(self, hidden: int | None) -> int | None:
-        """Return the inner width of the feed-forward network."""
         ratio = self.row.ffn_ratio
         stated = self.whole("ffn", self.row.ffn, needed=not ratio) if self.row.ffn else None
         if stated is not None or not ratio or hidden is None:
@@ -121,7 +115,6 @@ class _Reader:
         return None if times is None else times * hidden
 
     def key_value_heads(self, heads: int | None) -> int | None:
-        """Return the heads of keys and values."""
         row, fields = self.row, self.fields
         grouped = not row.grouped or fields.flag(row.grouped)
         if row.single and fields.flag(row.single) and not (row.grouped and grouped):
@@ -130,7 +123,6 @@ class _Reader:
         return heads if stated is None else stated
 
     def attention(self, hidden: int | None) -> dict[str, Any]:
-        """Return heads, their widths, and latent attention."""
         heads = self.whole("heads", self.row.heads)
         if self.row.latent:
             names = _LATENT.items()
@@ -146,7 +138,6 @@ class _Reader:
         return dimensions
 
     def experts(self, layers: int) -> dict[str, Any] | None:
-        """Return the mixture of experts; None without experts."""
         names = self.row.experts
         if names is None or (self.fields.value(names.routed) is None and names.dense and not self.row.latent):
             return None
@@ -172,7 +163,6 @@ class _Reader:
         return {"shared": number} if number else {}
 
     def _placed(self, names: _ExpertFields, layers: int) -> dict[str, Any]:
-        """Return which layers have experts."""
         dense = (self.whole("experts.dense_layers", names.dense, 0, needed=False) if names.dense else None) or 0
         every = (self.whole("experts.every", names.every, needed=False) if names.every else None) or 1
         without = (self.fields.numbers(names.without) if names.without else None) or []
@@ -273,11 +263,7 @@ class _Reader:
 
 
 def _model_of_config(config: _ConfigFile, inside: FieldPath) -> tuple[_ConfigModel | None, _ConfigFields]:
-    """Return the model in a file and its fields with their faults; None for the model if there are any.
-
-    Args:
-        inside: path of the object that holds the language model.
-    """
+    """Return the model in a file and its fields with their faults; None for the model if there are any."""
     unnamed = _ConfigFields(config, inside, {})
     kind = _model_type_of(unnamed)
     if kind is None:

@@ -17,12 +17,6 @@ class _ConfigFields:
     """Fields of a language model, with the defaults of its architecture."""
 
     def __init__(self, config: _ConfigFile, inside: FieldPath, defaults: dict[str, Default]) -> None:
-        """Take a file.
-
-        Args:
-            inside: path of the object that holds the language model.
-            defaults: values of fields that the file may leave out.
-        """
         self.config, self.inside, self.defaults = config, inside, defaults
         self.faults: list[Finding] = []
         self.assumed: dict[str, Default] = {}
@@ -53,18 +47,12 @@ class _ConfigFields:
         return stated
 
     def refuse(self, rule: str, name: str, message: str, remedy: str) -> None:
-        """Note a fault of a field."""
         fault = self.config.finding(rule, self.path(name), message, remedy)
         if fault not in self.faults:
             self.faults.append(fault)
 
     def whole(self, name: str, least: int = 1, *, most: int = MOST_COUNT, needed: bool = True) -> int | None:
-        """Return a whole number; None if it is wrong or missing, a fault if needed.
-
-        Args:
-            least: the smallest it may be.
-            most: the largest.
-        """
+        """Return a whole number; None if it is wrong or missing, a fault if needed."""
         value = self.value(name)
         label = name.split("|")[0]
         if value is None:
@@ -92,7 +80,6 @@ class _ConfigFields:
         return not self.flag(name[1:]) if name.startswith("!") else self.flag(name)
 
     def numbers(self, name: str) -> list[int] | None:
-        """Return a list of whole numbers; None if missing."""
         value = self.value(name)
         if value is None:
             return None
@@ -104,7 +91,6 @@ class _ConfigFields:
         return None
 
     def texts(self, name: str) -> list[str] | None:
-        """Return a list of texts; None if missing."""
         value = self.value(name)
         if value is None:
             return None

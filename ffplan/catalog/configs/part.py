@@ -33,8 +33,6 @@ _MOST_NOTE = 1900
 
 @record
 class _ImportedModel:
-    """A model read from a file."""
-
     text: str
     """Its catalogue file."""
     entry: Entry
@@ -65,13 +63,11 @@ def _named(config: _ConfigFile, model: _ConfigModel) -> tuple[str, str]:
 
 
 def _id(name: str) -> str:
-    """Return a name as an id."""
     letters = re.sub(r"[^a-z0-9.+-]+", "-", name.lower()).strip("-.+")
     return letters[:LONGEST_ID] or "imported-model"
 
 
 def _text(name: str, vendor: str, title: str, note: tuple[str, ...], dimensions: dict[str, Any]) -> str:
-    """Return the catalogue file of a model."""
     lines = [
         "kind: model",
         f"id: {scalar(name)}",
@@ -86,11 +82,6 @@ def _text(name: str, vendor: str, title: str, note: tuple[str, ...], dimensions:
 
 
 def _import_model(file: str, name: str | None = None) -> _ImportedModel:
-    """Read a model as `read_import` does.
-
-    Raises:
-        InputError: if the file has no dimensions of one.
-    """
     model = read_import(file, name).model
     if model is None:
         raise _no_dimensions(file)
@@ -110,7 +101,6 @@ def read_import(file: str, name: str | None = None) -> Import:
     training program, with its plan.
 
     Args:
-        file: path as the user wrote it.
         name: id of the model; one made of its name if omitted.
 
     Raises:
@@ -132,12 +122,10 @@ def read_import(file: str, name: str | None = None) -> Import:
 
 
 def _part(document: Document, text: str) -> _ImportedModel:
-    """Return a model that is a catalogue file already."""
     return _ImportedModel(text, read_part(document), ())
 
 
 def _of_launch(launch: Launch, dimensions: dict[str, Any], name: str | None) -> _ImportedModel:
-    """Return the model in the arguments of a training program."""
     title = PurePosixPath(launch.file.replace("\\", "/")).stem or "imported-model"
     read = f"Read from {PurePosixPath(launch.file).name} ({launch.program})"
     text = _text(name or _id(title), "unknown", title, (read, *launch.of_model), dimensions)
@@ -151,7 +139,6 @@ def _of_launch(launch: Launch, dimensions: dict[str, Any], name: str | None) -> 
 
 
 def _of_config(config: _ConfigFile, name: str | None) -> _ImportedModel:
-    """Return the model in a `config.json`."""
     model, fields = _model_of_config(config, _text_fields(config))
     if model is None:
         raise InputError(*fields.faults)

@@ -46,8 +46,6 @@ _LEAST_DUMPED = 3
 
 @record
 class _Argument:
-    """An argument as written."""
-
     name: str
     value: str | None
     line: int
@@ -101,8 +99,6 @@ def arguments(plain: str) -> list[_Argument]:
 
 
 class _Variables:
-    """Variables of a script and their values."""
-
     def __init__(self, plain: str) -> None:
         """Collect the assignments of a text that `plain_lines` made."""
         self.values: dict[str, list[str]] = {}
@@ -112,14 +108,7 @@ class _Variables:
         """Values that have been worked out."""
 
     def expanded(self, text: str, inside: tuple[str, ...] = ()) -> str:
-        """Return a text with its variables replaced.
-
-        Args:
-            inside: variables whose values it is part of.
-
-        Raises:
-            UnknownError: if one is not set, is set to several values, or runs a command.
-        """
+        """Return a text with its variables replaced, but those `inside` whose values it stands."""
         if len(text) > _LONGEST or len(inside) > _DEEPEST:
             raise _UnknownError("its variables do not end")
         made = _USE.sub(lambda use: self._used(use, inside), text)
@@ -272,14 +261,8 @@ def _pieces(line: str) -> list[str]:
 
 
 class _Reader:
-    """The branches of a script, line by line."""
-
     def __init__(self, *, follows: bool) -> None:
-        """Begin.
-
-        Args:
-            follows: whether conditions are worked out.
-        """
+        """Work out conditions where `follows` says so."""
         self.follows = follows
         self.kept: list[str] = []
         self.still: list[_Branch] = []
@@ -319,7 +302,6 @@ class _Reader:
 
 
 def _without_branches(plain: str) -> _Branches:
-    """Return a script that `plain_lines` made, without branches that it does not take."""
     reader = _Reader(follows=len(plain) <= _MOST_FOLLOWED)
     maybe = {number for number, line in enumerate(plain.split("\n"), 1) if reader.line(line)}
     return _Branches("\n".join(reader.kept), frozenset(maybe))

@@ -37,7 +37,6 @@ _DULL = re.compile(
 
 
 def _deepspeed_settings(config: _ConfigFile) -> Settings:
-    """Return the fields of a file by their path."""
     values = {
         ".".join(steps): Setting(
             value, config.places.get(steps, (1, 1))[0], "the trainer fills it in" if value == "auto" else ""
@@ -48,7 +47,6 @@ def _deepspeed_settings(config: _ConfigFile) -> Settings:
 
 
 def _plan_of(settings: Settings) -> dict[str, Any]:
-    """Return the fields of a training plan."""
     zero = settings.whole("zero_optimization.stage", least=0) or 0
     if zero > 3:
         message = f"`zero_optimization.stage` is {zero}"
@@ -84,7 +82,6 @@ def _plan_of(settings: Settings) -> dict[str, Any]:
 
 
 def _batch(settings: Settings) -> dict[str, Any]:
-    """Return micro-batch and batch."""
     micro = settings.whole("train_micro_batch_size_per_gpu")
     steps = settings.whole("gradient_accumulation_steps")
     batch = settings.whole("train_batch_size")
@@ -123,7 +120,6 @@ def _gradients(settings: Settings, zero: int, *, brain: bool, half: bool) -> dic
 
 
 def _offload(settings: Settings) -> dict[str, Any]:
-    """Return the states that are offloaded to host memory or drives."""
     states = settings.word("zero_optimization.offload_optimizer.device")
     weights = settings.word("zero_optimization.offload_param.device")
     if settings.flag("zero_optimization.cpu_offload"):
@@ -138,5 +134,4 @@ def _offload(settings: Settings) -> dict[str, Any]:
 
 
 def _without_field(settings: Settings) -> list[str]:
-    """Return fields that a plan has none for."""
     return settings.unread(_DULL)

@@ -77,12 +77,6 @@ def _matters(name: str) -> bool:
 
 
 def _plan_of(settings: Settings, layers: int | None, *, experts: bool) -> dict[str, Any]:
-    """Return the fields of a training plan.
-
-    Args:
-        layers: the model's, if the file has them.
-        experts: whether the model has experts.
-    """
     sizes = {field: settings.whole(*names, least=0) for field, names in SIZES.items()}
     plan: dict[str, Any] = {field: size for field, size in sizes.items() if size}
     plan["micro_batch"] = plan.get("micro_batch", 1)
@@ -118,7 +112,6 @@ def _world(settings: Settings) -> int | None:
 
 
 def _chunks(settings: Settings, pipeline: int, layers: int | None) -> int:
-    """Return the chunks of a stage."""
     chunks = settings.whole("num_virtual_stages_per_pipeline_rank")
     each = settings.whole("num_layers_per_virtual_pipeline_stage")
     if chunks is not None or each is None:
@@ -135,7 +128,6 @@ def _chunks(settings: Settings, pipeline: int, layers: int | None) -> int:
 
 
 def _precision(settings: Settings) -> dict[str, Any]:
-    """Return the precision of products, gradients and the optimizer's states."""
     trained = settings.word("precision", "mixed_precision", "precision_config")
     half = settings.flag("fp16") or trained.startswith(("16", "fp16"))
     brain = settings.flag("bf16") or trained.startswith(("bf16", "bfloat16"))
@@ -168,7 +160,6 @@ def _precision(settings: Settings) -> dict[str, Any]:
 
 
 def _sharding(settings: Settings) -> dict[str, Any]:
-    """Return the ZeRO stage and the offload."""
     name = settings.word("optimizer", "optim_name", "optimizer_name")
     if name not in _OPTIMIZERS:
         settings.remark(f"the optimizer `{name[:40]}` has no field in a plan: the states of Adam are assumed")
@@ -190,7 +181,6 @@ def _sharding(settings: Settings) -> dict[str, Any]:
 
 
 def _recompute(settings: Settings) -> dict[str, Any]:
-    """Return the recomputation in the backward pass."""
     kind, method = settings.word("recompute_granularity"), settings.word("recompute_method")
     layers = settings.whole("recompute_num_layers")
     if kind == "full" or settings.flag("checkpoint_activations") or (method and not kind):
@@ -254,7 +244,6 @@ def _dispatch(settings: Settings) -> dict[str, Any]:
 
 
 def _exchange(settings: Settings) -> dict[str, Any]:
-    """Return how context parallelism exchanges."""
     kind = settings.word("cp_comm_type") or "p2p"
     if kind == "a2a" or "ds_sequence_parallel_size" in settings.values:
         return {"context_exchange": "heads"}

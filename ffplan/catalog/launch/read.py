@@ -181,7 +181,6 @@ def _torchtitan(text: str, raw: bytes, file: str) -> tuple[Launch, Settings]:
 
 
 def _toml_lines(text: str) -> dict[str, int]:
-    """Return the line of each setting by its section and name."""
     section = ""
     lines: dict[str, int] = {}
     for number, line in enumerate(text.splitlines(), 1):
@@ -277,11 +276,6 @@ def _launch(
     dimensions: dict[str, Any] | None = None,
     part: str = "",
 ) -> Launch:
-    """Return model and plan, with remarks.
-
-    Raises:
-        InputError: if settings are wrong.
-    """
     if settings.faults:
         raise InputError(*settings.faults)
     remarks = list(settings.remarks)

@@ -49,12 +49,7 @@ def _noted(settings: dict[str, Setting], name: str, setting: Setting) -> None:
 def leaves(
     table: Mapping[Any, Any], left_out: Container[str] = (), path: tuple[str, ...] = ()
 ) -> Iterator[tuple[tuple[str, ...], object]]:
-    """Yield the path and the value of every setting of a nested table.
-
-    Args:
-        left_out: names of tables that are passed over.
-        path: path of the table.
-    """
+    """Yield the path and the value of every setting of a nested table."""
     for key, value in table.items():
         steps = (*path, str(key))
         if not isinstance(value, dict):
@@ -67,13 +62,7 @@ class Settings:
     """The settings of one file."""
 
     def __init__(self, program: str, file: str, values: dict[str, Setting], prefix: str = "") -> None:
-        """Take settings.
-
-        Args:
-            program: whose they are.
-            values: by name in the form `num_layers`.
-            prefix: prefix of names in the file.
-        """
+        """Take settings."""
         self.program, self.file, self.values, self.prefix = program, file, values, prefix
         self.strict = False
         """Whether an unknown value is always a fault, as of a dimension."""
@@ -141,11 +130,7 @@ class Settings:
         return None if str(setting.value).lower() in _NOTHING or setting.value is None else setting.value
 
     def whole(self, *names: str, least: int = 1, needed: bool = False) -> int | None:
-        """Return a whole number; None if it is missing or wrong, which is a fault.
-
-        Args:
-            needed: a missing one is a fault too.
-        """
+        """Return a whole number; None if it is wrong, or missing, a fault if `needed`."""
         faults = len(self.faults)
         value = self.stated(*names, needed=needed)
         number = value if isinstance(value, int) and not isinstance(value, bool) else _whole(value)
@@ -266,7 +251,6 @@ def _table_settings(document: Document) -> dict[str, Setting]:
 
 
 def _known(setting: Setting, settings: dict[str, Setting]) -> Setting:
-    """Return a setting with its references replaced."""
     value = _resolved(setting.value, settings)
     again = setting.again
     if again is not None and _resolved(again[0], settings) == value:

@@ -63,12 +63,6 @@ _CHUNKS = 2
 
 
 def _torchtitan_settings(data: dict[str, Any], file: str, lines: dict[str, int]) -> Settings:
-    """Return the settings of a TOML file, named after their sections.
-
-    Args:
-        data: its content.
-        lines: line of each setting.
-    """
     values = {
         name: Setting(value, lines.get(name, 1))
         for name, value in ((".".join(steps), value) for steps, value in leaves(data))
@@ -95,7 +89,6 @@ def _flavour(settings: Settings) -> str:
 
 
 def _plan_of(settings: Settings) -> dict[str, Any]:
-    """Return the fields of a training plan."""
     plan: dict[str, Any] = {field: settings.whole(*names) for field, names in _SIZES.items()}
     plan = {field: size for field, size in plan.items() if size is not None}
     local = settings.whole("training.local_batch_size", "training.batch_size")
@@ -118,7 +111,6 @@ def _plan_of(settings: Settings) -> dict[str, Any]:
 
 
 def _pipeline(settings: Settings, stages: int, local: int) -> dict[str, Any]:
-    """Return the schedule, its chunks and the micro-batch."""
     name = settings.word("parallelism.pipeline_parallel_schedule", "experimental.pipeline_parallel_schedule") or "1f1b"
     fields: dict[str, Any] = {"schedule": _SCHEDULES.get(name, "1f1b")}
     if name not in _SCHEDULES:
@@ -186,5 +178,4 @@ def _recompute(settings: Settings) -> dict[str, Any]:
 
 
 def _without_field(settings: Settings) -> list[str]:
-    """Return settings of the sections read that a plan has no field for."""
     return [name for name in settings.unread(_DULL) if name.startswith(_READ)]

@@ -52,17 +52,12 @@ class _Builder:
         """Name of a device by its key, as its neighbours write it."""
 
     def number(self, key: str) -> int:
-        """Return the number of a device by its key."""
         return self.ids.setdefault(key, len(self.ids))
 
     def device(
         self, key: str, name: str, kind: str, ports: int, line: int, *, seen: bool = True, chassis: str = ""
     ) -> int:
-        """Add a device; the ports that follow are its.
-
-        Raises:
-            InputError: if it was described before.
-        """
+        """Add a device; the ports that follow are its."""
         number = self.number(key)
         if number in self.described:
             first = self.described[number].line
@@ -86,11 +81,7 @@ class _Builder:
         return self.device(key, name, kind, 0, line, seen=seen)
 
     def port(self, port: int, key: str, peer: int, line: int, rate: tuple[int, float] = UNSAID) -> None:
-        """Add a port of the current device, and what it is wired to.
-
-        Raises:
-            InputError: if no device is current, or it has no such port.
-        """
+        """Add a port of the current device, and what it is wired to."""
         if self.current < 0:
             raise _fault(self.file, line, "a port before any device", 'start with a line such as `Switch 40 "S-1"`')
         if port > self.most or port < self.least:
@@ -102,11 +93,7 @@ class _Builder:
     def end(
         self, device: int, port: int, peer_device: int, peer: int, line: int, rate: tuple[int, float] = UNSAID
     ) -> None:
-        """Add an end of a link, with its lanes and its rate [Gb/s].
-
-        Raises:
-            InputError: where a number is beyond the ports of any device.
-        """
+        """Add an end of a link, with its lanes and its rate [Gb/s]."""
         if not (0 <= port < PORTS and 0 <= peer < PORTS):
             number = peer if 0 <= port < PORTS else port
             raise _fault(self.file, line, f"port {number:.9g}", f"a port is below {PORTS:,}")
@@ -120,11 +107,6 @@ class _Builder:
         self.skipped += 1
 
     def built(self) -> AsBuilt:
-        """Return the fabric.
-
-        Raises:
-            InputError: where a port is listed twice, the two ends of a link disagree, or there is no device.
-        """
         if not self.described:
             instead = f"; {self.first_skipped} is none" if self.skipped else ""
             raise _fault(self.file, 1, f"no device is described{instead}", f"give {self.form} as it was written")
@@ -165,11 +147,7 @@ class _Builder:
         )
 
     def _once(self, rows: Ints) -> None:
-        """Refuse a port that is listed twice.
-
-        Raises:
-            InputError: at the first such line.
-        """
+        """Refuse a port that is listed twice."""
         order = np.argsort(rows[:, 0], kind="stable")
         ends = rows[order, 0]
         again = order[1:][ends[1:] == ends[:-1]]
@@ -194,11 +172,7 @@ class _Builder:
         return tuple((key, lines.get(number, 1)) for key, number in missing.items())
 
     def _agree(self, rows: Ints, place: Ints) -> list[str]:
-        """Remark on links that only one of two listed devices has.
-
-        Raises:
-            InputError: where an end names another port.
-        """
+        """Remark on links that only one of two listed devices has."""
         near, far, line = rows[:, 0], rows[:, 1], rows[:, 2]
         back = _peer_of(np.column_stack([near, far]), far)
         wrong = np.flatnonzero((back >= 0) & (back != near))

@@ -38,13 +38,11 @@ def _columns(line: str) -> list[str]:
 
 
 def _is_cable_table_line(line: str) -> bool:
-    """Return whether a line is the header of a cable list or of Nautobot's interfaces."""
     columns = [cell.strip() for cell in line.split(_separator(line))] if "device__name" in line else _columns(line)
     return len(columns) > 2 and any(set(head) <= set(columns) for head in (*_HEADS, _BY_ID, _INTERFACES))
 
 
 def _is_lab_line(line: str) -> bool:
-    """Return whether a line is a link of a lab."""
     return _LAB.search(line) is not None
 
 
@@ -78,14 +76,6 @@ def _interfaces_of(text: str, file: str) -> dict[str, tuple[str, str]]:
 
 
 def _read_cable_table(text: str, file: str, interfaces: dict[str, tuple[str, str]]) -> list[_EthernetLink]:
-    """Return the cables of a table.
-
-    Args:
-        interfaces: interfaces by id, which the cables of Nautobot name.
-
-    Raises:
-        InputError: located, where a row lacks an end, or an id is unknown.
-    """
     lines = _unprompted(text).split("\n")
     first = next(number for number, line in enumerate(lines) if _is_cable_table_line(line))
     rows = _rows_of("\n".join(lines[first:]), file, first + 1)
@@ -116,11 +106,7 @@ def _read_cable_table(text: str, file: str, interfaces: dict[str, tuple[str, str
 
 
 def _read_lab(text: str, file: str) -> list[_EthernetLink]:
-    """Return the links of a lab of containerlab; a device that stands first in one is a switch, as ffplan writes them.
-
-    Raises:
-        InputError: if there is no link.
-    """
+    """Return the links of a lab of containerlab; a device that stands first in one is a switch, as ffplan writes."""
     matches = [(line, match) for line, row in enumerate(text.split("\n"), 1) if (match := _LAB.search(row))]
     if not matches:
         raise _nothing(file)
@@ -149,7 +135,6 @@ def _results(data: Any) -> list[dict[str, Any]]:
 
 
 def _is_cable_json(data: Any) -> bool:
-    """Return whether JSON is a page of cables of NetBox or Nautobot."""
     marks = ("a_terminations", "termination_a", "termination_a_id")
     return any(mark in entry for entry in _results(data)[:1] for mark in marks)
 
@@ -163,11 +148,6 @@ def _ends_of(data: Any) -> Iterator[tuple[tuple[str, str] | None, tuple[str, str
 
 
 def _read_cable_json(data: Any, file: str) -> list[_EthernetLink]:
-    """Return the cables between interfaces of a page of NetBox's or Nautobot's REST.
-
-    Raises:
-        InputError: where more pages follow, or no end has a device.
-    """
     if isinstance(data, dict) and data.get("next"):
         raise _fault(file, 1, "this is one page of several", "ask for all of them: ?limit=0")
     links = [_link((*a, *b), 1) for a, b in _ends_of(data) if a is not None and b is not None]

@@ -79,12 +79,7 @@ def _numbered(cards: list[int], built: AsBuilt) -> tuple[dict[int, int], int, st
 
 
 def _whose(names: list[str], outer: list[int]) -> str:
-    """Describe which card has which ports of a chassis: an installer finds a port by its card.
-
-    Args:
-        names: descriptions of the line cards, in the order of their ports.
-        outer: ports of a card that lead out.
-    """
+    """Describe which card has which ports of a chassis, in their order: an installer finds a port by its card."""
     ports_per_card = len(outer)
     if not ports_per_card:
         return ""
@@ -140,10 +135,6 @@ def of_design(built: AsBuilt, designed: Sequence[str], rules: Sequence[_NameRule
     """Leave out networks without a device that the design names, such as storage's.
 
     A file without any such device stays unchanged.
-
-    Args:
-        designed: names of the devices of the design.
-        rules: rows of a map of names.
     """
     known = named(built.devices, designed, rules, "")
     roots = union_find((int(a), int(b)) for a, b in (built.ends // PORTS).tolist())
@@ -231,12 +222,7 @@ def split_adapters(built: AsBuilt, endpoints: int) -> AsBuilt:
 
 
 def _from_one(built: AsBuilt, hosts: Bools, alone: Ints) -> AsBuilt:
-    """Renumber the port at which most adapters are wired as their first.
-
-    Args:
-        hosts: which devices are adapters, shape (devices,).
-        alone: the ends of adapters that are wired at one port.
-    """
+    """Renumber the port at which most adapters are wired as their first."""
     told = Counter((alone % PORTS).tolist())
     usual = told.most_common(1)[0][0] if told else 1
     if usual == 1:

@@ -21,12 +21,10 @@ _EDGE = re.compile(r'\s*"[^"]{1,200}"\s*:\s*"[^"]{1,200}"\s*--\s*"')
 
 
 def _is_dot_line(line: str) -> bool:
-    """Return whether a line starts an undirected graph of DOT, or is an edge between two ports."""
     return _HEAD.match(line) is not None or _EDGE.match(line) is not None
 
 
 def _ends(line: str) -> Iterator[tuple[str, str]]:
-    """Yield device and port of every end of an edge statement."""
     for part in re.split(r"--", re.sub(r"\[[^\[\]]*\]", "", line)):
         match = _PART.fullmatch(part)
         if match is None:
@@ -35,11 +33,6 @@ def _ends(line: str) -> Iterator[tuple[str, str]]:
 
 
 def _read_dot(text: str, file: str) -> list[_EthernetLink]:
-    """Return the links of a topology.dot; every end has a device and a port.
-
-    Raises:
-        InputError: located, where an edge cannot be read.
-    """
     links = []
     for number, line in enumerate(text.splitlines(), start=1):
         statement = re.sub(r"(^|\s)(#|//).*", "", line).strip().rstrip(";{}").strip()
@@ -60,7 +53,6 @@ def _read_dot(text: str, file: str) -> list[_EthernetLink]:
 
 
 def _is_config_db(data: Any) -> bool:
-    """Return whether JSON is a SONiC configuration with neighbours."""
     return isinstance(data, dict) and ("DEVICE_NEIGHBOR" in data or "DEVICE_METADATA" in data)
 
 
@@ -75,14 +67,7 @@ def _gbit(text: Any) -> float:
 
 
 def _read_config_db(data: dict[str, Any], file: str) -> tuple[list[_EthernetLink], _EthernetDevice]:
-    """Return the links that a switch declares, and the switch.
-
-    Args:
-        file: its name; its stem names the switch if the content does not.
-
-    Raises:
-        InputError: if the switch declares no neighbour.
-    """
+    """Return the links that a switch declares, and the switch, which the file's stem names if the content does not."""
     local = _table(data, "DEVICE_METADATA").get("localhost", {}).get("hostname")
     device = _plain_name(str(local)) if local else _plain_name(_local_name(file))
     ports, links = _table(data, "PORT"), []
@@ -110,16 +95,11 @@ def _local(tag: str) -> str:
 
 
 def _found(root: _Element, tag: str) -> list[_Element]:
-    """Return all elements of a name."""
     return [element for element in root.below() if _local(element.tag) == tag]
 
 
 def _read_graphml(root: _Element, file: str) -> tuple[list[_EthernetLink], list[_EthernetDevice]]:
-    """Return the links of GraphML as ffplan writes it, and its switches; an endpoint is a node and its NIC.
-
-    Raises:
-        InputError: located, where a link lacks an end or a port.
-    """
+    """Return the links of GraphML as ffplan writes it, and its switches; an endpoint is a node and its NIC."""
 
     def inside(element: _Element) -> dict[str, str]:
         data = {child.attributes.get("key", ""): child.text for child in element.children}
@@ -144,11 +124,6 @@ def _read_graphml(root: _Element, file: str) -> tuple[list[_EthernetLink], list[
 
 
 def _read_minigraph(root: _Element, file: str) -> tuple[list[_EthernetLink], list[_EthernetDevice]]:
-    """Return the links of a minigraph, and its switches.
-
-    Raises:
-        InputError: located, where a link lacks an end.
-    """
     links = []
     for element in _found(root, "DeviceLinkBase"):
         kind = next(

@@ -36,8 +36,6 @@ ADDRESS = re.compile(r"^([0-9a-f]{2}[:.-]){5}[0-9a-f]{2}$", re.IGNORECASE)
 
 @record
 class _EthernetLink:
-    """A link as a device or a file names it."""
-
     device: str
     port: str
     peer: str
@@ -48,8 +46,6 @@ class _EthernetLink:
 
 @record
 class _EthernetDevice:
-    """A device that a file tells of."""
-
     name: str
     switch: bool | None
     """None where the file does not say."""
@@ -58,7 +54,6 @@ class _EthernetDevice:
 
 
 def _is_switch_port(name: str) -> bool:
-    """Return whether a port has the name of a port of a switch."""
     return any(form.match(name) for form in _SWITCHED)
 
 
@@ -99,8 +94,7 @@ class _Ports:
 def _place(name: str, *, laned: bool = False) -> tuple[int, int | None] | None:
     """Return the whole port and the part, from 0, in a port's name; None if the name counts no parts.
 
-    Args:
-        laned: whether `Ethernet49/1` is a lane of port 49, and not port 1 of slot 49.
+    With `laned`, `Ethernet49/1` is a lane of port 49, else port 1 of slot 49.
     """
     if laned and (match := _LANED.match(name)):
         return int(match[1]), None if match[2] == "1" else int(match[2]) - 1
@@ -124,9 +118,6 @@ def _parts(places: Iterable[tuple[int, int | None]]) -> dict[int, int]:
 
     A port with few cabled parts is split like its neighbours: like both if they agree, or like the one before it if
     ports that nobody names follow.
-
-    Args:
-        places: whole ports and parts that are named.
     """
     widths: dict[int, int] = {}
     for port, part in places:
@@ -142,11 +133,7 @@ def _parts(places: Iterable[tuple[int, int | None]]) -> dict[int, int]:
 
 
 def _first_numbers(parts: dict[int, int]) -> dict[int, int]:
-    """Return the number of the first part of every port, counted from 1.
-
-    Args:
-        parts: parts of the ports that are named [1].
-    """
+    """Return the number of the first part of every port, counted from 1."""
     numbers: dict[int, int] = {}
     before, number = 1, 1
     width = parts[min(parts)] if parts else 1
@@ -161,14 +148,6 @@ def _built_of(file: str, form: str, links: list[_EthernetLink], devices: list[_E
 
     A switch is a device that says so, or whose ports have names of switch ports; a port of a host is a device of its
     own, named `host port`, as adapters of InfiniBand are.
-
-    Args:
-        form: format of the file.
-        links: the links, once or at both ends.
-        devices: devices that the files tell of.
-
-    Raises:
-        InputError: located, where a port of a switch has no number, or is listed twice.
     """
     said = {device.name: device.switch for device in devices if device.switch is not None}
     own_files = {device.name for device in devices if device.listed}

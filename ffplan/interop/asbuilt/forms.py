@@ -26,15 +26,7 @@ _MOST_LINES = 40_000_000
 
 
 def _lines_of(parts: Iterable[str], start: str, file: str) -> Iterator[str]:
-    """Yield the lines of a large text without the prefixes that its start shows.
-
-    Args:
-        parts: its parts, each of whole lines.
-        start: the lines of its start.
-
-    Raises:
-        InputError: located, at a line that no program writes, or if lines are too many.
-    """
+    """Yield the lines of a large text without the prefixes that its start shows."""
     prefixes, count = _prefixes_of(start), 0
     for part in parts:
         lines = list(StringIO(_cleaned(part)))
@@ -46,21 +38,12 @@ def _lines_of(parts: Iterable[str], start: str, file: str) -> Iterator[str]:
 
 
 def _refuse_long_lines(text: str, file: str) -> None:
-    """Refuse overlong lines: some line patterns take time with the square of the length.
-
-    Raises:
-        InputError: located, at the first such line.
-    """
+    """Refuse overlong lines: some line patterns take time with the square of the length."""
     if len(text) > _LONGEST_LINE:
         _refuse_long(list(StringIO(text)), file, 1)
 
 
 def _refuse_long(lines: Sequence[str], file: str, first: int) -> None:
-    """Refuse a line that no program writes.
-
-    Raises:
-        InputError: located, at the first such line.
-    """
     if max(map(len, lines), default=0) <= _LONGEST_LINE:
         return
     number, line = next((number, line) for number, line in enumerate(lines, start=first) if len(line) > _LONGEST_LINE)
@@ -84,8 +67,6 @@ _XML = re.compile(r"\s*</?[?!A-Za-z]")
 
 @record
 class _Form:
-    """How a program writes."""
-
     name: str
     knows: Callable[[str], bool]
     """True for a line that this program writes, and few others do."""
@@ -109,7 +90,6 @@ _FORMS = (DB_CSV, LINKINFO, NDT, REPORT, LST, TOPO, LISTING, NODE_LIST, DOT, LLD
 
 
 def _lines_known(lines: Iterable[str], forms: Sequence[_Form] = _FORMS) -> dict[str, int]:
-    """Count the lines that each form knows, by its name [1]."""
     counts = dict.fromkeys((form.name for form in forms), 0)
     for line in lines:
         shown = line.rstrip()[:_LONGEST_LINE]
@@ -119,14 +99,7 @@ def _lines_known(lines: Iterable[str], forms: Sequence[_Form] = _FORMS) -> dict[
 
 
 def _form_of(text: str, file: str, forms: Sequence[_Form] = _FORMS) -> _Form | None:
-    """Pick the form that knows most lines of a text; None if no form knows any.
-
-    Args:
-        forms: the forms, in any order.
-
-    Raises:
-        InputError: where two forms know as many.
-    """
+    """Pick the form that knows most lines of a text; None if no form knows any."""
     counts = _lines_known(islice(StringIO(text), _SAMPLE), forms)
     if not any(counts.values()) and text.count("\n", 0) >= _SAMPLE:
         counts = _lines_known(StringIO(text), forms)

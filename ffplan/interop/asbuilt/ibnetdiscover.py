@@ -45,12 +45,10 @@ _HOW = "give the output of `ibnetdiscover` as it is"
 
 
 def _is_listing_line(line: str) -> bool:
-    """Return whether a line is a device or a port of a listing."""
     return _PORT_OR_NODE.match(line.strip()) is not None
 
 
 def _is_report_line(line: str) -> bool:
-    """Return whether a line is one of `ibnetdiscover -p`."""
     return _REPORT.match(line.strip()) is not None
 
 
@@ -60,14 +58,7 @@ def _is_node_list_line(line: str) -> bool:
 
 
 def _read_node_list(text: str | Iterable[str], file: str) -> AsBuilt:
-    """Return the devices that `ibnetdiscover -l`, `-S`, `-H` or `-R` lists; such a list has no links.
-
-    Args:
-        text: the output, or its lines.
-
-    Raises:
-        InputError: located, where a device appears twice, or the tool gave up.
-    """
+    """Return the devices that `ibnetdiscover -l`, `-S`, `-H` or `-R` lists; such a list has no links."""
     builder = _Builder(file, "ibnetdiscover -l")
     for number, line in _numbered(text):
         if gone := _FATAL.match(line.strip()):
@@ -95,14 +86,7 @@ def _lines(
 ) -> Iterator[tuple[int, str, re.Match[str] | None]]:
     """Yield the lines that describe the fabric; skip text in front of them and warnings of tools between them.
 
-    Args:
-        lines: numbers and lines of the output.
-        builder: takes note of what is passed over.
-        known: most lines of the fabric, which are asked for first; what it finds stands with the line.
-        first: what else a line of the fabric starts with. From the first line that either knows, others are faults.
-
-    Raises:
-        InputError: where a tool gave up, or the listing is one without links.
+    From the first line that `known` or `first` knows, others are faults.
     """
     begun = False
     for number, line in lines:
@@ -128,14 +112,6 @@ def _lines(
 
 
 def _read_listing(text: str | Iterable[str], file: str) -> AsBuilt:
-    """Return the fabric that the output of `ibnetdiscover`, or an ibsim netlist, describes.
-
-    Args:
-        text: the output, or its lines.
-
-    Raises:
-        InputError: located, where a line cannot be read, a device appears twice, or the two ends of a link disagree.
-    """
     builder, chassis, lines = _Builder(file, "ibnetdiscover"), "", _numbered(text)
     for number, line, match in _lines(lines, builder, _PORT_OR_NODE, _FIRST):
         if match is not None:
@@ -179,12 +155,6 @@ def _read_report(text: str | Iterable[str], file: str) -> AsBuilt:
     """Return the fabric that the ports report of `ibnetdiscover -p` describes.
 
     The node GUID identifies a switch, the port GUID an adapter.
-
-    Args:
-        text: the output, or its lines.
-
-    Raises:
-        InputError: located, where a line cannot be read or the two ends of a link disagree.
     """
     builder = _Builder(file, "ibnetdiscover -p")
     free = 0

@@ -52,11 +52,7 @@ _SIGNALS = (*_SIGNAL, (53.125, "HDR"), (106.25, "NDR"), (212.5, "XDR"))
 
 @lru_cache(maxsize=1024)
 def _link_rate(text: str) -> tuple[int, float]:
-    """Return lanes and rate of a link [Gb/s] from a text such as `4xNDR` or `e=4`; 0 of what it does not say.
-
-    Args:
-        text: the text behind a port.
-    """
+    """Return lanes and rate of a link [Gb/s] from a text such as `4xNDR` or `e=4`; 0 of what it does not say."""
     if match := _LINK.search(text):
         lanes = int(match[1])
         return lanes, lanes * LANE_GBIT_S[match[2].upper()]
@@ -71,11 +67,7 @@ def _link_rate(text: str) -> tuple[int, float]:
 
 
 def _signalled(gbit_s: float) -> float:
-    """Return the nominal rate of a lane by the rate of its signal [Gb/s]; 0 where no speed has it.
-
-    Args:
-        gbit_s: rate of the signal of a lane, with its coding, or the nominal rate [Gb/s].
-    """
+    """Return the nominal rate of a lane by the rate of its signal [Gb/s]; 0 where no speed has it."""
     for signal, name in _SIGNALS:
         if abs(signal - gbit_s) < 0.01 * signal or abs(LANE_GBIT_S[name] - gbit_s) < 0.01 * signal:
             return LANE_GBIT_S[name]
@@ -120,16 +112,7 @@ def _rate_words(lanes: int, gbit_s: float) -> str:
 
 
 def _db_csv_tables(text: str, wrong: Callable[[int, str, str], InputError], *names: str) -> list[Rows]:
-    """Return tables of a db_csv file by name; a table that the file lacks has no rows.
-
-    Args:
-        text: the file.
-        wrong: makes a located fault from line, message and remedy.
-        names: tables to read; the file has many more.
-
-    Raises:
-        InputError: located, where a row is not valid CSV, or has other columns than its heading.
-    """
+    """Return tables of a db_csv file by name; a table that the file lacks has no rows."""
     tables: dict[str, Rows] = {name: [] for name in names}
     name, heads = "", list[str]()
     for number, line in enumerate(StringIO(text), start=1):

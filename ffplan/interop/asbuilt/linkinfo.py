@@ -27,8 +27,6 @@ _FEW = 4
 
 @record
 class _Line:
-    """A port and its peer."""
-
     head: str
     """Key of its device."""
     lid: int
@@ -43,13 +41,10 @@ class _Line:
 
 
 def _is_linkinfo_line(line: str) -> bool:
-    """Return whether a line is a heading or a port as iblinkinfo prints them."""
     return _HEAD.match(line) is not None or ("==(" in line and _PORT.match(line) is not None)
 
 
 class _Reading:
-    """Devices and ports of the output."""
-
     def __init__(self, file: str) -> None:
         self.builder = _Builder(file, "iblinkinfo")
         self.lines: list[_Line] = []
@@ -58,7 +53,6 @@ class _Reading:
         self.current = ""
 
     def read(self, text: str) -> None:
-        """Take every line; skip other programs' lines."""
         for number, line in enumerate(StringIO(text), start=1):
             if head := _HEAD.match(line):
                 kind = "host" if head[1] == "CA" else head[1].lower()
@@ -103,7 +97,6 @@ class _Reading:
         return name if kind == "host" and name else guid
 
     def peer(self, line: _Line, by_name: dict[str, list[str]], lids: dict[tuple[str, int], str]) -> str:
-        """Return the key of the device at the other end."""
         if line.guid in self.heads:
             return self.key(line.guid)
         key = lids.get((line.peer, line.peer_lid))
@@ -117,11 +110,7 @@ class _Reading:
 
 
 def _read_linkinfo(text: str, file: str) -> AsBuilt:
-    """Return the fabric of iblinkinfo's output, with or without `-l`, of switches alone or of all devices.
-
-    Raises:
-        InputError: located, if two devices look the same, or a port is too large or listed twice.
-    """
+    """Return the fabric of iblinkinfo's output, with or without `-l`, of switches alone or of all devices."""
     reading = _Reading(file)
     reading.read(text)
     reading.name_kinds()

@@ -143,7 +143,6 @@ def _inner(data: Any) -> Any:
 
 
 def _is_lldp(data: Any) -> bool:
-    """Return whether JSON lists neighbours by LLDP."""
     inside = _inner(data)
     return isinstance(inside, dict) and bool(inside.keys() & _FORMS.keys())
 
@@ -154,14 +153,7 @@ def _local_name(file: str) -> str:
 
 
 def _read_lldp(data: Any, file: str) -> tuple[list[_EthernetLink], _EthernetDevice, set[str]]:
-    """Return the links of one device, the device, and the neighbours that say that they forward.
-
-    Args:
-        file: its name; its stem is the device.
-
-    Raises:
-        InputError: where an entry is no such thing.
-    """
+    """Return the links of one device, the device, and the neighbours that say that they forward."""
     inside, device = _inner(data), _plain_name(_local_name(file))
     reader = next(_FORMS[key] for key in _FORMS if key in inside)
     links, forwarding = [], set()
@@ -189,11 +181,7 @@ def _neighbours(pairs: list[tuple[str, Any]]) -> Any:
 
 
 def _parsed(text: str, file: str) -> Any:
-    """Return the JSON between prompts.
-
-    Raises:
-        InputError: located, if the text is not JSON.
-    """
+    """Return the JSON between prompts."""
     opened = re.search(r"[{\[](?=\s*(?:[\"{\[\]}]|-?[0-9]|$))", text)  # `[root@host` is a prompt
     if opened is None:
         return None

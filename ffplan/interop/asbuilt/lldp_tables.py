@@ -54,13 +54,10 @@ def _heading(line: str) -> list[tuple[str, int]]:
 
 
 def _is_lldp_table_line(line: str) -> bool:
-    """Return whether a line is the heading of such a table, or its end, or starts an interface of lldpctl."""
     return bool(_heading(line)) or _TOTAL.match(line) is not None or _INTERFACE.match(line) is not None
 
 
 class _Table:
-    """Takes the lines of one file: tables, blocks of lldpctl and prompts, one after the other."""
-
     def __init__(self, file: str) -> None:
         self.file, self.device = file, _plain_name(_local_name(file))
         self.columns: list[tuple[str, int]] = []
@@ -76,7 +73,6 @@ class _Table:
         """What lldpctl says of the interface at hand."""
 
     def add(self, port: str, peer: str, peer_port: str, line: int, *, forwards: bool) -> None:
-        """Add a neighbour of the switch at hand."""
         name = _plain_name(peer)
         self.links.append(_EthernetLink(device=self.device, port=port, peer=name, peer_port=peer_port, line=line))
         if forwards:
@@ -93,11 +89,6 @@ class _Table:
         self.add(block["interface"], peer, told or port, int(block["line"]), forwards="forwards" in block)
 
     def line(self, number: int, line: str) -> None:
-        """Take a line.
-
-        Raises:
-            InputError: where a row cannot be read, or rows are fewer than the table says.
-        """
         if match := _INTERFACE.match(line):
             self.end_block()
             self.columns = []
@@ -149,11 +140,6 @@ class _Table:
         return {role: line[column].strip() for (role, _), column in zip(self.columns, slices, strict=True)}
 
     def row(self, number: int, line: str) -> None:
-        """Take a row.
-
-        Raises:
-            InputError: if it lacks a port or a neighbour, or its columns are lost.
-        """
         if self.columns[0][0] == "device" and len(line.split()) == 1 and not self.wrapped and line[0] != " ":
             self.wrapped = line.strip()  # a long name stands alone, and the rest below it
             return
@@ -174,12 +160,7 @@ class _Table:
 def _read_lldp_table(text: str, file: str) -> tuple[list[_EthernetLink], list[_EthernetDevice], set[str]]:
     """Return the links of switches, the switches, and the neighbours that say that they forward.
 
-    Args:
-        text: tables with what stands before them.
-        file: its name; its stem is the switch until a prompt names one.
-
-    Raises:
-        InputError: where a row lacks a neighbour, or there are fewer than a table says.
+    The file's stem names the switch until a prompt does.
     """
     table = _Table(file)
     for number, line in enumerate(StringIO(text), start=1):

@@ -37,7 +37,6 @@ class _Matched:
 
     @property
     def by_name(self) -> int:
-        """Devices that were matched by name [1]."""
         return len(self.known)
 
 
@@ -50,12 +49,8 @@ class _Votes:
     def candidates(self, place: Ints, devices: int, selected: Bools | None = None) -> Ints:
         """Return (device as built, device of the design, votes) of all that neighbours with a place say, best first.
 
-        A neighbour at a known place says that the device at its port is the one that the design has at this port.
-
-        Args:
-            place: places as far as they are known.
-            devices: devices of the design [1].
-            selected: devices as built whose places are asked for, all if None.
+        A neighbour at a known place says that the device at its port is the one that the design has at this port. Those
+        of `selected` alone, of all if None.
         """
         built = self.built if selected is None else self.built[selected[self.built[:, 0] // PORTS]]
         device, peer = built[:, 0] // PORTS, built[:, 1]
@@ -80,13 +75,6 @@ def _matched(
     Devices with a known name are anchors. What is wired to a port of an anchor is the device that the design has there;
     most votes win. Where no anchor is near, a switch that is wired like no other is taken for one, else the one with
     most links, at the place that its ports fit best, if what follows agrees.
-
-    Args:
-        known: places by name.
-        built: both ends of every link as built, shape (links, 2).
-        designed: both ends of every link of the design, shape (links, 2).
-        built_kinds: switch, host or router, of every device as built.
-        designed_kinds: the same of the design.
     """
     place = np.full(len(built_kinds), -1, np.int64)
     for device, to in known.items():

@@ -29,8 +29,6 @@ UNSAID = (0, 0.0)
 
 @record
 class _BuiltDevice:
-    """A device that was found."""
-
     name: str
     """Its name as the file has it; made unique where several devices share one."""
     kind: str
@@ -71,16 +69,11 @@ class AsBuilt:
 
 
 def _fault(file: str, line: int, message: str, remedy: str) -> InputError:
-    """Return a located fault of a file that tells of a fabric."""
     return located("file-as-built", file, (line, 1), message, remedy)
 
 
 def _numbered(text: str | Iterable[str]) -> Iterator[tuple[int, str]]:
-    """Return the lines of a text with their numbers, counted from 1.
-
-    Args:
-        text: the text, or its lines if too large to hold.
-    """
+    """Yield the lines of a text, or of one too large to hold, with their numbers from 1."""
     return enumerate(StringIO(text) if isinstance(text, str) else text, start=1)
 
 
@@ -90,11 +83,7 @@ def _separator(heading: str) -> str:
 
 
 def _rows_of(text: str, file: str, first: int = 1) -> Iterator[tuple[int, list[str]]]:
-    """Yield the rows of a CSV with the line on which each ends.
-
-    Raises:
-        InputError: located, where a row is no CSV.
-    """
+    """Yield the rows of a CSV with the line on which each ends."""
     rows = csv.reader(StringIO(text, newline=""), delimiter=_separator(text.partition("\n")[0]))
     while True:
         try:
@@ -109,12 +98,7 @@ def _rows_of(text: str, file: str, first: int = 1) -> Iterator[tuple[int, list[s
 
 
 def _peer_of(pairs: Ints, ends: Ints) -> Ints:
-    """Return the peer of each port; -1 for a port in no pair.
-
-    Args:
-        pairs: ports and their peers, shape (pairs, 2); a port stands first in one pair at most.
-        ends: the ports, any shape.
-    """
+    """Return the peer of each port, which stands first in one pair at most; -1 for a port in no pair."""
     if not len(pairs):
         return np.full(ends.shape, -1, np.int64)
     ranked = pairs[np.argsort(pairs[:, 0])]
@@ -129,12 +113,7 @@ def both_ways(ends: Ints) -> Ints:
 
 
 def _renumbered(ends: Ints, place: Ints) -> Ints:
-    """Return ends with other numbers of their devices, shape as given.
-
-    Args:
-        ends: ends of links.
-        place: the new number of each device.
-    """
+    """Return ends with other numbers of their devices, shape as given."""
     result: Ints = place[ends // PORTS] * PORTS + ends % PORTS
     return result
 

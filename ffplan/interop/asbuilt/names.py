@@ -47,11 +47,7 @@ _REPEATED_GROUP = re.compile(r"(?<!\\)\)[*+{]")
 
 
 def _compiled(text: str, file: str, line: int) -> re.Pattern[str]:
-    """Compile an expression of a map; refuse one that could take forever.
-
-    Raises:
-        InputError: located, if the expression is invalid, too long, or repeats too much.
-    """
+    """Compile an expression of a map; refuse one that could take forever."""
     shown = f"`~{text[:50]}`"
     if len(text) > _LONGEST:
         raise _fault(file, line, f"{shown} has {len(text):,} characters", f"write at most {_LONGEST}")
@@ -98,11 +94,7 @@ def read_map(text: str, file: str) -> list[_NameRule]:
 
 
 def _mapped(name: str, rules: Sequence[_NameRule], file: str) -> str | None:
-    """Return the design's name of a device by a map; None where no row has it.
-
-    Raises:
-        InputError: where a row names a group that its expression has not.
-    """
+    """Return the design's name of a device by a map; None where no row has it."""
     for rule in rules:
         if rule.pattern is None:
             if rule.found == name:
@@ -159,7 +151,6 @@ def named(
 
     Args:
         rules: rows of a map, which stand before all else.
-        file: the map, for messages.
 
     Raises:
         InputError: where the map leads two devices to one, or to a name that the design has not.
@@ -207,7 +198,6 @@ def _usual(adapters: dict[str, list[_Adapter]], hosts: dict[str, list[int]]) -> 
 def _by_map(
     devices: Sequence[_BuiltDevice], designed: Sequence[str], rules: Sequence[_NameRule], file: str
 ) -> dict[int, int]:
-    """Return the devices whose whole name a map leads to a device of the design."""
     if not rules:
         return {}
     place = {name: number for number, name in enumerate(designed)}
@@ -284,9 +274,6 @@ def together(where: _Matched, devices: Sequence[_BuiltDevice], designed: Sequenc
     """Put all adapters of a node at one node of the design: the one that most of them were matched to.
 
     One cable at another port would make its adapter seem another node's.
-
-    Args:
-        where: places by name and by wiring.
     """
     groups: dict[str, list[_Adapter]] = {}
     for number, device in enumerate(devices):

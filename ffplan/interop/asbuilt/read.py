@@ -93,11 +93,7 @@ def read_as_built(files: Sequence[tuple[str, str | LargeText]], *, partial: bool
 
 
 def _read_large(text: LargeText, file: str, *, partial: bool = False) -> AsBuilt:
-    """Return a fabric as built from a text that is too large to hold, whose start tells its form.
-
-    Raises:
-        InputError: located, if the text cannot be read, or not line by line.
-    """
+    """Return a fabric as built from a text that is too large to hold, whose start tells its form."""
     start = _cleaned(text.start or "")
     form = _form_of(_unprefixed(start), file)
     if form is None or form.name not in _BY_LINE:
@@ -110,11 +106,6 @@ def _read_large(text: LargeText, file: str, *, partial: bool = False) -> AsBuilt
 
 
 def _read(files: Sequence[tuple[str, str]], *, partial: bool = False) -> AsBuilt:
-    """Return a fabric as built, or the part of it that a file describes.
-
-    Raises:
-        InputError: located, where a file cannot be read, or several are not of single devices.
-    """
     bare = [(name, *_unfenced(_unprefixed(_cleaned(content)))) for name, content in files]
     built = _read_bare([(name, content) for name, content, _ in bare], partial=partial)
     around = sum(count for _, _, count in bare)
@@ -123,11 +114,6 @@ def _read(files: Sequence[tuple[str, str]], *, partial: bool = False) -> AsBuilt
 
 
 def _read_bare(files: Sequence[tuple[str, str]], *, partial: bool) -> AsBuilt:
-    """Return a fabric as built, from texts without prefixes.
-
-    Raises:
-        InputError: located, where a file cannot be read, or several are not of single devices.
-    """
     first, text = files[0]
     if len(files) == 1:
         form = _form_of(text, first)
@@ -181,14 +167,7 @@ def _several(links: list[_EthernetLink]) -> list[str]:
 def _device_file(
     name: str, text: str, interfaces: dict[str, tuple[str, str]]
 ) -> tuple[list[_EthernetLink], list[_EthernetDevice], set[str]]:
-    """Return the links of a file, the devices whose own links they are, and devices that forward.
-
-    Args:
-        interfaces: interfaces of Nautobot by their ids, which its cables name.
-
-    Raises:
-        InputError: located, if the form is unknown.
-    """
+    """Return the links of a file, the devices whose own links they are, and devices that forward."""
     form = _form_of(text, name)
     if form is not None and form.name in _WHOLE:
         message = f"this is {form.name}, which describes a whole fabric"

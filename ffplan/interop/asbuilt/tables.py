@@ -27,24 +27,15 @@ _NODE_KINDS = {"1": "host", "2": "switch", "3": "router"}
 
 
 def _is_lst_line(line: str) -> bool:
-    """Return whether a line is one of an .lst file."""
     return len(_END.findall(line)) == 2
 
 
 def _is_db_csv_line(line: str) -> bool:
-    """Return whether a line starts or ends a table of a db_csv file."""
     return _TABLE.match(line) is not None
 
 
 def _read_lst(text: str | Iterable[str], file: str) -> AsBuilt:
-    """Return the fabric of an .lst file; its port numbers are hexadecimal.
-
-    Args:
-        text: the file, or its lines.
-
-    Raises:
-        InputError: located, where a line cannot be read or two ends disagree.
-    """
+    """Return the fabric of an .lst file; its port numbers are hexadecimal."""
     builder = _Builder(file, "ibdiagnet's .lst")
     for number, line in _numbered(text):
         if not line.strip() or line.lstrip().startswith("#"):
@@ -77,11 +68,7 @@ def _whole(row: dict[str, str], name: str) -> int:
 
 
 def _read_db_csv(text: str, file: str) -> AsBuilt:
-    """Return the fabric of a db_csv file; tables and columns are found by name.
-
-    Raises:
-        InputError: located, where a row cannot be read, or a link names no node.
-    """
+    """Return the fabric of a db_csv file; tables and columns are found by name."""
     builder = _Builder(file, "ibdiagnet's db_csv")
     nodes, ports, links = _db_csv_tables(text, partial(_fault, file), "NODES", "PORTS", "LINKS")
     for line, row in nodes:
@@ -114,7 +101,6 @@ _SWITCH = re.compile(r"switch|quantum|^M[TQSC][A-Z]?[0-9]|MTS|MQM|MSB|MIS|SX[0-9
 
 
 def _is_topo_line(line: str) -> bool:
-    """Return whether a line is an indented link, as .topo files have them."""
     return _TOPO_LINK.match(line) is not None
 
 
@@ -124,11 +110,7 @@ def _is_ndt_line(line: str) -> bool:
 
 
 def _port_number(text: str, file: str, line: int) -> int:
-    """Return the number at the end of a port's name, such as `P1`, `L1/P1` or `Port 26`.
-
-    Raises:
-        InputError: if the name has no number.
-    """
+    """Return the number at the end of a port's name, such as `P1`, `L1/P1` or `Port 26`."""
     match = _LAST.search(text.strip())
     if match is None:
         raise _fault(file, line, f"`{text[:30]}` is not a port", "write a name that ends in its number, such as P1")
@@ -140,14 +122,7 @@ def _kind(description: str) -> str:
 
 
 def _read_topo(text: str | Iterable[str], file: str) -> AsBuilt:
-    """Return the fabric of an ibdm .topo file: `TYPE NAME`, then indented `P1 -> TYPE NAME P1`.
-
-    Args:
-        text: the file, or its lines.
-
-    Raises:
-        InputError: located, where a line is neither, or a port is listed twice.
-    """
+    """Return the fabric of an ibdm .topo file: `TYPE NAME`, then indented `P1 -> TYPE NAME P1`."""
     builder = _Builder(file, "an ibdm .topo file")
     current = -1
     for number, line in _numbered(text):
@@ -169,11 +144,7 @@ def _read_topo(text: str | Iterable[str], file: str) -> AsBuilt:
 
 
 def _read_ndt(text: str, file: str) -> AsBuilt:
-    """Return the fabric of a table with StartDevice, StartPort, EndDevice and EndPort.
-
-    Raises:
-        InputError: located, where a column is missing or a port has no number.
-    """
+    """Return the fabric of a table with StartDevice, StartPort, EndDevice and EndPort."""
     builder = _Builder(file, "UFM's topology table")
     rows = _rows_of(text, file)
     heads = [head.strip().removeprefix("#Fields:") for head in next(rows)[1]]

@@ -26,7 +26,6 @@ _SILENT = 0.5
 
 
 def _links_of(fabrics: Sides, devices: set[int]) -> list[tuple[int, int]]:
-    """Return the links of the design at some devices."""
     selected = np.zeros(len(fabrics.names), bool)
     selected[list(devices)] = True
     hit = selected[fabrics.ours[:, 0] // PORTS] | selected[fabrics.ours[:, 1] // PORTS]
@@ -111,7 +110,6 @@ def _silent_hosts(fabrics: Sides, have: Capacity, leaves: list[int], endpoints: 
 
 
 def _absent_part(fabrics: Sides, have: Capacity, part: set[int]) -> AuditCause:
-    """Return the finding of a part of the fabric that is not in the files at all."""
     names = [fabrics.names[device] for device in sorted(part) if fabrics.roles[device]]
     near = _links_of(fabrics, part)
     return AuditCause(
@@ -129,7 +127,6 @@ def _absent_part(fabrics: Sides, have: Capacity, part: set[int]) -> AuditCause:
 
 
 def _absent_host(fabrics: Sides, have: Capacity, host: str, adapters: list[int]) -> AuditCause:
-    """Return the finding of a node without some or all of its NICs."""
     near = _links_of(fabrics, set(adapters))
     every = have.ends[host]
     down = not fabrics.present[every].any() and bool(np.isin(every, fabrics.ours // PORTS).all())

@@ -49,7 +49,6 @@ class _Alike:
 
 
 def _between(fabrics: Sides, pair: tuple[int, int]) -> str:
-    """Return both ports of a link."""
     return f"{fabrics.port(pair[0])} to {fabrics.port(pair[1])}"
 
 
@@ -75,12 +74,7 @@ def _tiers(fabrics: Sides, pair: tuple[int, int]) -> tuple[int, int]:
 
 
 def _slow_groups(fabrics: Sides, right: Counter[tuple[int, int]], links: list[_SlowCable]) -> Iterator[_Alike]:
-    """Yield slow links that run alike, in the groups that are one finding each.
-
-    Args:
-        right: correctly placed links between every two tiers.
-        links: slow links of one width and speed.
-    """
+    """Yield slow links that run alike, in the groups that are one finding each."""
     joined: dict[tuple[int, int], list[_SlowCable]] = {}
     for link in links:
         joined.setdefault(_tiers(fabrics, link.ends), []).append(link)
@@ -109,7 +103,6 @@ def _spread(links: list[_SlowCable]) -> bool:
 
 
 def _slow_steps(fabrics: Sides, part: _Alike) -> tuple[str, ...]:
-    """List the steps against slow links."""
     lanes, single = part.links[0].lanes, len(part.links) == 1
     why = (
         "lanes are dead, or it is a split port"
@@ -127,7 +120,6 @@ def _slow_steps(fabrics: Sides, part: _Alike) -> tuple[str, ...]:
 
 
 def _slow_cause(fabrics: Sides, have: Capacity, part: _Alike) -> AuditCause:
-    """Return the finding of links that run alike, below their design."""
     links = part.links
     where = f"at {fabrics.names[part.device]} " if part.device >= 0 else ""
     if part.tiers is not None:
@@ -208,7 +200,6 @@ def _missing(fabrics: Sides, have: Capacity, device: int, pairs: list[tuple[int,
 
 
 def _rewired(fabrics: Sides, have: Capacity, group: _CableGroup, kind: str) -> AuditCause:
-    """Return the finding of cables that lead elsewhere."""
     there, bare, do = group.there, _without_cable(fabrics, group), list[str]()
     ends = sorted({end for pair in group.lost for end in pair if end in there})
     if kind == "swapped":
@@ -316,12 +307,7 @@ def _moved(group: _CableGroup) -> tuple[int, int, int]:
 
 
 def _swapped(group: _CableGroup, switches: tuple[int, ...] = ()) -> tuple[int, int]:
-    """Choose the two ports to exchange: at the given switches or at one device if possible, else the first pair.
-
-    Args:
-        group: two links that are exchanged.
-        switches: switches that should own both ports.
-    """
+    """Choose the two ports of two links to exchange: at `switches` or one device if possible, else the first pair."""
     pairs = _exchangeable(group)
     across = [pair for pair in pairs if {end // PORTS for end in pair} == set(switches)]
     same_device = [(first, second) for first, second in pairs if first // PORTS == second // PORTS]

@@ -35,12 +35,10 @@ class _CableGroup:
 
     @property
     def ports(self) -> set[int]:
-        """All ports."""
         return {end for pair in (*self.lost, *self.stray) for end in pair}
 
     @property
     def there(self) -> dict[int, int]:
-        """The other end of every stray cable, by either."""
         return {near: far for pair in self.stray for near, far in (pair, pair[::-1])}
 
 
@@ -62,19 +60,12 @@ def groups(fabrics: Sides, differences: Differences, explained: set[int]) -> lis
 
 
 def _pairs_apart_from(left_out: set[int], rows: Ints) -> list[tuple[int, int]]:
-    """Return links without the links of some devices.
-
-    Args:
-        left_out: the devices.
-        rows: both ends of every link, shape (links, 2).
-    """
     return [
         (near, far) for near, far in rows.tolist() if near // PORTS not in left_out and far // PORTS not in left_out
     ]
 
 
 def _kind_of(group: _CableGroup) -> str:
-    """Classify a group: missing, extra, moved, swapped, shifted or permuted."""
     lost, stray = len(group.lost), len(group.stray)
     if not stray:
         return "missing"
@@ -106,11 +97,7 @@ def _shift_of(group: _CableGroup) -> tuple[int, int] | None:
 
 
 def _exchangeable(group: _CableGroup) -> list[tuple[int, int]]:
-    """Return the pairs of ports, one of each link, whose exchange makes two swapped links right again.
-
-    Args:
-        group: two links of the design, and two cables between their four ports.
-    """
+    """Return the pairs of ports, one of each link, whose exchange makes two swapped links right again."""
     first, second = group.lost
     crossed = {frozenset(pair) for pair in group.stray}
     return [(near, far) for near in first for far in second if frozenset((near, far)) not in crossed]
@@ -122,9 +109,6 @@ def _swapped_alike(
     """Group pairs of swapped cables by the one or two switches that many of them share; the ungrouped come last.
 
     Uplinks of two leaves to the same spines are exchanged between the leaves, whichever spines these are.
-
-    Args:
-        least: fewest pairs of cables that go together.
     """
     left, runs = list(swapped), list[tuple[tuple[int, ...], list[_CableGroup]]]()
     while left:
@@ -145,12 +129,7 @@ def _swapped_alike(
 
 
 def _sharing(pairs: Iterable[tuple[int, int]], least: int) -> list[tuple[int, list[tuple[int, int]]]]:
-    """Group links by the device that most of them share; -1 marks links that share none.
-
-    Args:
-        pairs: ends of links.
-        least: fewest links that a device must share for a group.
-    """
+    """Group links by the device that most of them share; -1 marks links that share none."""
     every = list(pairs)
     held: dict[int, dict[int, None]] = {}
     for index, pair in enumerate(every):
@@ -176,11 +155,7 @@ def _sharing(pairs: Iterable[tuple[int, int]], least: int) -> list[tuple[int, li
 
 
 def _parts_not_found(fabrics: Sides, gone: set[int]) -> list[set[int]]:
-    """Return parts of the fabric that are missing as a whole: absent switches that are joined, and hardly to others.
-
-    Args:
-        gone: devices that were not found.
-    """
+    """Return parts of the fabric that are missing as a whole: absent switches that are joined, and hardly to others."""
     switches = {device for device in gone if fabrics.roles[device]}
     if len(switches) < _PART:
         return []

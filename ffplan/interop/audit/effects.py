@@ -67,13 +67,10 @@ def _charged(fabrics: Sides, pair: tuple[int, int]) -> list[tuple[int, int]]:
 
 
 def _of_losses(have: Capacity, lost: Iterable[tuple[tuple[int, int], float]]) -> str:
-    """Describe what slow or lost links cost.
+    """Describe what slow or lost links cost, each with the part of its rate that is lost [1].
 
     A node is held back by its slowest NIC where all carry alike, so it keeps what its NIC keeps; a switch keeps
     its links to the tier above less what is lost.
-
-    Args:
-        lost: ends of links, each with the part of its rate that is lost [1].
     """
     hosts: dict[str, list[float]] = {}
     switches: dict[int, dict[int, float]] = {}
@@ -130,10 +127,6 @@ def _of_miswiring(have: Capacity, lost: Iterable[tuple[int, int]], stray: Iterab
     """Describe what cables at wrong ports cost: nothing if the same devices are joined by as many links.
 
     There are as many cables as designed; `of_losses` describes permanent losses.
-
-    Args:
-        lost: ends of links of the design that are not there.
-        stray: ends of links in their place.
     """
 
     def joined(pairs: Iterable[tuple[int, int]]) -> Counter[tuple[int, int]]:

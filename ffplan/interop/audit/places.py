@@ -134,12 +134,7 @@ def _ports_used(fabrics: Sides) -> Ints:
 def _other_models(
     fabrics: Sides, have: Capacity, small: dict[int, int], slow: list[_SlowCable]
 ) -> Iterator[AuditCause]:
-    """Yield a finding for every switch that has fewer ports than the design uses of it.
-
-    Args:
-        small: ports of such switches [1].
-        slow: links that run below their design.
-    """
+    """Yield a finding for every switch that has fewer ports than the design uses of it."""
     used = _ports_used(fabrics)
     for device, count in small.items():
         beyond = [
@@ -227,7 +222,6 @@ def _exchanges(fabrics: Sides, moved: dict[int, int], have: Capacity) -> Iterato
 
 
 def _ring(row: list[str], links: int) -> AuditCause:
-    """Return the finding of devices in each other's places."""
     what = f"{' and '.join(row)} are exchanged" if len(row) == 2 else f"{', '.join(row)} are exchanged in a ring"
     return AuditCause(
         kind="exchanged-devices",

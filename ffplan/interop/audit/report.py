@@ -35,8 +35,6 @@ if TYPE_CHECKING:
 
 @record
 class _Audited:
-    """What an audit found."""
-
     causes: list[AuditCause]
     """The findings, the worst first."""
     placed: Sides
@@ -51,7 +49,6 @@ def causes(fabrics: Sides, shared: tuple[str, ...] = (), ports: Mapping[int, int
     """Return the findings of a fabric.
 
     Args:
-        shared: descriptions that several devices have.
         ports: ports of the devices as built [1], where the files state them.
     """
     have = capacity(fabrics)
@@ -116,10 +113,6 @@ def _held(fabrics: Sides, moved: dict[int, int]) -> Sides:
 
 def placed(designed: Designed, built: AsBuilt, rules: Sequence[_NameRule] = (), file: str = "") -> _Matched:
     """Match every device as built to one of the design: by name, else by its wiring.
-
-    Args:
-        rules: rows of a map of names.
-        file: the map, for messages.
 
     Raises:
         InputError: where the map leads two devices to one, or to none.
@@ -204,7 +197,6 @@ def _renamed(names: list[str], built: AsBuilt, where: _Matched) -> tuple[Renamed
 def _rows(
     fabrics: Sides, differences: Differences
 ) -> tuple[tuple[tuple[str, str], ...], tuple[tuple[str, str], ...], tuple[Miswired, ...]]:
-    """Return missing, extra and miswired links by their ports."""
     ours, theirs = fabrics.ours[differences.lost], fabrics.theirs[differences.stray]
     peers = _peer_of(both_ways(fabrics.theirs), ours)
     free = (peers < 0).all(axis=1)
@@ -224,7 +216,6 @@ def _rows(
 
 
 def _slow_links(fabrics: Sides, differences: Differences) -> tuple[SlowLink, ...]:
-    """Return the links that run below their designed rate, or on one lane."""
     return tuple(
         SlowLink(
             a=fabrics.full(link.ends[0]),

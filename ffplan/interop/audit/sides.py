@@ -119,12 +119,10 @@ class Sides:
 
 
 def _host_of(name: str) -> str:
-    """Return the host of an endpoint."""
     return name.partition("/")[0]
 
 
 def _title_of(fabrics: Sides, device: int) -> str:
-    """Return a switch's name, or the host of an endpoint."""
     name = fabrics.names[device]
     if device < fabrics.devices:
         return name if fabrics.roles[device] else _host_of(name)
@@ -135,9 +133,6 @@ def sides(designed: Designed, built: AsBuilt, matched: _Matched) -> Sides:
     """Return a design and a fabric as built in one numbering.
 
     If the files list the links of some devices alone, only the design's links at these devices count.
-
-    Args:
-        matched: places of its devices in the design.
     """
     count = len(designed.names)
     place = np.where(matched.place >= 0, matched.place, count + np.cumsum(matched.place < 0) - 1)
@@ -210,8 +205,6 @@ def compare(fabrics: Sides) -> Differences:
 
 @record
 class _SlowCable:
-    """A link that is as designed, and runs below its rate or on one lane."""
-
     ends: tuple[int, int]
     """Its ends, as the design has them."""
     lanes: int

@@ -25,16 +25,11 @@ _STREAM = re.compile(r"^[ \t]*Function[ \t]+(Best Rate MB/s|MBytes/sec)", re.MUL
 
 
 def _is_nvbandwidth(loaded: Any) -> bool:
-    """Return whether a JSON document is of nvbandwidth."""
     return isinstance(loaded, dict) and isinstance(loaded.get("nvbandwidth"), dict)
 
 
 def _read_nvbandwidth(loaded: dict[str, Any], file: str) -> list[Measured]:
-    """Return the copies of nvbandwidth's JSON [GB/s], one for each pair; between GPUs the least of each row.
-
-    Raises:
-        InputError: if the content is no output of nvbandwidth.
-    """
+    """Return the copies of nvbandwidth's JSON [GB/s], one for each pair; between GPUs the least of each row."""
     measured: list[Measured] = []
     for case in loaded["nvbandwidth"].get("testcases") or []:
         name = case.get("name", "") if isinstance(case, dict) else ""
@@ -52,7 +47,6 @@ def _read_nvbandwidth(loaded: dict[str, Any], file: str) -> list[Measured]:
 
 
 def _copies(name: str, number: int, cells: list[str], file: str, line: int) -> list[Measured]:
-    """Return the copies of a row of a matrix [GB/s]."""
     check, host = _COPIES[name], _stem(file)
     rates = [(gpu, _number_of(cell, file, line, "bandwidth")) for gpu, cell in enumerate(cells) if cell not in _ABSENT]
     if check == "nvlink-copy":
@@ -63,11 +57,6 @@ def _copies(name: str, number: int, cells: list[str], file: str, line: int) -> l
 
 
 def _some_copies(measured: list[Measured], file: str) -> list[Measured]:
-    """Return measured copies, at least one.
-
-    Raises:
-        InputError: if there is none.
-    """
     if not measured:
         _refuse(file, 1, "no copy test of the acceptance sheet", f"run {', '.join(sorted(_COPIES))}")
     return measured
@@ -80,16 +69,10 @@ _MATRIX_ROW = re.compile(r"([0-9]{1,4})((?:[ \t]+(?:N/A|[0-9]{1,9}[.,][0-9]{1,6}
 
 
 def _is_nvbandwidth_text(text: str) -> bool:
-    """Return whether a text is what nvbandwidth prints without `-j`."""
     return "nvbandwidth Version" in text or _RUNNING.search(text) is not None
 
 
 def _read_nvbandwidth_text(text: str, file: str) -> list[Measured]:
-    """Return the copies that nvbandwidth prints [GB/s], as of its JSON.
-
-    Raises:
-        InputError: if no test of the sheet has a matrix.
-    """
     measured: list[Measured] = []
     name = ""
     for line, content in enumerate(text.splitlines(), 1):
@@ -103,16 +86,11 @@ def _read_nvbandwidth_text(text: str, file: str) -> list[Measured]:
 
 
 def _is_stream(text: str) -> bool:
-    """Return whether a text is output of STREAM or BabelStream."""
     return _STREAM.search(text) is not None and "Triad" in text
 
 
 def _read_stream(text: str, file: str) -> list[Measured]:
-    """Return the triad of STREAM [GB/s], as the program counts its bytes.
-
-    Raises:
-        InputError: where the row has no number.
-    """
+    """Return the triad of STREAM [GB/s], as the program counts its bytes."""
     if (kind := _GPU.search(text)) is not None:
         line = text.count("\n", 0, kind.start(1)) + 1
         _refuse(file, line, f"BabelStream with {kind[1]} measures the memory of a GPU", "give STREAM on the host")
@@ -132,16 +110,11 @@ _MLC = re.compile(r"^[ \t]*Stream-triad like[ \t]*:[ \t]*([0-9]{1,9}[.,][0-9]{1,
 
 
 def _is_mlc(text: str) -> bool:
-    """Return whether a text is output of Intel's Memory Latency Checker."""
     return "Intel(R) Memory Latency Checker" in text or _MLC.search(text) is not None
 
 
 def _read_mlc(text: str, file: str) -> list[Measured]:
-    """Return the triad of mlc [GB/s], which it prints in MB/s of a million bytes.
-
-    Raises:
-        InputError: if the output has no such row.
-    """
+    """Return the triad of mlc [GB/s], which it prints in MB/s of a million bytes."""
     if (match := _MLC.search(text)) is None:
         _refuse(file, 1, "no row `Stream-triad like`", "run `mlc --max_bandwidth` or `mlc --peak_injection_bandwidth`")
     line = text.count("\n", 0, match.start(1)) + 1

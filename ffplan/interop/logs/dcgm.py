@@ -29,8 +29,6 @@ _COPIES = {"GPU to Host": "copy-to-host", "Host to GPU": "copy-to-device"}
 
 @record
 class _TestResult:
-    """What a test says of an accelerator, or of all."""
-
     test: str
     line: int
     status: str
@@ -42,7 +40,6 @@ class _TestResult:
 
 
 def _is_dcgm(text: str) -> bool:
-    """Return whether a text is output of `dcgmi diag`."""
     return _DCGM.search(text) is not None
 
 
@@ -110,7 +107,6 @@ def _documented(loaded: Any, line: int) -> Iterator[_TestResult]:
 
 
 def _outcomes(text: str) -> list[_TestResult]:
-    """Return the tests of a text."""
     if (start := text.find("{")) < 0:
         return list(_printed(text))
     try:
@@ -140,11 +136,7 @@ def _judgements(outcome: _TestResult, file: str) -> Iterator[Measured]:
 
 
 def _read_dcgm(text: str, file: str) -> list[Measured]:
-    """Return failed tests by accelerator [1], and copies between each and its host [GB/s].
-
-    Raises:
-        InputError: if no test ran.
-    """
+    """Return failed tests by accelerator [1], and copies between each and its host [GB/s]."""
     measured: list[Measured] = []
     for outcome in _outcomes(text):
         measured += _judgements(outcome, file)

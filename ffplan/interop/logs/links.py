@@ -37,9 +37,6 @@ def _read_smi(text: str, file: str) -> list[Measured]:
     """Return width and largest generation of each GPU's PCIe link.
 
     The current generation falls to 1 on an idle GPU and says nothing; the current width does not.
-
-    Raises:
-        InputError: if the text is not such XML.
     """
     start_at = min(place for mark in ("<!DOCTYPE", "<nvidia_smi_log") if (place := text.find(mark)) >= 0)
     before, (body, tail, _) = text[:start_at], text[start_at:].rpartition("</nvidia_smi_log>")
@@ -102,16 +99,11 @@ _FIELD = re.compile(r"^\s*(State|Rate|Link layer|Port [0-9]{1,3}|state|rate|link
 
 
 def _is_ibstat(text: str) -> bool:
-    """Return whether a text is output of ibstat or ibstatus."""
     return any(_DEVICE.match(line) for line in text.splitlines())
 
 
 def _read_ibstat(text: str, file: str) -> list[Measured]:
-    """Return the rates of the active ports that ibstat or ibstatus prints [GB/s]: of InfiniBand where a node has any.
-
-    Raises:
-        InputError: if no port is active, or a rate is none.
-    """
+    """Return the rates of the active ports of ibstat or ibstatus [GB/s]: of InfiniBand where a node has any."""
     rows: list[tuple[str, Measured]] = []
     layers: set[str] = set()
     device, port, active, line = "", "", False, 0
@@ -144,7 +136,6 @@ def _read_ibstat(text: str, file: str) -> list[Measured]:
 
 
 def _is_ibdiagnet_lst(text: str) -> bool:
-    """Return whether a text is `ibdiagnet2.lst`."""
     return _LST.search(text) is not None
 
 
@@ -152,9 +143,6 @@ def _read_ibdiagnet_lst(text: str, file: str) -> list[Measured]:
     """Return the rate of every active link of `ibdiagnet2.lst` [GB/s].
 
     Ports are hexadecimal: a switch of 36 shows `Ports:24`.
-
-    Raises:
-        InputError: at a line with a speed that no link has.
     """
     rows = []
     for line, content in enumerate(text.splitlines(), 1):
@@ -183,7 +171,6 @@ _UNCOUNTED = re.compile(r"^(?:-[A-Z]-)?[ \t]*(\S[^\t]{0,79}?)(?:[ ]{2,}|\t+)(\S{
 
 
 def _is_ibdiagnet_log(text: str) -> bool:
-    """Return whether a text has the summary of `ibdiagnet2.log`."""
     return _SUMMARY.search(text) is not None
 
 
@@ -192,9 +179,6 @@ def _read_ibdiagnet_log(text: str, file: str) -> list[Measured]:
 
     Warnings put a stage in doubt, and so does a stage without counts, which did not run. The table's form is recalled:
     no published log has it.
-
-    Raises:
-        InputError: where the summary has no stage.
     """
     head = _SUMMARY.search(text)
     assert head is not None
@@ -228,7 +212,6 @@ def _stage(content: str, file: str, line: int) -> Measured | None:
 
 
 def _is_ibdiagnet_csv(text: str) -> bool:
-    """Return whether a text is `ibdiagnet2.db_csv`."""
     return "START_PORTS" in text and "END_PORTS" in text
 
 
@@ -236,9 +219,6 @@ def _read_ibdiagnet_csv(text: str, file: str) -> list[Measured]:
     """Return the rate of every active port of `ibdiagnet2.db_csv` [GB/s]: the lesser width and speed of both its ends.
 
     A link of a NIC stands once, at the NIC.
-
-    Raises:
-        InputError: at a row that cannot be.
     """
     devices, links, states = _db_csv_tables(text, partial(_fault, file), "NODES", "LINKS", "PORTS")
     nodes = {row["NodeGUID"]: row for _, row in devices if "NodeGUID" in row}
@@ -270,11 +250,7 @@ def _read_ibdiagnet_csv(text: str, file: str) -> list[Measured]:
 
 
 def _active_ports(rows: Rows, file: str) -> dict[tuple[str, str], tuple[int, int, float]]:
-    """Return the line, the lanes and the rate of a lane [Gb/s] of every active port, by GUID and number.
-
-    Raises:
-        InputError: at a row with a width or a speed that no link has.
-    """
+    """Return the line, the lanes and the rate of a lane [Gb/s] of every active port, by GUID and number."""
     ports = {}
     for line, row in rows:
         if row.get("PortState", "4") not in ("4", "N/A") or row.get("LinkWidthActv") in (None, "N/A"):
@@ -299,8 +275,6 @@ _NEAR = ("PIX", "PXB")
 
 @record
 class _DeviceMatrix:
-    """A matrix of devices."""
-
     line: int
     heads: tuple[str, ...]
     """Devices of its columns; empty where the heading was lost."""
@@ -313,7 +287,6 @@ class _DeviceMatrix:
 
 
 def _is_matrix(text: str) -> bool:
-    """Return whether a text is output of `nvidia-smi topo -m`."""
     return _MATRIX.search(text) is not None
 
 
@@ -332,11 +305,7 @@ def _matrices(text: str) -> list[_DeviceMatrix]:
 
 
 def _of_matrix(matrix: _DeviceMatrix, file: str) -> list[Measured]:
-    """Return the accelerators [1], the fewest links of each to another [1], and pairs with a NIC beside it [1].
-
-    Raises:
-        InputError: if rows or columns are missing.
-    """
+    """Return the accelerators [1], the fewest links of each to another [1], and pairs with a NIC beside it [1]."""
     names = matrix.names
     gpus = [name for name in names if name.startswith("GPU")]
     lost = [name for name in gpus if len(matrix.rows.get(name, ())) != len(names)]
@@ -362,9 +331,4 @@ def _of_matrix(matrix: _DeviceMatrix, file: str) -> list[Measured]:
 
 
 def _read_matrix(text: str, file: str) -> list[Measured]:
-    """Return what `nvidia-smi topo -m` shows of a node.
-
-    Raises:
-        InputError: if a matrix lacks rows or columns.
-    """
     return [row for matrix in _matrices(text) for row in _of_matrix(matrix, file)]

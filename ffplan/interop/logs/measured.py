@@ -22,16 +22,10 @@ NO_HINTS = CollectiveHints()
 
 
 def _fault(file: str, line: int, message: str, remedy: str, column: int = 1) -> InputError:
-    """Return a located fault of a log."""
     return located("measured-log", file, (line, column), message, remedy)
 
 
 def _refuse(file: str, line: int, message: str, remedy: str, column: int = 1) -> NoReturn:
-    """Refuse a log at a line.
-
-    Raises:
-        InputError: always.
-    """
     raise _fault(file, line, message, remedy, column)
 
 
@@ -39,17 +33,6 @@ _AS_WRITTEN = "give the log as the program wrote it"
 
 
 def _number_of(text: str, file: str, line: int, what: str, remedy: str = _AS_WRITTEN) -> float:
-    """Return a number of a log.
-
-    Args:
-        text: as written.
-        line: line of the log, from 1.
-        what: what it is, for messages.
-        remedy: what would be right.
-
-    Raises:
-        InputError: if the text is not a number, or not a measurable one.
-    """
     try:
         value = float(text)
     except ValueError:

@@ -78,11 +78,7 @@ def _operation_in_name(file: str) -> str | None:
 
 
 def _rates_of(row: Row, file: str) -> tuple[float, float, float]:
-    """Return time, algbw and busbw of the first half that has them.
-
-    Raises:
-        InputError: if no half has a time.
-    """
+    """Return time, algbw and busbw of the first half that has them."""
     half = next((half for half in row.halves if half[0] != "N/A"), None)
     if half is None:
         _refuse(file, row.line, "the row has no time", "give the log as the program wrote it")
@@ -157,11 +153,7 @@ def _columns_fit(run: Run, operation: str) -> bool:
 
 
 def _refuse_other_columns(run: Run, operation: str, file: str) -> None:
-    """Refuse rows of another operation than the command line names; old versions print no reduction and no root.
-
-    Raises:
-        InputError: located, at the first row.
-    """
+    """Refuse rows of another operation than the command line names; old versions print no reduction and no root."""
     row = run.rows[0]
     if row.redop and row.root is not None and not _columns_fit(run, operation):
         message = f"the command line names {operation}, which does not print redop {row.redop} and root {row.root}"
@@ -169,15 +161,7 @@ def _refuse_other_columns(run: Run, operation: str, file: str) -> None:
 
 
 def _operation_of(run: Run, named: list[str], ranks: int, file: str, said: CollectiveHints) -> str:
-    """Return the operation of a run: by its command line, by what the user says, its columns, or the file's name.
-
-    Args:
-        named: programs that command lines name for it.
-        ranks: ranks of the run; 0 where unknown [1].
-
-    Raises:
-        InputError: if it is unknown.
-    """
+    """Return the operation of a run: by its command line, by what the user says, its columns, or the file's name."""
     known = list(dict.fromkeys(operation for name in named if (operation := operation_named(name)) is not None))
     if len(known) == 1:
         _refuse_other_columns(run, known[0], file)
@@ -201,14 +185,7 @@ def _operation_of(run: Run, named: list[str], ranks: int, file: str, said: Colle
 
 
 def _count_of(run: Run, listed_ranks: int, operation: str, file: str, said: CollectiveHints) -> int:
-    """Return the number of ranks of a run: as listed, as the user says, or as the rates have it.
-
-    Args:
-        listed_ranks: ranks that the log lists [1].
-
-    Raises:
-        InputError: if it is unknown.
-    """
+    """Return the number of ranks of a run: as listed, as the user says, or as the rates have it."""
     count = listed_ranks or said.ranks
     if count > 1 and all(agrees(row, operation, count, file) for row in run.rows):
         return count

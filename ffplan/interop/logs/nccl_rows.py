@@ -155,11 +155,6 @@ def _started(match: re.Match[str], line: int) -> Row | None:
 
 
 def _completed(row: Row) -> Row:
-    """Return a row with its numbers as halves.
-
-    Raises:
-        CutRowError: if the numbers are fewer than a half has.
-    """
     (numbers,) = row.halves
     if not (halves := _halves(numbers)):
         columns = 3 + bool(row.redop) + (row.root is not None) + len(numbers)
@@ -168,8 +163,6 @@ def _completed(row: Row) -> Row:
 
 
 class _Reader:
-    """Takes lines one after the other."""
-
     def __init__(self) -> None:
         self.runs = [Run()]
         self.open: Row | None = None
@@ -196,7 +189,6 @@ class _Reader:
                 raise
 
     def line(self, number: int, content: str) -> None:
-        """Take a line."""
         if table := _TABLE.match(content):
             content = content.replace(table[1] or "|", " ")
         match = None if content.startswith("#") else _ROW.search(content)
@@ -218,7 +210,6 @@ class _Reader:
             self.run.named += commands
 
     def comment(self, content: str) -> None:
-        """Take a line of the program itself that is no row."""
         if _HEAD.search(content):
             if self.run.begun or self.open is not None:
                 self.next_run([])
@@ -241,11 +232,6 @@ class _Reader:
 
 
 def _runs_of(text: str) -> Iterator[Run]:
-    """Yield the runs of a log that have rows.
-
-    Raises:
-        CutRowError: at a row inside the log that lacks numbers.
-    """
     reader = _Reader()
     for number, line in enumerate(text.splitlines(), 1):
         reader.line(number, line.strip())

@@ -37,8 +37,6 @@ _SINGLE = {"agg iters": 1, "graph": 0}
 
 @record
 class _Ranks:
-    """The ranks of a run."""
-
     count: int
     accelerators: tuple[str, ...]
     hosts: tuple[str, ...] = ()
@@ -73,7 +71,6 @@ def _ranks_of(ranks: dict[int, Rank]) -> _Ranks:
 
 
 def _is_nccl_tests(text: str) -> bool:
-    """Return whether a text is output of nccl-tests or rccl-tests."""
     return _has_row(text)
 
 
@@ -98,11 +95,6 @@ def _wrong(row: Row, run: Run) -> bool:
 
 
 def _measured(row: Row, run: Run, ranks: _Ranks, operation: str, file: str) -> Measured:
-    """Return a row of the table.
-
-    Raises:
-        InputError: where the row is not of the operation and its ranks.
-    """
     count, hosts = ranks.count, ranks.hosts
     time, algbw, busbw = _rates_of(row, file)
     factor = _bus_factor(operation, count)
@@ -141,11 +133,7 @@ def _measured(row: Row, run: Run, ranks: _Ranks, operation: str, file: str) -> M
 
 
 def _refuse_no_run(run: Run, file: str) -> None:
-    """Refuse what single processes printed that knew nothing of each other, and lines of several runs.
-
-    Raises:
-        InputError: located, at the first row.
-    """
+    """Refuse what single processes printed that knew nothing of each other, and lines of several runs."""
     line = run.rows[0].line
     if len(run.ranks) == 1 and 0 in run.ranks and not any(_rates_of(row, file)[2] for row in run.rows):
         message = "a run of one rank alone: if mpirun started several, nccl-tests was built without MPI"
@@ -156,11 +144,7 @@ def _refuse_no_run(run: Run, file: str) -> None:
 
 
 def _of_runs(runs: list[Run], file: str, said: CollectiveHints) -> list[Measured]:
-    """Return the measured values of runs; for a repeated size, the mean.
-
-    Raises:
-        InputError: where a run does not say what it measured, or none measured anything that is modelled.
-    """
+    """Return the measured values of runs; for a repeated size, the mean."""
     measured, named = [], list[str]()
     for run in runs:
         _refuse_no_run(run, file)
@@ -183,14 +167,7 @@ def _of_runs(runs: list[Run], file: str, said: CollectiveHints) -> list[Measured
 
 
 def _read_nccl_tests(text: str, file: str, said: CollectiveHints = NO_HINTS) -> list[Measured]:
-    """Return the rows of nccl-tests or rccl-tests; of a size that repeats, the mean.
-
-    Args:
-        said: what the user says where the log does not.
-
-    Raises:
-        InputError: at a line that cannot be.
-    """
+    """Return the rows of nccl-tests or rccl-tests; of a size that repeats, the mean."""
     try:
         runs = list(_runs_of(text))
     except _CutRowError as cut:
@@ -206,7 +183,6 @@ def _read_nccl_tests(text: str, file: str, said: CollectiveHints = NO_HINTS) -> 
 
 
 def _merged(rows: list[Measured]) -> list[Measured]:
-    """Average the rows with the same operation, ranks, host and size."""
     groups: dict[tuple[object, ...], list[Measured]] = {}
     for row in rows:
         ranks = (row.nodes, row.fewest_ranks, row.most_ranks, row.devices, row.accelerators)
@@ -222,19 +198,11 @@ def _merged(rows: list[Measured]) -> list[Measured]:
 
 
 def _nwrong(half: dict[str, Any]) -> str:
-    """Return the wrong results of a half, as the table has them."""
     return "N/A" if half.get("nwrong") is None else str(half["nwrong"])
 
 
 def _read_nccl_tests_json(loaded: dict[str, Any], file: str, said: CollectiveHints = NO_HINTS) -> list[Measured]:
-    """Return the rows of nccl-tests' JSON (`-J`); its environment and arguments are not kept.
-
-    Args:
-        said: what the user says where the file does not.
-
-    Raises:
-        InputError: if the content is no JSON from nccl-tests.
-    """
+    """Return the rows of nccl-tests' JSON (`-J`); its environment and arguments are not kept."""
     run = Run()
     devices = [device for device in loaded.get("devices") or [] if isinstance(device, dict)]
     run.ranks = {n: Rank(str(device.get("hostname", _stem(file))), -1, "") for n, device in enumerate(devices)}
@@ -269,5 +237,4 @@ def _read_nccl_tests_json(loaded: dict[str, Any], file: str, said: CollectiveHin
 
 
 def _is_nccl_tests_json(loaded: Any) -> bool:
-    """Return whether a JSON document is of nccl-tests."""
     return isinstance(loaded, dict) and "results" in loaded and "devices" in loaded

@@ -27,9 +27,6 @@ def cases_text(measured: tuple[Measured, ...], server: str, name: str, date: str
 
     Args:
         measured: values of logs; collectives without wrong results are taken.
-        server: catalogue id of the server.
-        name: id of the file.
-        date: day of the measurement, as the user states it.
     """
     usable = [measurement for measurement in measured if measurement.gpus and not measurement.doubt]
     if not usable:
@@ -171,7 +168,6 @@ def _of_processes(text: str, file: str, said: CollectiveHints) -> list[Measured]
 
 
 def _is_sheet(text: str) -> bool:
-    """Return whether a text is an acceptance sheet: its heading has the columns."""
     head = [cell.strip().strip('"') for cell in text.partition("\n")[0].split(",")]
     return "check" in head and "measured" in head
 
@@ -203,11 +199,7 @@ _TEXTS: dict[str, tuple[Callable[[str], bool], Callable[[str, str], list[Measure
 
 
 def _read_one(text: str, file: str, said: CollectiveHints) -> list[Measured]:
-    """Read a log of one program; refuse several, since all values but one program's would be lost.
-
-    Raises:
-        InputError: where no known program wrote it, or several did.
-    """
+    """Read a log of one program; refuse several, since all values but one program's would be lost."""
     wrote = [name for name, (tells, _) in (_COLLECTIVES | _TEXTS).items() if tells(text)]
     if len(wrote) > 1:
         _refuse(file, 1, f"the log mixes output of {' and '.join(wrote)}", "give one file for each program")

@@ -17,19 +17,11 @@ _HEAD = re.compile(r"^[ \t]*access[ \t]+bw\(MiB/s\)", re.MULTILINE)
 
 
 def _is_fio(loaded: Any) -> bool:
-    """Return whether a JSON document is of fio."""
     return isinstance(loaded, dict) and "fio version" in loaded
 
 
 def _read_fio(loaded: dict[str, Any], file: str) -> list[Measured]:
-    """Return reads and writes of fio [GB/s], the jobs of a group on each host together.
-
-    Args:
-        loaded: the content; of several documents, the last.
-
-    Raises:
-        InputError: if the output has no job, or a failed job.
-    """
+    """Return reads and writes of fio [GB/s], each host's jobs of a group together; of several documents, the last."""
     clients = [client for client in loaded.get("client_stats") or [] if isinstance(client, dict)]
     jobs = [client for client in clients if client.get("jobname") != "All clients"] or loaded.get("jobs") or []
     sums: dict[tuple[str, str, str], float] = {}
@@ -82,16 +74,10 @@ _BINARY = {"": 1.0, "K": 2.0**10, "M": 2.0**20, "G": 2.0**30}
 
 
 def _is_fio_text(text: str) -> bool:
-    """Return whether a text is what fio prints for people."""
     return _GROUP.search(text) is not None or "Run status group" in text
 
 
 def _read_fio_text(text: str, file: str) -> list[Measured]:
-    """Return reads and writes of the groups that fio prints [GB/s].
-
-    Raises:
-        InputError: if no group read or wrote anything.
-    """
     direct = re.search(r"\bdirect=1\b", text) is not None
     measured = []
     for group in _GROUP.finditer(text):
@@ -118,16 +104,11 @@ def _read_fio_text(text: str, file: str) -> list[Measured]:
 
 
 def _is_ior(text: str) -> bool:
-    """Return whether a text is output of IOR."""
     return _HEAD.search(text) is not None
 
 
 def _read_ior(text: str, file: str) -> list[Measured]:
-    """Return reads and writes of IOR [GB/s], of all nodes together, each repetition a row.
-
-    Raises:
-        InputError: where a row has no rate.
-    """
+    """Return reads and writes of IOR [GB/s], of all nodes together, each repetition a row."""
     nodes = int(match[1]) if (match := _NODES.search(text)) else 0
     rows = []
     for line, row in enumerate(text.splitlines(), 1):
@@ -173,7 +154,6 @@ def _is_mlperf(text: str) -> bool:
 
 
 def _summaries(text: str) -> list[tuple[int, dict[str, Any], dict[str, Any]]]:
-    """Return the summaries of MLPerf Storage with their metrics, each at its line."""
     found: list[tuple[int, dict[str, Any], dict[str, Any]]] = []
     decoder, position = json.JSONDecoder(), text.find("{")
     while position >= 0:
@@ -200,9 +180,6 @@ def _read_mlperf(text: str, file: str) -> list[Measured]:
     """Return reads and writes of MLPerf Storage [GB/s], of all nodes together.
 
     A training that kept its accelerators busy asked for no more than it got. The names of checkpoints are recalled.
-
-    Raises:
-        InputError: if no summary has a rate.
     """
     rows = []
     for line, summary, metrics in _summaries(text):

@@ -31,8 +31,6 @@ _SMALL = "messages below 64 KiB, which fill no link"
 
 @record
 class _Row:
-    """A row of a table."""
-
     line: int
     cells: Mapping[str, str]
     """Numbers as written, by column; the size is `size`."""
@@ -42,8 +40,6 @@ class _Row:
 
 @record
 class _Table:
-    """A table with what was printed ahead of it."""
-
     before: str
     """All of the text ahead of it."""
     own: str
@@ -53,7 +49,6 @@ class _Table:
     rows: tuple[_Row, ...]
 
     def column(self, *names: str) -> str | None:
-        """Return the first column that begins with one of the names."""
         return next((column for name in names for column in self.columns if column.lower().startswith(name)), None)
 
     def said(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
@@ -115,16 +110,11 @@ _RATES = {"gb/sec": 1 / 8, "mb/sec": 2.0**20 / 1e9, "mib/sec": 2.0**20 / 1e9}
 
 
 def _is_perftest(text: str) -> bool:
-    """Return whether a text is output of perftest, in print or as JSON."""
     return _PERFTEST.search(text) is not None
 
 
 def _transfer(table: _Table, row: _Row, gbyte_s: float, file: str) -> Measured:
-    """Return a rate between two NICs, of one direction and one port.
-
-    Args:
-        gbyte_s: as printed: both directions and both ports together [GB/s].
-    """
+    """Return a rate [GB/s] between two NICs, of one direction and one port, where both together were printed."""
     title, device, dual = (table.said(pattern) for pattern in (_TITLE, _DEVICE, _DUAL))
     flows = (2 if title and "Bidirectional" in title[0] else 1) * (2 if dual and dual[1] == "ON" else 1)
     small = float(row.cells["size"]) < _FILLS
@@ -160,11 +150,7 @@ def _perftest_documents(text: str) -> Iterator[tuple[_Table, float]]:
 
 
 def _read_perftest(text: str, file: str) -> list[Measured]:
-    """Return the largest rate of each run of perftest [GB/s], over its sizes.
-
-    Raises:
-        InputError: if no run measured a rate.
-    """
+    """Return the largest rate of each run of perftest [GB/s], over its sizes."""
     measured = [_transfer(table, table.rows[0], rate, file) for table, rate in _perftest_documents(text)]
     for table in _tables(text):
         average = table.column("bw average")
@@ -202,7 +188,6 @@ _ALGORITHMS = "MPI has its own algorithms: nccl-tests tells whether a link is sl
 
 
 def _is_osu(text: str) -> bool:
-    """Return whether a text is output of the OSU benchmarks."""
     return _OSU.search(text) is not None
 
 
@@ -220,9 +205,7 @@ def _ranks_in(table: _Table) -> int:
     return int(ranks[1]) if (ranks := table.said(_NP)) else 0
 
 
-def _timed(
-    table: _Table, time: str, operation: str, ranks: int, file: str, *, doubt: str = "", shortfall: str = ""
-) -> Iterator[Measured]:
+def _timed(table: _Table, time: str, operation: str, ranks: int, file: str, *, shortfall: str) -> Iterator[Measured]:
     """Yield the bus bandwidths of a collective from its times [GB/s].
 
     Args:
@@ -250,17 +233,12 @@ def _timed(
             line=row.line,
             gpus=ranks,
             size_bytes=size,
-            doubt="wrong results" if row.failed else doubt,
+            doubt="wrong results" if row.failed else "",
             shortfall=shortfall,
         )
 
 
 def _osu_table(table: _Table, file: str, said: CollectiveHints) -> Iterator[Measured]:
-    """Yield what a table of the OSU benchmarks measured.
-
-    Raises:
-        InputError: where it does not say what, or between how many ranks.
-    """
     title, command = table.said(_OSU_TITLE), table.said(_OSU_COMMAND)
     words = title[3] if title else command[1] if command else ""
     on_devices = bool(title and title[2]) or table.said(_DEVICE_BUFFERS) is not None
@@ -300,14 +278,7 @@ def _osu_table(table: _Table, file: str, said: CollectiveHints) -> Iterator[Meas
 
 
 def _read_osu(text: str, file: str, said: CollectiveHints = NO_HINTS) -> list[Measured]:
-    """Return the bus bandwidths of OSU's collectives and rates between its two nodes [GB/s].
-
-    Args:
-        said: what the user says where the log does not.
-
-    Raises:
-        InputError: if a table does not say what was measured, or has no row.
-    """
+    """Return the bus bandwidths of OSU's collectives and rates between its two nodes [GB/s]."""
     measured = [row for table in _tables(text) for row in _osu_table(table, file, said)]
     return measured or _refuse(file, 1, "no row of a size", "give the table with its heading")
 
@@ -315,23 +286,16 @@ def _read_osu(text: str, file: str, said: CollectiveHints = NO_HINTS) -> list[Me
 _ONECCL = re.compile(r"#?repetitions[ \t|]+t_min\[usec\].{0,80}stddev")
 _BENCHMARKING = re.compile(r"^#?[ \t]*(?:# )?Benchmarking: (\w+)", re.MULTILINE)
 _PROCESSES = re.compile(r"^(?:#[ \t]*#?)?[ \t]*#?processes[ \t]*:[ \t]*([0-9]{1,7})", re.MULTILINE)
+_LIBRARY = "oneCCL is another library than the sheet expects: nccl-tests or rccl-tests tells whether a link is slow"
 _BACKEND = re.compile(r"^[ \t]*backend[ \t]*:[ \t]*(\w+)", re.MULTILINE)
 
 
 def _is_oneccl(text: str) -> bool:
-    """Return whether a text is output of oneCCL's benchmark."""
     return _ONECCL.search(text) is not None
 
 
 def _read_oneccl(text: str, file: str, said: CollectiveHints = NO_HINTS) -> list[Measured]:
-    """Return the bus bandwidths of oneCCL's collectives, by their mean times [GB/s].
-
-    Args:
-        said: what the user says where the log does not.
-
-    Raises:
-        InputError: if a table does not say what was measured, or has no row.
-    """
+    """Return the bus bandwidths of oneCCL's collectives, by their mean times [GB/s]."""
     measured: list[Measured] = []
     for table in _tables(text):
         name, processes, backend = (table.said(pattern) for pattern in (_BENCHMARKING, _PROCESSES, _BACKEND))
@@ -345,5 +309,5 @@ def _read_oneccl(text: str, file: str, said: CollectiveHints = NO_HINTS) -> list
             _refuse(
                 file, table.line, "buffers of hosts, for which the sheet has no check", "run it with --backend sycl"
             )
-        measured += _timed(table, time, operation, ranks, file)
+        measured += _timed(table, time, operation, ranks, file, shortfall=_LIBRARY)
     return measured or _refuse(file, 1, "no row of a size", "give the table with its heading")

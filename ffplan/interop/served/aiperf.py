@@ -35,11 +35,7 @@ _MODELS = (
 
 
 def _time(result: _Result, metric: str) -> float | None:
-    """Return the mean of a metric of time [ms]; None if the export has none.
-
-    Raises:
-        InputError: if its unit is none of time.
-    """
+    """Return the mean of a metric of time [ms]; None if the export has none."""
     value = result.number(f"{metric}.avg")
     if value is None:
         return None
@@ -90,14 +86,6 @@ def _refused(result: _Result) -> str:
 
 
 def _read_aiperf(result: _Result, program: str) -> BenchmarkRun:
-    """Return an export.
-
-    Args:
-        program: its name.
-
-    Raises:
-        InputError: if a number is none, or a unit is unknown.
-    """
     rate = result.number(*_RATE) or _phase(result, "rate")
     concurrency = result.number(*_CONCURRENCY) or _phase(result, "concurrency")
     load: Literal["closed", "open", "queued"] = "open" if rate else "closed" if concurrency else "queued"

@@ -97,14 +97,6 @@ def _deployment(result: _Result) -> dict[str, Any]:
 
 
 def _read_bench_serving(result: _Result, program: str) -> BenchmarkRun:
-    """Return a result of one of the two programs.
-
-    Args:
-        program: which of them.
-
-    Raises:
-        InputError: if a number is none.
-    """
     completed = result.number("completed")
     load, concurrency, rate = _load(result) if result.get("request_rate") != "trace" else ("open", None, None)
     mean = result.get("mean_tpot_ms") is not None or result.get("median_tpot_ms") is None

@@ -29,7 +29,6 @@ class _Result:
 
     @property
     def line(self) -> int:
-        """Line of its first character, from 1."""
         return self.text.count("\n", 0, self.start) + 1
 
     def place(self, name: str) -> tuple[int, int]:
@@ -41,11 +40,6 @@ class _Result:
         return self.text.count("\n", 0, position) + 1, position - self.text.rfind("\n", 0, position)
 
     def refuse(self, name: str, message: str, remedy: str = _AS_WRITTEN) -> NoReturn:
-        """Refuse the result at a field.
-
-        Raises:
-            InputError: always.
-        """
         raise located(RULE, self.file, self.place(name), f"`{name}`: {message}", remedy)
 
     def get(self, name: str) -> Any:
@@ -66,14 +60,7 @@ class _Result:
         return None
 
     def number(self, *names: str, scale: float = 1.0) -> float | None:
-        """Return the first of several fields that the result has, as a number above 0; 0 means not measured.
-
-        Args:
-            scale: factor into our unit.
-
-        Raises:
-            InputError: if it is not a number, or negative.
-        """
+        """Return the first of several fields there, as a number above 0 times `scale`; 0 means not measured."""
         for name in names:
             value = self.get(name)
             if value is None or value == "":
@@ -87,18 +74,13 @@ class _Result:
         return None
 
     def count(self, *names: str) -> int | None:
-        """Return the first of several fields that the result has, as a whole number above 0.
-
-        Raises:
-            InputError: if it is none.
-        """
+        """Return the first of several fields that the result has, as a whole number above 0."""
         value = self.number(*names)
         if value is not None and value != int(value):
             self.refuse(next(name for name in names if self.get(name)), f"{value:g} is not a whole number")
         return None if value is None else int(value)
 
     def flag(self, name: str) -> bool:
-        """Return whether a field says yes."""
         return str(self.get(name)).lower() in ("true", "1", "yes")
 
     def day(self, *names: str) -> str | None:

@@ -20,8 +20,6 @@ _MOST_RESULTS = 10_000
 
 @record
 class _Reader:
-    """A program: what tells its results, and how they are read."""
-
     program: str
     marks: tuple[str, ...]
     read: Callable[[_Result, str], BenchmarkRun]
@@ -52,11 +50,7 @@ _KNOWN = (
 
 
 def _documents(text: str, file: str) -> list[_Result]:
-    """Return the objects of a JSON file: one, a list of them, or one after another.
-
-    Raises:
-        InputError: if the file is not JSON, or holds something else.
-    """
+    """Return the objects of a JSON file: one, a list of them, or one after another."""
     decoder, position, results = json.JSONDecoder(), 0, []
     while position < len(text):
         if text[position] in " \t\r\n[],":  # a list's objects are read one by one, each with its own place
@@ -96,9 +90,6 @@ def _read(result: _Result) -> BenchmarkRun:
 
 def read_results(text: str, file: str) -> list[BenchmarkRun]:
     """Return the measured runs of a file of any known program, as it is or as it was pasted; content tells which.
-
-    Args:
-        file: its name, for messages.
 
     Raises:
         InputError: where no known program wrote it, or a value cannot be.

@@ -38,14 +38,7 @@ def _refused(result: _Result) -> str:
 
 
 def _read_inferencex(result: _Result, program: str) -> BenchmarkRun:
-    """Return a result; its times are in seconds.
-
-    Args:
-        program: its name.
-
-    Raises:
-        InputError: if a number is none.
-    """
+    """Return a result; its times are in seconds."""
     tensor, expert, data = result.count("tp"), result.count("ep"), 1
     if result.flag("dp_attention") and tensor:
         # each accelerator is an attention group of its own, and experts span them all
@@ -117,7 +110,6 @@ _ENTRY = re.compile(r":::MLLOG[ \t]+(\{.*\})[ \t]*$", re.MULTILINE)
 
 
 def _entries(text: str) -> Iterator[tuple[str, Any]]:
-    """Yield labels and values of a log."""
     for match in _ENTRY.finditer(text):
         try:
             entry = json.loads(match[1])
@@ -144,14 +136,6 @@ def _loadgen_result(text: str, file: str) -> _Result | None:
 
 
 def _read_loadgen(result: _Result, program: str) -> BenchmarkRun:
-    """Return a log.
-
-    Args:
-        program: its name.
-
-    Raises:
-        InputError: if the scenario has no load of a server, or a number is none.
-    """
     scenario = str(result.get("scenario"))
     if scenario not in ("Server", "Offline"):
         result.refuse("Scenario", f"{scenario[:40]} is no load to calibrate on", "give a log of Server or Offline")

@@ -39,13 +39,11 @@ class _Unreadable:
         self.counts: Counter[tuple[str, str]] = Counter()
 
     def note(self, element: _Element, name: str) -> None:
-        """Note an attribute of an element."""
         key = (name, printable(element.attributes.get(name, "")[:20]))
         self.first.setdefault(key, element.line)
         self.counts[key] += 1
 
     def words(self) -> list[str]:
-        """Return a warning for each value."""
         return [
             f"line {line}: `{name}` of {plural(self.counts[name, value], 'element')} is `{value}`; it is taken as "
             "unknown"
@@ -60,11 +58,7 @@ def _hex(text: str) -> str:
 
 
 def _pci_class(element: _Element, name: str = "class") -> str:
-    """Return class, subclass and interface in six digits; empty where the file does not say.
-
-    Args:
-        name: its attribute; files write `0x030200`, `0x0302`, or drop the first zero.
-    """
+    """Return class, subclass and interface in six digits; files write `0x030200`, `0x0302`, or drop the first zero."""
     digits = _hex(element.attributes.get(name, ""))
     return digits.ljust(6, "0") if len(digits) == _SHORT else digits.rjust(6, "0") if digits else ""
 
@@ -103,11 +97,7 @@ def _has_graphics(root: _Element) -> bool:
 
 
 def _is_gpu(element: _Element, *, graphics: bool) -> bool:
-    """Return whether a PCI element without a GPU element is a GPU: by its class, or without one by its vendor.
-
-    Args:
-        graphics: whether VGA controllers of makers of GPUs count.
-    """
+    """Return whether a PCI element without a GPU element is a GPU: by its class, or without one by its vendor."""
     category = _pci_class(element)[:_SHORT]
     if not category:
         pci_id = f"{_vendor_of(element)}:{_hex(element.attributes.get('device', ''))}"
@@ -140,8 +130,6 @@ _UNKNOWN = re.compile("|0|0?[.]0|<?unknown.*", re.IGNORECASE)
 
 @record
 class _PcieRate:
-    """A PCIe link."""
-
     generation: int
     lanes: int
 
@@ -163,11 +151,7 @@ def _generation(text: str) -> int | None:
 
 
 def _link_of(element: _Element, unreadable: _Unreadable) -> _PcieRate | None:
-    """Return the PCIe link of an element; None if unstated, as in virtual machines.
-
-    Args:
-        unreadable: collects rates and widths that cannot be read.
-    """
+    """Return the PCIe link of an element; None if unstated, as in virtual machines."""
     speed = element.attributes.get("link_speed", "").strip()
     width = element.attributes.get("link_width", "").strip()
     generation, lanes = _generation(speed), _WIDTH.fullmatch(width)

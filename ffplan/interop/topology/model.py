@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
 @record
 class _PciDevice:
-    """A GPU or NIC of the XML."""
-
     bus: str
     """Bus id; empty of a NIC without PCI."""
     pci_id: str
@@ -40,7 +38,6 @@ class _PciDevice:
 
     @property
     def rate_words(self) -> str:
-        """Rate of its ports in words; empty where the file does not say."""
         if not self.gbyte_s:
             return ""
         return f"{f'{self.ports} ports of ' if self.ports > 1 else ''}{8 * self.gbyte_s:,.0f} Gb/s"
@@ -48,8 +45,6 @@ class _PciDevice:
 
 @record
 class _RootPortFound:
-    """A root port with what lies behind it."""
-
     gpus: tuple[_PciDevice, ...]
     nics: tuple[_PciDevice, ...]
 
@@ -61,8 +56,6 @@ class _RootPortFound:
 
 @record
 class _SocketFound:
-    """A CPU socket."""
-
     cpu: str
     """Vendor, family and model in words; empty where the file does not say."""
     cpuid: str
@@ -74,8 +67,6 @@ class _SocketFound:
 
 @record
 class _ServerTopology:
-    """The inside of a server as a topology file describes it."""
-
     sockets: tuple[_SocketFound, ...]
     scale_up: _ScaleUpFound
     coherent: bool
@@ -89,12 +80,10 @@ class _ServerTopology:
 
     @property
     def gpus(self) -> tuple[_PciDevice, ...]:
-        """All GPUs, in the order of the file."""
         return tuple(gpu for socket in self.sockets for port in socket.ports for gpu in port.gpus)
 
     @property
     def nics(self) -> tuple[_PciDevice, ...]:
-        """All NICs of fabrics, in the order of the file."""
         return tuple(nic for socket in self.sockets for port in socket.ports for nic in port.nics)
 
 
@@ -113,8 +102,6 @@ _X86 = ("AMD", "Genuine", "x86")
 
 @record
 class _NumaNode:
-    """A NUMA node of the file."""
-
     number: int
     cpu: str
     cpuid: str
@@ -138,9 +125,6 @@ def _group_sockets(nodes: list[_NumaNode]) -> tuple[tuple[_SocketFound, ...], li
     """Return the sockets of NUMA nodes, and what was assumed.
 
     A file has a `cpu` for every NUMA node with devices, and numbers them through the sockets.
-
-    Args:
-        nodes: the NUMA nodes, in the order of the file.
     """
     size = _nodes_per_socket(nodes)
     x86 = _is_x86(nodes)
@@ -196,7 +180,6 @@ def _slow_ports(nics: Iterable[_PciDevice]) -> list[str]:
 
 
 def _repeated(gpus: Iterable[_PciDevice]) -> list[str]:
-    """Return a warning where GPUs share a bus id."""
     buses = [gpu.bus for gpu in gpus if gpu.bus]
     twice = sorted({bus for bus in buses if buses.count(bus) > 1})
     return [f"several GPUs have the bus id {', '.join(twice)}: their links cannot be distinguished"] if twice else []
@@ -215,11 +198,7 @@ def _partitions(gpus: Iterable[_PciDevice]) -> list[str]:
 
 
 def _unused(elements: Mapping[str, Sequence[_Element]]) -> list[str]:
-    """Return a warning for the PCI devices that a file lists without saying that NCCL uses them.
-
-    Args:
-        elements: devices of the class of a GPU or a NIC, by the element that they lack: `gpu` or `net`.
-    """
+    """Return a warning for PCI devices, by the element that they lack, which a file lists without NCCL's using them."""
     titles = {"gpu": "GPU", "net": "NIC"}
     return [
         f"line {devices[0].line}: {plural(len(devices), 'device')} of the class of a {titles[name]} "
@@ -271,7 +250,6 @@ def known_parts(catalog: Catalog) -> _KnownParts:
 
 
 def _of_gpu(parts: _KnownParts, gpu: _PciDevice) -> list[Accelerator]:
-    """Return the accelerators that a GPU may be."""
     return parts.accelerators.get(gpu.pci_id, [])
 
 

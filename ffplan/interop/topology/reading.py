@@ -49,8 +49,6 @@ _DEVICES = ("pci", "gpu", "nic")
 
 
 class _Walk:
-    """State of the walk over the elements of a file."""
-
     def __init__(self, root: _Element, gpus: frozenset[str], nics: frozenset[str]) -> None:
         self.gpus, self.nics = gpus, nics
         """Bus ids that the caller knows as GPUs and as NICs."""
@@ -203,11 +201,6 @@ def _first_host(root: _Element) -> tuple[list[_Element], int, list[str]]:
 
 
 def _numa(cpu: _Element, position: int, walk: _Walk, file: str) -> _NumaNode:
-    """Return a NUMA node with what hangs at it.
-
-    Raises:
-        InputError: located, if its number exceeds any server's.
-    """
     message, cpuid = _cpu_words(cpu)
     ports = [walk.port(child) for child in cpu.children]
     numa = integer(cpu.attributes.get("numaid", ""))

@@ -28,8 +28,6 @@ _NAMES = {"nvlink": "NVLink", "xgmi": "xGMI"}
 
 @record
 class _ScaleUpLink:
-    """Links of a GPU to one target."""
-
     gpu: str
     """Bus id of the GPU."""
     target: str
@@ -48,8 +46,6 @@ class _ScaleUpLink:
 
 @record
 class _ScaleUpFound:
-    """The scale-up network of a server."""
-
     kind: str
     """switch, mesh, pairs, links or none."""
     name: str
@@ -65,7 +61,6 @@ class _ScaleUpFound:
 
 
 def _links_of(gpu: _Element, bus: str) -> list[_ScaleUpLink]:
-    """Return the scale-up links of a GPU."""
     return [
         _ScaleUpLink(
             gpu=bus,

@@ -43,16 +43,12 @@ class Basis:
 
 @record
 class _ServerFile:
-    """A server file, with what is still to fill in and what is odd."""
-
     text: str
     todo: tuple[str, ...]
     warnings: tuple[str, ...]
 
 
 class _Writer:
-    """Lines of the file so far."""
-
     def __init__(self, topology: _ServerTopology, parts: _KnownParts, basis: Basis | None, cpu: str | None) -> None:
         self.topology, self.parts, self.basis, self.cpu = topology, parts, basis, cpu
         self.todo: list[str] = []
@@ -76,7 +72,6 @@ class _Writer:
         return flow(value)
 
     def cpu_of(self, socket: _SocketFound) -> tuple[str, str]:
-        """Return the CPU of a socket, and a comment."""
         description = socket.cpu or "the file does not say which"
         if self.cpu is not None:
             return self.cpu, description
@@ -99,7 +94,6 @@ class _Writer:
             self.warnings.append(warning)
 
     def sockets(self) -> list[str]:
-        """Return the lines of the sockets."""
         lines = ["sockets:"]
         for number, socket in enumerate(self.topology.sockets):
             cpu, description = self.cpu_of(socket)
@@ -123,7 +117,6 @@ class _Writer:
         return lines
 
     def accelerators(self) -> list[str]:
-        """Return the lines of the GPUs."""
         lines = [f"accelerator: {self.accelerator()}", "accelerators:"]
         for name, port, gpu in self.placed("gpu"):
             lines.append(f"  - {{id: {name}, root_port: {port}}}  # {comment(gpu.bus) or 'no bus id'}")
@@ -140,7 +133,6 @@ class _Writer:
         return sorted(rows, key=lambda row: (len(row[0]), row[0]))
 
     def accelerator(self) -> str:
-        """Return the catalogue id of the GPUs, with a comment."""
         ids = sorted({gpu.pci_id for gpu in self.topology.gpus})
         may = sorted({part.id for gpu in self.topology.gpus for part in _of_gpu(self.parts, gpu)})
         pci = f"PCI id {', '.join(ids)}" if any(ids) else "the file has no PCI id"
@@ -213,7 +205,6 @@ class _Writer:
         return lines
 
     def nic_part(self, nic: _PciDevice) -> str:
-        """Return the catalogue id of a NIC."""
         may = _of_nic(self.parts, nic)
         if len(may) == 1:
             part = may[0]
@@ -240,7 +231,6 @@ class _Writer:
         )
 
     def scale_up(self) -> list[str]:
-        """Return the line of the scale-up network."""
         network = self.topology.scale_up
         links_note = f"  # {network.links_per_gpu} links of a GPU" if network.links_per_gpu else ""
         name = f", name: {scalar(network.name)}" if network.name not in ("", "NVLink") else ""
@@ -273,7 +263,6 @@ class _Writer:
         return []
 
     def power(self) -> list[str]:
-        """Return the lines of power."""
         if self.basis is not None:
             held = self.basis.data["power"]
             part = self.kind()
@@ -311,7 +300,6 @@ def server_file(
     """Write a server file from a topology file.
 
     Args:
-        name: id of the server.
         file: the topology file, named as the source.
         date: day on which it was read, as YYYY-MM-DD.
         cpu: catalogue id of the CPUs, if known.

@@ -82,11 +82,6 @@ _TYPED = re.compile(rb"<!DOCTYPE\s+(nvidia_smi_log|topology)\b")
 
 
 def _system_of(data: bytes, file: str) -> tuple[_Element, tuple[str, ...]]:
-    """Return the `system` element of a file, and what was passed over, in words.
-
-    Raises:
-        InputError: located, if the data are not XML, or XML of another kind.
-    """
     if (typed := _TYPED.search(data[:2000])) is not None:
         line = data[: typed.start()].count(b"\n") + 1
         raise _fault(file, (line, 1), _TYPES[typed[1].decode()], _GIVE)
@@ -110,7 +105,6 @@ def _system_of(data: bytes, file: str) -> tuple[_Element, tuple[str, ...]]:
 
 
 def _no_gpu(root: _Element, file: str) -> InputError:
-    """Make the error for a file without a GPU."""
     devices = [element for element in root.below() if element.tag == "pci"]
     bare = bool(devices) and not any("class" in child.attributes for child in devices)
     what = "PCI devices have only bus ids: which ones are GPUs is unknown" if bare else "no GPU is listed"
@@ -124,14 +118,7 @@ def _no_gpu(root: _Element, file: str) -> InputError:
 
 
 def _named_devices(root: _Element, bus_ids: Iterable[str], file: str) -> frozenset[str]:
-    """Return bus ids as the file has them.
-
-    Args:
-        bus_ids: bus ids, in any notation.
-
-    Raises:
-        InputError: located, where no device has one.
-    """
+    """Return bus ids, given in any notation, as the file has them."""
     names = {place(element.attributes.get("busid", "").lower()): _place_of(element) for element in root.below()}
     devices = []
     for bus in bus_ids:

@@ -52,12 +52,10 @@ class _Writer:
         self.buses = {slot.id: f"0000:{place + 1:02x}:00.0" for place, slot in enumerate(inside.server.accelerators)}
 
     def ids(self, pci_ids: tuple[str, ...]) -> str:
-        """Return vendor and device, where the catalogue has them."""
         vendor, _, device = (pci_ids[0] if pci_ids else "ffff:ffff").partition(":")
         return f'vendor="0x{vendor}" device="0x{device}"'
 
     def next_bus(self, domain: str) -> str:
-        """Return a bus id that no other device has."""
         self.bus += 1
         return f"{domain}:{self.bus:02x}:00.0"
 
@@ -84,7 +82,6 @@ class _Writer:
         return [_link(element, target, count, kind) for target in targets]
 
     def gpu(self, slot: str, place: int, indent: str) -> None:
-        """Add a GPU."""
         part = self.inside.accelerator
         assert part is not None
         kind, links = _GPU_CLASS[_element_of(part)], self.links(slot)
@@ -100,7 +97,6 @@ class _Writer:
         self.lines.append(f"{indent}</pci>")
 
     def nic(self, slot: str, part_id: str, place: int, indent: str) -> None:
-        """Add a NIC with its port."""
         part = self.inside.nics[part_id]
         kind = "0x020000" if part.fabrics == ("ethernet",) else "0x020700"
         self.lines.append(
@@ -131,7 +127,6 @@ class _Writer:
 
 
 def _link(element: str, target: str, count: int, kind: str) -> str:
-    """Return the element of the links of a GPU to one target."""
     return f'<{element} target="{target}" count="{count}" tclass="{kind}"/>'
 
 
