@@ -45,8 +45,6 @@ EDGE = 1e-3
 
 @record
 class _CollectiveRun:
-    """A measured collective of a file."""
-
     file: CaseFile
     bench: CaseParts
     case: Collective
@@ -55,8 +53,6 @@ class _CollectiveRun:
 
 @record
 class _CollectiveFit:
-    """Constants of an accelerator, with the errors of the rows before and after."""
-
     runs: tuple[_CollectiveRun, ...]
     values: dict[str, float]
     notes: dict[str, str]
@@ -85,11 +81,7 @@ def of_collectives(files: tuple[str, ...]) -> bool:
 
 
 def _collective_runs(catalog: Catalog, files: tuple[str, ...], accelerator: str) -> tuple[_CollectiveRun, ...]:
-    """Return the collectives of files that ran on an accelerator, without exchanges of experts' tokens.
-
-    Raises:
-        InputError: if a file is wrong.
-    """
+    """Return the collectives of files that ran on an accelerator, without exchanges of experts' tokens."""
     runs = []
     for name in files:
         document = read_document(Path(name), name)
@@ -126,7 +118,6 @@ def _rate_value(part: Accelerator, name: str) -> float | None:
 
 
 def _with_rates(part: Accelerator, values: dict[str, float]) -> Accelerator:
-    """Return an accelerator with other constants of collectives [GB/s, s]."""
     rates = part.collectives
     assert rates is not None
     changed: dict[str, object] = {}
@@ -172,7 +163,6 @@ def _fit_collectives(
     """Fit the constants of an accelerator's collectives to measurements.
 
     Args:
-        runs: collectives on it.
         names: constants to fit; if None, all that the rows determine.
         progress: callback, called with the number of replays.
 

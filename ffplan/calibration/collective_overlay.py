@@ -34,7 +34,6 @@ KEY = "collectives-measured"
 
 
 def _rate_text(name: str, value: float) -> str:
-    """Return a constant as people write it."""
     return f"{value * 1e6:.4g} us" if name == "launch" else f"{value:.4g} GB/s"
 
 
@@ -53,14 +52,7 @@ def _lines(text: str, values: dict[str, float]) -> dict[str, str]:
 
 
 def _overlay_text(text: str, name: str, fitted: _CollectiveFit) -> str:
-    """Return the text of an accelerator's file with fitted rates of collectives.
-
-    Args:
-        name: its name, for messages.
-
-    Raises:
-        FitError: if the file is written in a way that cannot be edited.
-    """
+    """Return the text of an accelerator's file with fitted rates of collectives."""
     titles = ", ".join(dict.fromkeys(run.file.name for run in fitted.runs))
     date = max(run.file.source.known_at for run in fitted.runs)
     error = float(np.abs(fitted.after).mean())
@@ -92,17 +84,8 @@ def _calibrate_collectives(
 ) -> tuple[CalibrationReport, str]:
     """Fit the rates of an accelerator's links to measured collectives.
 
-    Args:
-        cases: files of measured collectives.
-        names: constants to fit; if None, all that the rows determine.
-        progress: callback, called with the number of replays.
-
-    Returns:
-        The report, and the accelerator's file with the fitted constants.
-
-    Raises:
-        InputError: if a file is wrong.
-        FitError: if no collective ran on it, or the rows do not determine the constants.
+    Without `names`, all constants that the rows determine are fitted. Returns the report, and the accelerator's file
+    with these constants.
     """
     part = catalog.entry(accelerator).part
     assert isinstance(part, Accelerator)

@@ -33,8 +33,6 @@ ELEMENT_WISE = ("add", "norm", "gelu")
 
 @record
 class _GemmArrays:
-    """GEMMs of one precision as arrays."""
-
     dtype: str
     """Precision."""
     rows: Floats
@@ -56,17 +54,12 @@ class _GemmArrays:
         return np.asarray(ceil_div(self.rows, TILE) * ceil_div(self.columns, TILE), dtype=float)
 
     def times(self, rates: AcceleratorRates) -> Floats:
-        """Return the modelled times without the fixed time of a kernel [s].
-
-        Args:
-            rates: rates at this precision.
-        """
+        """Return the modelled times without the fixed time of a kernel [s]."""
         times = gemm_time(self.rows, self.columns, self.inner, rates, read=self.read, written=self.written)
         return np.asarray(times, dtype=float)
 
 
 def _gemm_arrays(rows: Sequence[GemmRow], dtype: str) -> _GemmArrays:
-    """Return the GEMMs of one precision."""
     mine = [row for row in rows if row.dtype == dtype]
 
     def column(values: Sequence[float]) -> Floats:
@@ -89,23 +82,12 @@ def _gemm_types(recording: Recording, part: Accelerator) -> tuple[str, ...]:
 
 
 def _rates_at(part: Accelerator, rates: TrainingRates, dtype: str) -> AcceleratorRates:
-    """Return the rates of an accelerator with other constants.
-
-    Args:
-        dtype: precision of GEMMs.
-
-    Raises:
-        UncalibratedError: if the constants have none of this precision.
-    """
+    """Return the rates of an accelerator with other constants."""
     return accelerator_rates(part.model_copy(update={"training": rates}), dtype)
 
 
 def _attention_seconds(call: AttentionCall, rates: AcceleratorRates) -> float:
-    """Return the modelled time of a call of attention [s].
-
-    Args:
-        rates: rates, with its kernel's.
-    """
+    """Return the modelled time of a call of attention [s]."""
     shape = Transformer(
         layers=1,
         hidden=call.heads * call.head_dim,
@@ -130,23 +112,13 @@ def _attention_seconds(call: AttentionCall, rates: AcceleratorRates) -> float:
 
 
 def _attention_operations(call: AttentionCall, rates: AcceleratorRates) -> float:
-    """Return the operations of a call of attention, as the model counts them [FLOP].
-
-    Args:
-        rates: any rates.
-    """
+    """Return the operations of a call of attention, as the model counts them [FLOP]."""
     return _attention_seconds(call, replace(rates, attention=1.0, curve=None))
 
 
 def _with_kernel(
     rates: AcceleratorRates, table: AttentionRates | None, kernel: str, half: float
 ) -> AcceleratorRates | None:
-    """Return rates with one attention kernel's rates; None if the table lacks the kernel.
-
-    Args:
-        table: measured rates of a generation.
-        kernel: kernel.
-        half: dense 16-bit peak of the accelerator [FLOP/s].
-    """
+    """Return rates with one attention kernel's rates; None if the table lacks the kernel; `half` [FLOP/s]."""
     curve = attention_curve(table, kernel, half) if table is not None else None
     return None if curve is None else replace(rates, curve=curve)

@@ -85,10 +85,7 @@ def _measured_attention(
     It replaces the accelerator's table if that has the accelerator's peak, and then keeps the tables of unmeasured
     kernels; else it is a new part.
 
-    Args:
-        base: table of kernels that the accelerator names; None without one.
-        rates: any rates of the accelerator.
-        source: source of the figures.
+    `base`: table of kernels that the accelerator names; None without one.
     """
     measured = _tables(recording, rates)
     half = next((part.peak[name] for name in ("bf16", "fp16") if name in part.peak), None)

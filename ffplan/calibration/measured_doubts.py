@@ -60,12 +60,7 @@ def _kept(fits: _RecordingFits, name: str) -> str:
 
 
 def _doubts_of(fits: _RecordingFits, written: tuple[str, ...], kernels: list[KernelError]) -> tuple[str, ...]:
-    """Return reasons not to use the constants.
-
-    Args:
-        written: constants that are to be written.
-        kernels: errors of every kernel.
-    """
+    """Return reasons not to use the constants."""
     doubts, recording = [], fits.recording
     if recording.origin == "synthetic":
         doubts.append("the times were made up")
@@ -89,11 +84,7 @@ RULE = "measured-recording"
 
 
 def _refuse_recording(catalog: Catalog, recording: Recording, document: Document, part: Accelerator) -> None:
-    """Refuse a recording that does not apply to an accelerator.
-
-    Raises:
-        InputError: with a finding for each fault.
-    """
+    """Refuse a recording that does not apply to an accelerator."""
     device = recording.device
     faults = []
     if device.type == "cpu":

@@ -53,12 +53,7 @@ def _error(
 def _kernel_errors(
     group: str, timed: _TimedKernels, fitted: dict[str, float], catalogue: dict[str, float] | None
 ) -> list[KernelError]:
-    """Return GEMMs, or kernels that memory binds.
-
-    Args:
-        group: name of the group.
-        catalogue: the catalogue's constants; None without them.
-    """
+    """Return GEMMs, or kernels that memory binds; `catalogue` is None without constants there."""
     after = timed.model(fitted)
     before: Floats | None = None if catalogue is None else timed.model(catalogue)
     errors = []
@@ -73,12 +68,9 @@ def _kernel_errors(
 def _attention_errors(
     recording: Recording, rates: AcceleratorRates, table: AttentionRates | None, half: float
 ) -> list[KernelError]:
-    """Return the errors of attention calls at the catalogue's rates; fitted rates are the measured ones.
+    """Return the errors of attention calls at the catalogue's rates, if any; fitted rates are the measured ones.
 
-    Args:
-        rates: any rates of the accelerator.
-        table: the catalogue's rates; None without them.
-        half: dense 16-bit peak [FLOP/s].
+    `half` is the dense 16-bit peak [FLOP/s].
     """
     errors = []
     for row in recording.attention:
@@ -90,12 +82,7 @@ def _attention_errors(
 
 
 def _copy_errors(recording: Recording, links: dict[str, _LinkFit], catalogue: float | None) -> list[KernelError]:
-    """Return copies over the link to the host.
-
-    Args:
-        links: fits by way.
-        catalogue: rate of the catalogue [byte/s].
-    """
+    """Return copies over the link to the host; `catalogue` [byte/s]."""
     errors = []
     for row in recording.copies:
         link = links.get(row.direction)
@@ -106,7 +93,6 @@ def _copy_errors(recording: Recording, links: dict[str, _LinkFit], catalogue: fl
 
 
 def _group_errors(kernels: Sequence[KernelError]) -> tuple[KernelGroupError, ...]:
-    """Return mean and largest errors by kind of kernel."""
     errors = []
     for group in dict.fromkeys(kernel.group for kernel in kernels):
         mine = [kernel for kernel in kernels if kernel.group == group]

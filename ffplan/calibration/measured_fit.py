@@ -57,10 +57,6 @@ def fit_recording(
 ) -> MeasuredResult:
     """Fit constants to a recording.
 
-    Args:
-        document: its file, for faults.
-        request: accelerator, and constants to write.
-
     Raises:
         InputError: if the recording is of another device, or of none that counts.
         FitError: if SciPy is missing, or the constants cannot be written into a file.
@@ -100,7 +96,6 @@ def fit_recording(
 
 
 def _constants(fits: _RecordingFits, request: MeasuredRequest) -> tuple[MeasuredConstant, ...]:
-    """Return every fitted constant with the catalogue's value."""
     fit, rates = fits.kernels, fits.part.training
     constants = []
     for name in ("matrix", "matrix_fp8", "matrix_tf32", "stream", "memory", "gemm", "small"):
@@ -125,7 +120,6 @@ def _constants(fits: _RecordingFits, request: MeasuredRequest) -> tuple[Measured
 
 
 def _written(name: str, fits: _RecordingFits, request: MeasuredRequest) -> bool:
-    """Return whether a constant is to be written."""
     if name not in MEASURED:
         return False
     if request.only is not None:
@@ -158,7 +152,6 @@ def _kernel(fits: _RecordingFits, request: MeasuredRequest) -> list[MeasuredCons
 
 
 def _link(fits: _RecordingFits, request: MeasuredRequest) -> list[MeasuredConstant]:
-    """Return the rate of the link to the host, from the slower way."""
     ways = {way: fits.links[way] for way in ("to-device", "from-device") if way in fits.links}
     if not ways:
         return []
@@ -179,7 +172,6 @@ def _link(fits: _RecordingFits, request: MeasuredRequest) -> list[MeasuredConsta
 
 
 def _errors(fits: _RecordingFits) -> list[KernelError]:
-    """Return every kernel with its modelled times."""
     fit, part = fits.kernels, fits.part
     catalogue = None
     if part.training is not None:

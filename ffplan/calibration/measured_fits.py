@@ -31,8 +31,6 @@ LINK_BOUNDS = ((1e-9, 1e8), (1.0, 1e14))
 
 @record
 class _LinkFit:
-    """Rate of a link, from copies of several sizes."""
-
     rate: float
     """Rate [byte/s]."""
     start: float
@@ -49,9 +47,6 @@ class _LinkFit:
 
 def _fit_link(rows: Sequence[CopyRow]) -> _LinkFit:
     """Fit rate and start of one way of a link.
-
-    Args:
-        rows: copies that way.
 
     Raises:
         FitError: if SciPy is missing, or there are fewer than two sizes.
@@ -82,18 +77,12 @@ FRACTIONS = ("matrix", "matrix_fp8", "matrix_tf32", "stream", "memory")
 
 
 def _default_rates(part: Accelerator, units: float) -> AcceleratorRates:
-    """Return rates of an accelerator, with constants of the catalogue or defaults.
-
-    Args:
-        units: its multiprocessors [1].
-    """
+    """Return rates of an accelerator, with constants of the catalogue or defaults."""
     return _rates_at(part, _rates_of(_starting_values(part), part, units), next(iter(part.peak)))
 
 
 @record
 class _RecordingFits:
-    """All fits of a recording."""
-
     recording: Recording
     """The recording."""
     part: Accelerator
@@ -116,15 +105,7 @@ class _RecordingFits:
 
 
 def _fits_of(catalog: Catalog, recording: Recording, part: Accelerator, source: _MeasuredSource) -> _RecordingFits:
-    """Return all fits of a recording.
-
-    Args:
-        part: the accelerator that was measured.
-        source: source of the figures.
-
-    Raises:
-        FitError: if SciPy is missing, or nobody knows the multiprocessors.
-    """
+    """Return all fits of a recording."""
     table, rates = None, part.training
     if rates is not None and rates.kernels is not None:
         table = catalog.get(AttentionRates, rates.kernels, catalog.entry(part.id).document, ("training", "kernels"))

@@ -68,12 +68,10 @@ class _LatencyFigures:
 
 
 def _always_possible(job: RankLayout) -> Truth:
-    """Return True on any ranks."""
     return job.ranks > 0
 
 
 def _always_allowed(library: Library, job: RankLayout) -> Truth:  # noqa: ARG001
-    """Return True for any library."""
     return job.ranks > 0
 
 

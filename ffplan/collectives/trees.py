@@ -29,13 +29,8 @@ MANY = 4
 
 
 def tree(operation: str, job: RankLayout) -> list[Line]:
-    """Return the ledger of NCCL's double binary tree: a chain inside each node, two trees between nodes.
-
-    Args:
-        operation: allreduce.
-
-    Returns:
-        Lines in bytes per byte of message [1].
+    """Return the ledger of NCCL's double binary tree: a chain inside each node, two trees between nodes, in bytes per
+    byte of message [1].
 
     Equation:
         min(p - 1, 2) in and out of the busiest GPU on a chain of p; t (N) in and out of the busiest node's NICs, with N
@@ -79,17 +74,10 @@ TREE = Algorithm("tree", ("allreduce",), tree, _tree_time, protocols=PROTOCOLS, 
 
 
 def pat(operation: str, job: RankLayout) -> list[Line]:
-    """Return the ledger of parallel aggregated trees.
+    """Return the ledger of parallel aggregated trees, in bytes per byte of message [1].
 
     A step sends to half the distance of the step before, and twice as many pieces: far away small messages go, near by
     large ones.
-
-    Args:
-        operation: reduce-scatter or all-gather.
-        job: the ranks, one on each node.
-
-    Returns:
-        Lines in bytes per byte of message [1].
 
     Equation:
         (n - 1) / n in and out of every rank; (S - 1) / S out of each set, where a link cut separates S sets

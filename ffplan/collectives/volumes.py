@@ -36,7 +36,6 @@ def bus_factor(operation: str, ranks: Number) -> Number:
     """Return the ratio of bus to algorithm bandwidth.
 
     Args:
-        operation: one of `OPERATIONS`.
         ranks: members n [1].
 
     Returns:
@@ -59,14 +58,11 @@ def bus_factor(operation: str, ranks: Number) -> Number:
 
 
 def ring_steps(operation: str, ranks: Number) -> Number:
-    """Return the number of hops of a piece on a ring.
+    """Return the number of hops of a piece on a ring [1].
 
     Args:
         operation: allreduce, reduce-scatter, all-gather, broadcast or reduce.
         ranks: members n [1].
-
-    Returns:
-        Hops [1].
 
     Equation:
         2 (n - 1) for allreduce, n - 1 otherwise
@@ -78,13 +74,10 @@ def ring_steps(operation: str, ranks: Number) -> Number:
 
 
 def _mean_tree_load(nodes: Number) -> Number:
-    """Return the bytes that the mean node of a double binary tree sends (and receives) per message byte.
+    """Return the bytes that the mean node of a double binary tree sends (and receives) per message byte [1].
 
     Args:
         nodes: members of the trees N [1].
-
-    Returns:
-        Load [1].
 
     Equation:
         2 (N - 1) / N

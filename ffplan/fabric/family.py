@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _FabricFamily:
-    """One family."""
-
     names: tuple[str, ...]
     """Names of it in `fabric.family` of a design."""
     count: Callable[[ResolvedDesign], FabricPlan]
@@ -104,11 +102,7 @@ def fabric_cuts(
 
 
 def wire(design: ResolvedDesign, plan: FabricPlan) -> WiredFabric:
-    """Return the wired fabric of a design.
-
-    Args:
-        plan: its fabric, sized.
-    """
+    """Return the wired fabric of a design."""
     return FAMILIES[plan.family].wire(design, plan)
 
 

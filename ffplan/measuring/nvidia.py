@@ -21,7 +21,6 @@ def answer(gpu: str, fields: tuple[str, ...]) -> list[str] | None:
 
     Args:
         gpu: UUID or number of the GPU.
-        fields: names of its fields.
     """
     command = ["nvidia-smi", "-i", gpu, f"--query-gpu={','.join(fields)}", "--format=csv,noheader,nounits"]
     try:
@@ -50,11 +49,7 @@ def _read(gpu: str, fields: dict[str, str]) -> dict[str, float | str]:
 
 
 def _facts(gpu: str) -> dict[str, float | str]:
-    """Return driver, limits and PCI id of a GPU, as far as they are known.
-
-    Args:
-        gpu: UUID or number of the GPU.
-    """
+    """Return driver, limits and PCI id of a GPU, as far as they are known."""
     readings = _read(gpu, FACTS)
     code = (answer(gpu, ("pci.device_id",)) or [""])[0].lower().removeprefix("0x")
     if len(code) == 8 and all(letter in "0123456789abcdef" for letter in code):

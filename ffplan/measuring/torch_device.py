@@ -32,8 +32,6 @@ def _torch() -> ModuleType:
 
 
 class _Timed:
-    """Calls with a clock around them."""
-
     def __init__(self, device: TorchDevice, calls: _KernelCalls) -> None:
         self._device, self._made = device, calls
         self._replay: Callable[[], Any] = calls.step

@@ -24,15 +24,12 @@ Range = tuple[float, float, float]
 
 
 def memory_bandwidth(channels: Number, megatransfers: Number, efficiency: Number) -> Number:
-    """Return the practical memory bandwidth of a socket.
+    """Return the practical memory bandwidth of a socket [GB/s].
 
     Args:
         channels: populated memory channels [1].
         megatransfers: transfer rate [MT/s].
         efficiency: fraction of the theoretical bandwidth that is reached [1].
-
-    Returns:
-        Bandwidth [GB/s].
 
     Equation:
         B = channels * MT/s * 8 bytes / 1000 * efficiency

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
 @record
 class _HostCopies:
-    """Rates of copies between accelerators and host memory, one direction."""
-
     alone: Number
     """Of one accelerator [GB/s]."""
     shared: Number

@@ -12,8 +12,6 @@ if TYPE_CHECKING:
 
 @record
 class _LinkGraph:
-    """What rings and exchanges find on the links between the GPUs of a node."""
-
     most: int
     """Links of the GPU that has most [1]."""
     mean: float
@@ -84,8 +82,6 @@ def _link_graph(gpus: Sequence[str], links: Sequence[tuple[str, str]], counts: S
     """Return the graph of links between GPUs; None without links.
 
     Args:
-        gpus: all GPUs of the node.
-        links: two GPUs each, that links join.
         counts: links of each pair [1]; one each if empty.
 
     Returns:

@@ -91,7 +91,6 @@ def _over_pcie(host: Host, link: Range) -> Range:
 
 
 def _of_gpus(host: Host) -> list[Resource]:
-    """Return the memory of GPUs, their PCIe links, and PCIe switches between them."""
     rows = []
     if host.accelerator is not None:
         # reads and writes share one budget, unlike the two directions of a link
@@ -107,7 +106,6 @@ def _of_gpus(host: Host) -> list[Resource]:
 
 
 def _of_cpus(host: Host) -> list[Resource]:
-    """Return root ports, host memory, and the links between sockets."""
     rows = []
     for port in host.ports:
         if port.limits is not None:
@@ -166,7 +164,6 @@ def resources(host: Host, cuts: tuple[LinkCut, ...] = (), link_share: float = 1.
     """Return every resource of a node and of the link cuts that a collective crosses, by kind and id.
 
     Args:
-        host: the inside of a node.
         cuts: links between leaves and between zones.
         link_share: usable fraction of the scale-up links' rate without a measurement [1].
     """

@@ -75,7 +75,6 @@ def _reduced(run: TrainRun, micro: _MicroBatch, count: Number, extra: Number) ->
 
 
 def _running(run: TrainRun) -> Number:
-    """Return the accelerators of a node that run [1]."""
     return np.minimum(max(1, len(run.system.host.gpus)), run.plans.gpus)
 
 
@@ -92,11 +91,7 @@ def _host_rates(run: TrainRun) -> tuple[Number, Number]:
 
 
 def _drive_rates(run: TrainRun) -> tuple[Number, Number]:
-    """Return the rates at which a rank reads and writes the drives of its node while all ranks on it do [byte/s].
-
-    Raises:
-        ValueError: if the node has no drives, or their rates are unknown.
-    """
+    """Return the rates at which a rank reads and writes the drives of its node while all ranks on it do [byte/s]."""
     if run.system.rows:
         read, write = (
             _by_machine(run.system, lambda machine, way=way: _drive_rates(replace(run, system=machine))[way])  # type: ignore[misc]

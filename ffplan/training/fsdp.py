@@ -57,15 +57,12 @@ class _ExposedCollectives:
 
 
 def _forward_wait(gather: Number, computing: Number, units: Number) -> Number:
-    """Return the exposed time of parameter gathers in a forward pass.
+    """Return the exposed time of parameter gathers in a forward pass [s].
 
     Args:
         gather: gathering a unit g [s].
         computing: time of all units w [s].
         units: units U [1].
-
-    Returns:
-        Time [s].
 
     Equation:
         g + (U - 1) max(0, g - w / U)
@@ -77,16 +74,13 @@ def _forward_wait(gather: Number, computing: Number, units: Number) -> Number:
 
 
 def _backward_wait(gather: Number, scatter: Number, computing: Number, units: Number) -> Number:
-    """Return the exposed time of parameter gathers and gradient scatters in a backward pass.
+    """Return the exposed time of parameter gathers and gradient scatters in a backward pass [s].
 
     Args:
         gather: gathering a unit g [s].
         scatter: scattering a unit's gradients s [s].
         computing: time of all units w = U b [s].
         units: units U [1].
-
-    Returns:
-        Time [s].
 
     Equation:
         g + max(b, g) + (U - 2) max(b, g + s) + max(b, s) + s - U b; g + s for one unit
@@ -141,17 +135,7 @@ def _pieces(run: TrainRun, count: Number) -> tuple[Number, Number]:
 
 
 def _fsdp_exposed(run: TrainRun, micro: _MicroBatch, count: Number, extra: Number) -> _ExposedCollectives:
-    """Return the exposed time of the collectives of ZeRO 3 in a step.
-
-    Args:
-        run: workload, plans and machine.
-        micro: times of a micro-batch in one layer.
-        count: layers of a rank [1].
-        extra: parameters outside the layers [1].
-
-    Raises:
-        ValueError: if a library lacks a collective.
-    """
+    """Return the exposed time of the collectives of ZeRO 3 in a step."""
     p, parts = run.plans, _rank_parameters(run.shape, run.plans, _pace_fraction(run.shape, run.plans))
     stride, (units, layers) = inner_stride(p), _pieces(run, count)
     unit = _unit_collectives(run, layers * parts.layer, p.reducing, stride)

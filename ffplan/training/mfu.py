@@ -22,14 +22,10 @@ if TYPE_CHECKING:
 
 
 def step_flops(shape: Transformer, plans: ParallelPlans, convention: str) -> Number:
-    """Return the operations of a step over all ranks.
+    """Return the operations of a step over all ranks [FLOP].
 
     Args:
-        plans: the plans: batch and recomputation.
         convention: model (attention in full), causal (half of it), hardware (with recomputation) or 6n.
-
-    Returns:
-        Operations [FLOP].
 
     Equation:
         batch x operations of a sequence; 6 N s with N the parameters that a token meets
@@ -45,14 +41,10 @@ def step_flops(shape: Transformer, plans: ParallelPlans, convention: str) -> Num
 
 
 def _operations_again(shape: Transformer, plans: ParallelPlans) -> Number:
-    """Return the operations of one sequence that the backward pass computes again.
+    """Return the operations of one sequence that the backward pass computes again [FLOP].
 
     Args:
         shape: the model: L layers, sequence s.
-        plans: the plans: policy and parts of recomputation.
-
-    Returns:
-        Operations [FLOP].
 
     Equation:
         L (2 s x weights + attention), each operator by the fraction of it that runs again

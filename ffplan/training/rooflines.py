@@ -15,16 +15,13 @@ if TYPE_CHECKING:
 
 
 def data_parallel_tokens(flops: Number, gbyte_s: Number, gradient: Number = 2.0, *, in_network: bool = True) -> Number:
-    """Return the batch per GPU from which data parallelism is bound by compute.
+    """Return the batch per GPU from which data parallelism is bound by compute [1].
 
     Args:
         flops: peak of a GPU C [FLOP/s].
         gbyte_s: allreduce bandwidth W [GB/s].
         gradient: bytes of a gradient g [byte].
         in_network: switches reduce, so that a message passes once; twice with rings and trees.
-
-    Returns:
-        Tokens [1].
 
     Equation:
         C g / (4 W), twice as much where switches do not reduce: 4 operations a parameter and token backward
@@ -38,16 +35,13 @@ def data_parallel_tokens(flops: Number, gbyte_s: Number, gradient: Number = 2.0,
 
 
 def sharded_tokens(flops: Number, gbyte_s: Number, gradient: Number = 2.0, parameter: Number = 2.0) -> Number:
-    """Return the batch per GPU from which fully sharded data parallelism is bound by compute.
+    """Return the batch per GPU from which fully sharded data parallelism is bound by compute [1].
 
     Args:
         flops: peak of a GPU C [FLOP/s].
         gbyte_s: bandwidth of gathers and scatters W [GB/s].
         gradient: bytes of a gradient g [byte].
         parameter: bytes of a parameter as gathered w [byte].
-
-    Returns:
-        Tokens [1].
 
     Equation:
         C max(w / 2, (w + g) / 4) / W: parameters against 2 operations each forward, with gradients against 4 backward
@@ -60,16 +54,13 @@ def sharded_tokens(flops: Number, gbyte_s: Number, gradient: Number = 2.0, param
 
 
 def scattered_tokens(flops: Number, gbyte_s: Number, gradient: Number, parameter: Number = 0.0) -> Number:
-    """Return the batch per GPU from which data parallelism with sharded optimizer states is bound by compute.
+    """Return the batch per GPU from which data parallelism with sharded optimizer states is bound by compute [1].
 
     Args:
         flops: peak of a GPU C [FLOP/s].
         gbyte_s: bandwidth of gathers and scatters W [GB/s].
         gradient: bytes of a gradient g [byte].
         parameter: bytes of a parameter whose gather overlaps the same computing w [byte].
-
-    Returns:
-        Tokens [1].
 
     Equation:
         C max(g / 4, w / 2) / W: gradients against 4 operations backward, parameters against 2 forward
@@ -106,7 +97,7 @@ def tensor_parallel_ways(inner: Number, flops: Number, gbyte_s: Number, node: Nu
 def expert_parallel_tokens(
     experts: Number, top_k: Number, flops: Number, gbyte_s: Number, speedup: Number = 1.0
 ) -> Number:
-    """Return the batch per GPU from which a mixture of experts with data parallelism is bound by compute.
+    """Return the batch per GPU from which a mixture of experts with data parallelism is bound by compute [1].
 
     Args:
         experts: experts E [1].
@@ -115,9 +106,6 @@ def expert_parallel_tokens(
         gbyte_s: allreduce bandwidth W [GB/s].
         speedup: of the reduction, since experts are sharded over an inner axis [1]; see
             `switch_hierarchy.sharded_speedup`.
-
-    Returns:
-        Tokens [1].
 
     Equation:
         E C / (2 k W) / speed-up

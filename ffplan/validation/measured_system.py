@@ -41,10 +41,6 @@ class CaseParts:
     def host(self, system: System, path: Path) -> Host:
         """Return the host that a case ran on.
 
-        Args:
-            system: the system of the case.
-            path: its place in the file.
-
         Raises:
             InputError: if a part does not exist, or the server has too few NICs.
         """
@@ -92,11 +88,6 @@ class CaseParts:
 
     def job(self, system: System, gpus: tuple[int, ...], path: Path) -> RankLayout:
         """Return the ranks of a case; its numbers are arrays over the numbers of GPUs.
-
-        Args:
-            system: the system of the case.
-            gpus: numbers of GPUs.
-            path: place of the case in the file.
 
         Raises:
             InputError: for GPUs that do not split evenly over nodes.

@@ -42,12 +42,7 @@ class Remaining:
 
 
 def _links_alive(network: Network, switches: Ints, links: Ints) -> Bools:
-    """Return which links still work, shape (links,).
-
-    Args:
-        switches: numbers of the switches lost.
-        links: numbers of the links lost.
-    """
+    """Return which links still work, shape (links,)."""
     alive = np.ones(len(network.links), bool)
     alive[links] = False
     if len(switches):
@@ -65,9 +60,6 @@ def _tier(links: _LinkTable, tier: int) -> slice:
 
 def _zone_cuts(fabric: WiredFabric, alive: Bools) -> Floats:
     """Return the bandwidth across an even split of each zone by itself [GB/s], shape (planes, zones).
-
-    Args:
-        alive: which links work, shape (links,).
 
     Equation:
         min(leaf level, pod level) / 2, each the sum over leaves or pods of min(bandwidth below, bandwidth above)
@@ -180,12 +172,7 @@ class DegradedJob:
         self._known: dict[bytes, Remaining] = {}
 
     def remaining(self, switches: Ints, links: Ints) -> Remaining:
-        """Return the remaining fabric after losses.
-
-        Args:
-            switches: numbers of the switches lost.
-            links: numbers of the links lost.
-        """
+        """Return the remaining fabric after losses."""
         # sorted: the order of losses does not matter
         key = blake2b(np.sort(switches).tobytes() + b"|" + np.sort(links).tobytes(), digest_size=16).digest()
         if key not in self._known:

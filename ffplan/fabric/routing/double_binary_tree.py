@@ -20,11 +20,7 @@ if TYPE_CHECKING:
 
 
 def _binary_tree(ranks: int) -> Ints:
-    """Return the parent of every rank in the first tree, -1 for the root, shape (ranks,).
-
-    Args:
-        ranks: number of ranks [1].
-    """
+    """Return the parent of every rank in the first tree, -1 for the root, shape (ranks,)."""
     rank = np.arange(ranks)
     bit = rank & -rank
     parent = (rank ^ bit) | (bit << 1)
@@ -36,11 +32,7 @@ def _binary_tree(ranks: int) -> Ints:
 
 
 def _double_binary_tree(ranks: int) -> Ints:
-    """Return the parent of every rank in both trees, -1 for the roots, shape (2, ranks).
-
-    Args:
-        ranks: number of ranks [1].
-    """
+    """Return the parent of every rank in both trees, -1 for the roots, shape (2, ranks)."""
     first = _binary_tree(ranks)
     if ranks % 2 == 0:
         # even: the mirror image, whose inner ranks are leaves of the first tree
@@ -58,11 +50,7 @@ def _joined_trees(sizes: list[int]) -> Ints:
     In the first tree the root b of a zone hangs under a, the root of the second tree of the zone before; in the second
     tree a hangs under b. Both are at the fringe of the other tree, so neither gets more than two children.
 
-    Args:
-        sizes: ranks in each zone [1]; empty zones are skipped.
-
-    Returns:
-        Parent of every rank in both trees, -1 for the roots, shape (2, sum of sizes).
+    Empty zones are skipped. Returns the parent of every rank in both trees, -1 for the roots, shape (2, ranks).
     """
     parts: list[Ints] = []
     start, before = 0, -1
@@ -99,10 +87,5 @@ def crossings(parent: Ints, zone: Ints) -> Ints:
 
 
 def _crossing_pairs(parent: Ints, zone: Ints) -> int:
-    """Return how many different pairs of ranks communicate across zones.
-
-    Args:
-        parent: parent of every rank in each tree, -1 for roots, shape (trees, ranks).
-        zone: zone of every rank, shape (ranks,).
-    """
+    """Return how many different pairs of ranks communicate across zones."""
     return len(crossings(parent, zone))

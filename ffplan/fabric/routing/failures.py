@@ -46,7 +46,6 @@ def _pool(kind: str, fabric: WiredFabric) -> Ints:
 
 
 def _some(kind: str, count: int, pool: Ints) -> Loss:
-    """Return the loss of some of a pool."""
     singular, plural = {"plane": ("plane", "planes"), "link": ("link between switches", "links between switches")}.get(
         kind, (f"{kind} switch", f"{kind} switches")
     )
@@ -69,9 +68,6 @@ def default_losses(fabric: WiredFabric) -> list[Loss]:
 
 def parse_loss(text: str, fabric: WiredFabric, names: Names) -> Loss:
     """Return a loss written as `spine`, `leaf:2`, `link:16`, `plane`, or as names of switches joined by commas.
-
-    Args:
-        names: names of its devices.
 
     Raises:
         LossError: if the fabric has no such switches or links, or too few.
@@ -99,11 +95,7 @@ def parse_loss(text: str, fabric: WiredFabric, names: Names) -> Loss:
 
 
 def draw(loss: Loss, fabric: WiredFabric, random: np.random.Generator) -> tuple[Ints, Ints]:
-    """Return the switches and links that one draw loses.
-
-    Args:
-        random: draws them.
-    """
+    """Return the switches and links that one draw loses."""
     nothing = np.zeros(0, np.int64)
     chosen = random.choice(loss.pool, loss.count, replace=False)
     if loss.kind == "plane":

@@ -21,8 +21,6 @@ BATCH = 500_000
 
 @record
 class _Outcome:
-    """Times of traffic on a fabric."""
-
     time_s: float
     """Time of the busiest link [s]."""
     ideal_s: float
@@ -40,7 +38,6 @@ def flow_loads(
     """Return the bytes on every directed link, and the number of flows that do not arrive.
 
     Args:
-        router: routes the flows.
         src: sending endpoints, shape (flows,).
         dst: receiving endpoints, same shape.
         nbytes: bytes of each flow, same shape.

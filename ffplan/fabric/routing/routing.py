@@ -19,8 +19,6 @@ ROUTING = ("static", "ecmp", "valiant", "adaptive")
 
 @record
 class _Routes:
-    """Paths of flows."""
-
     links: Ints
     """Directed links in order, padded with -1, shape (flows, hops); 2 * link from `a` to `b`, 2 * link + 1 back."""
     reached: Bools
@@ -57,7 +55,6 @@ class Routing(Protocol):
         Args:
             member: endpoints that take part, shape (endpoints,).
             nbytes: bytes from each to each [byte].
-            kind: one of ROUTING.
         """
 
     def apart(self, ports: Ints) -> int:

@@ -35,8 +35,6 @@ def _countable(flows: Flows) -> bool:
 
 @record
 class _Routed:
-    """Routes between leaves on one fabric."""
-
     links: Ints
     """Directed links of each flow, padded with -1, shape (flows, steps)."""
     lost: Bools
@@ -47,12 +45,7 @@ class _StaticTraffic:
     """Equal flows, and their loads on the links of the whole or the degraded fabric."""
 
     def __init__(self, router: Router, flows: Flows) -> None:
-        """Select the flows between leaves; all others use two endpoint links alone.
-
-        Args:
-            router: over the whole fabric.
-            flows: flows between different endpoints, `countable`.
-        """
+        """Select the flows between leaves; all others use two endpoint links alone."""
         self.router, self.each = router, float(flows.nbytes[0])
         network = router.fabric.network
         count = len(network.endpoints)
@@ -65,11 +58,7 @@ class _StaticTraffic:
         self._whole: tuple[_Routed, Ints] | None = None
 
     def loads(self, left: Router) -> tuple[Floats, int]:
-        """Return the bytes on every directed link, shape (2 * links,), and how many flows do not arrive.
-
-        Args:
-            left: router over the same fabric, whole or with its remaining links.
-        """
+        """Return the bytes on every directed link, shape (2 * links,), and how many flows do not arrive."""
         if left.alive is not None and not left.alive[self.used].all():
             raise ValueError("a flow begins or ends at an endpoint without its link")
         if left.alive is None:
@@ -113,7 +102,6 @@ class _StaticTraffic:
         return _Routed(np.concatenate(parts), np.concatenate(lost))
 
     def _bytes(self, routed: _Routed, count: Ints) -> tuple[Floats, int]:
-        """Return bytes for flows, including flows on endpoint links."""
         ends, lost = self.ends, int(routed.lost.sum())
         if lost:
             ends = ends.copy()
@@ -126,6 +114,5 @@ class _StaticTraffic:
 
 
 def _count(links: Ints, size: int) -> Ints:
-    """Return the flows on every directed link."""
     flows: Ints = np.bincount(links[links >= 0], minlength=size)
     return flows

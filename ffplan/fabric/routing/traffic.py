@@ -30,11 +30,7 @@ class Flows:
 
 
 def _ports_of(endpoints: _EndpointTable, groups: list[int]) -> Ints:
-    """Return the endpoints of every node of some groups, shape (nodes, ports), ports in the order of the NICs.
-
-    Args:
-        groups: positions of groups whose nodes have equally many ports.
-    """
+    """Return the endpoints of every node of some groups, shape (nodes, ports), ports in the order of the NICs."""
     ports = np.flatnonzero(np.isin(endpoints.group, groups))
     order = np.lexsort((endpoints.port[ports], endpoints.node[ports], endpoints.group[ports]))
     # nodes are numbered anew in each group

@@ -81,15 +81,7 @@ def _that_hold(design: ResolvedDesign, rule: _TreeRule, endpoints: int, trunk: i
 def _capacity_finding(
     design: ResolvedDesign, rule: _TreeRule, needs: _Demand, zone: int, ports: int, trunk: int
 ) -> Finding:
-    """Return the finding for a zone that needs more ports than its tree has.
-
-    Args:
-        rule: the rule that its trees share.
-        needs: endpoint ports by zone.
-        zone: position of the fullest zone.
-        ports: endpoint ports to build there.
-        trunk: its links to other zones.
-    """
+    """Return the finding for a zone that needs more ports than its tree has."""
     fabric = design.spec.fabric
     counts = needs.by_zone[zone]
     where = f"zone {zone + 1} of {fabric.zones}" if fabric.zones > 1 else "the fabric"
@@ -117,7 +109,6 @@ def _capacity_finding(
 
 
 def _interzone_finding(design: ResolvedDesign, rule: _TreeRule) -> Finding:
-    """Return the finding for inter-zone switches with too few ports."""
     trunk = design.spec.fabric.inter_zone
     assert trunk is not None
     per_zone, zones = trunk.links_per_zone, design.spec.fabric.zones
@@ -134,7 +125,6 @@ def _interzone_finding(design: ResolvedDesign, rule: _TreeRule) -> Finding:
 
 
 def _rails_finding(design: ResolvedDesign, rule: _TreeRule, leaves: int) -> Finding:
-    """Return the finding for scalable units with more leaves than the tree can have."""
     most = rule.capacity // rule.downlinks
     return design.document.finding(
         "fabric-capacity",

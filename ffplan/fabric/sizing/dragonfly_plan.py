@@ -40,11 +40,7 @@ def _too_small(design: ResolvedDesign, ports: int, capacity: int) -> Finding:
 
 
 def _ports(design: ResolvedDesign, needs: _Demand) -> int:
-    """Return the endpoint ports to build in a plane.
-
-    Raises:
-        InputError: if the design names fewer than its nodes need, or the dragonfly holds fewer.
-    """
+    """Return the endpoint ports to build in a plane."""
     points, needed = design.spec.fabric.access_points, needs.totals[0]
     if points is not None and points < design.planes * needed:
         raise InputError(
@@ -63,18 +59,13 @@ def _ports(design: ResolvedDesign, needs: _Demand) -> int:
 
 
 def _shape(design: ResolvedDesign, ports: int) -> _DragonflyShape:
-    """Return the fewest groups that hold some endpoint ports."""
     p, a, h = _dragonfly_shape(design.radix)
     groups = int(dragonfly_groups(ports, design.radix))
     return _DragonflyShape(groups=groups, endpoints=p, routers=a, global_links=h, pair_links=a * h // (groups - 1))
 
 
 def _plan_dragonfly(design: ResolvedDesign) -> FabricPlan:
-    """Return the balanced dragonfly that the design needs: as few groups as hold its endpoints.
-
-    Raises:
-        InputError: for too many endpoints, or NICs that cannot be dealt evenly over planes.
-    """
+    """Return the balanced dragonfly that the design needs: as few groups as hold its endpoints."""
     needs = _demand(design)
     ports, planes, breakout = _ports(design, needs), design.planes, design.spec.fabric.breakout
     shape = _shape(design, ports)

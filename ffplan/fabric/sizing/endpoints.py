@@ -44,12 +44,7 @@ def rails_of(design: ResolvedDesign, group: ResolvedGroup) -> int:
 
 
 def _zone_demand(design: ResolvedDesign, zone: int, last: int | None = None) -> tuple[int, ...]:
-    """Return the ports that each group needs in one zone of one plane; groups are dealt in turn.
-
-    Args:
-        zone: position of the zone.
-        last: nodes of the last group in place of its count.
-    """
+    """Return the ports that each group needs in one zone of one plane; groups are dealt in turn."""
     zones = design.spec.fabric.zones
     ports, start = [], 0
     for group in design.groups:
@@ -105,16 +100,11 @@ def _nic_faults(design: ResolvedDesign) -> list[Finding]:
 
 
 def _zone_demands(design: ResolvedDesign) -> _Demand:
-    """Return the endpoint ports that nodes need in each zone of one plane, unchecked."""
     return _Demand(tuple(_zone_demand(design, zone) for zone in range(design.spec.fabric.zones)))
 
 
 def _demand(design: ResolvedDesign) -> _Demand:
-    """Return the endpoint ports that nodes need in each zone of one plane.
-
-    Raises:
-        InputError: if NICs cannot be dealt evenly over planes or zones.
-    """
+    """Return the endpoint ports that nodes need in each zone of one plane."""
     faults = _nic_faults(design)
     fabric = design.spec.fabric
     if not faults and min(sum(_zone_demand(design, zone)) for zone in range(fabric.zones)) == 0:

@@ -27,13 +27,7 @@ def countable(design: ResolvedDesign) -> bool:
 
 
 def _leaf_cables(design: ResolvedDesign, tree: Tree, by_group: tuple[int, ...], zone: int) -> int:
-    """Return the whole leaf ports that endpoints of a tree use; each takes one cable, split at its end.
-
-    Args:
-        tree: the tree of a zone of one plane.
-        by_group: endpoint ports of each group in it.
-        zone: position of the zone.
-    """
+    """Return the whole leaf ports that endpoints of a tree use; each takes one cable, split at its end."""
     breakout = design.spec.fabric.breakout
     if breakout == 1:
         return sum(by_group)

@@ -41,11 +41,7 @@ def _leaves_of(design: ResolvedDesign, rule: _TreeRule, ports: int) -> int | Non
 
 def _leaf_fill(design: ResolvedDesign, tree: Tree, by_group: tuple[int, ...]) -> list[tuple[int, int]]:
     """Return (leaves, endpoints on each) of a tree with several leaves; nodes outside the rails count as on leaves of
-    their own.
-
-    Args:
-        by_group: endpoint ports of each group.
-    """
+    their own."""
     rule = tree.rule
     # links to other zones take downlinks, spread evenly over the leaves
     room = rule.downlinks - -(-design.trunk_links // tree.leaf)
@@ -87,13 +83,7 @@ def _shared_modules(design: ResolvedDesign) -> tuple[int, int]:
 
 
 def _parts_between(design: ResolvedDesign, cables: int, below: int, above: int) -> int:
-    """Return the links between switches as bought [1], without links between zones.
-
-    Args:
-        cables: cables as laid [1].
-        below: links between leaf and spine, or inside groups of a dragonfly [1].
-        above: links between spine and core, or between groups [1].
-    """
+    """Return the links between switches as bought [1], without links between zones."""
     down, up = _shared_modules(design)
     return cables if down == up == 1 else ceil_div(below, down) + ceil_div(above, up)
 
@@ -111,9 +101,6 @@ def _tree_cables(tree: Tree, split: int) -> int:
 
     Links between leaf and spine that share a whole port at both ends share a cable; where the halves of a port lead
     apart, and further up, each link has its own.
-
-    Args:
-        split: links of a whole port at both ends, as `pair_split` returns them [1].
     """
     rule, cables = tree.rule, tree.spine_core
     pods = [(tree.pod, tree.full_pods), (tree.last_pod, 1)]

@@ -134,9 +134,7 @@ def _tree_cuts(
     Rail r of every node is wired to separate leaves, rank after rank. A rail that fits one leaf crosses none, unless
     the tree has too few leaves for every rail.
 
-    Args:
-        nodes: nodes of the job, any shape.
-        zones: zones it spans, in the shape of the nodes; as few as hold it if omitted.
+    `zones`: zones it spans, in the shape of the nodes; as few as hold it if omitted.
     """
     fabric, group, cuts = design.spec.fabric, design.compute, []
     rails = rails_of(design, group)
@@ -192,9 +190,6 @@ def _dragonfly_cuts(
 
     Nodes fill group after group. Half of the links carry traffic of the group: rings and trees join few pairs of
     groups, so that adaptive routing sends them round through a third, over two global links each.
-
-    Args:
-        nodes: nodes of the job, any shape.
 
     Source:
         Kim et al., ISCA 2008, section 4: Valiant routing carries half of the global bandwidth under any traffic.

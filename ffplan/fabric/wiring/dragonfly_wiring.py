@@ -24,8 +24,6 @@ INTRA_GROUP, INTER_GROUP = TIERS.index("intra_group"), TIERS.index("inter_group"
 
 @record
 class _Seats:
-    """Router and port of each endpoint of one plane."""
-
     group: Ints
     node: Ints
     port: Ints
@@ -69,11 +67,7 @@ def _switches(shape: _DragonflyShape, plane: int) -> _SwitchTable:
 
 
 def wire_dragonfly(design: ResolvedDesign, plan: FabricPlan) -> WiredFabric:
-    """Return the wired dragonfly of a design.
-
-    Args:
-        plan: its fabric, sized.
-    """
+    """Return the wired dragonfly of a design."""
     shape = plan.dragonfly
     assert shape is not None
     seats, inside = _seats(design, shape), _dragonfly_links(shape)

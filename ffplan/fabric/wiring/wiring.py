@@ -107,8 +107,6 @@ def _tree_switches(tree: Tree, plane: int, zone: int, pods: Ints) -> _SwitchTabl
 
 
 class _Builder:
-    """Gathers the trees of a fabric into one network."""
-
     def __init__(self, link_rate: float) -> None:
         self.link_rate = link_rate
         self.switches: list[_SwitchTable] = []
@@ -242,11 +240,7 @@ def _ports(design: ResolvedDesign, tree: Tree) -> tuple[int, ...]:
 
 
 def wire_trees(design: ResolvedDesign, plan: FabricPlan) -> WiredFabric:
-    """Return the wired trees of a design.
-
-    Args:
-        plan: its fabric, sized.
-    """
+    """Return the wired trees of a design."""
     spec = design.spec.fabric
     trees = plan.trees
     builder = _Builder(design.link_gbyte_s)
