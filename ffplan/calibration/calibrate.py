@@ -9,8 +9,7 @@ import numpy as np
 
 from ffplan.base.errors import InputError
 from ffplan.base.record import record
-from ffplan.calibration.collective_fit import of_collectives
-from ffplan.calibration.collective_overlay import _calibrate_collectives
+from ffplan.calibration.collective_fit import _calibrate_collectives, of_collectives
 from ffplan.calibration.fit import (
     LAUNCHES,
     NEEDED,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypeVar
 from ffplan.base.errors import InputError
 from ffplan.base.record import record
 from ffplan.calibration.fit import FitError
-from ffplan.calibration.measured_attention import _MeasuredAttention
+from ffplan.calibration.kernel_times import _MeasuredAttention
 from ffplan.calibration.overlay import (
     MEASURED,
     _figure_line,

@@ -7,8 +7,15 @@ from typing import TYPE_CHECKING
 from ffplan.base.formatting import plural
 from ffplan.base.record import record
 from ffplan.calibration.kernel_fit import SMALL_KERNELS, _starting_values, _timed_groups
-from ffplan.calibration.measured_doubts import _doubts_of, _refuse_recording, _remarks_of
-from ffplan.calibration.measured_errors import _attention_errors, _copy_errors, _group_errors, _kernel_errors
+from ffplan.calibration.measured_errors import (
+    _attention_errors,
+    _copy_errors,
+    _doubts_of,
+    _group_errors,
+    _kernel_errors,
+    _refuse_recording,
+    _remarks_of,
+)
 from ffplan.calibration.measured_files import _measured_files, _MeasuredFigures
 from ffplan.calibration.measured_fits import FRACTIONS, _fits_of
 from ffplan.calibration.overlay import _MeasuredSource

@@ -9,8 +9,7 @@ import numpy as np
 from ffplan.base.record import record
 from ffplan.calibration.fit import FitError, solver
 from ffplan.calibration.kernel_fit import _fit_kernels, _KernelFit, _rates_of, _starting_values, _units_of
-from ffplan.calibration.kernel_times import _rates_at
-from ffplan.calibration.measured_attention import _measured_attention, _MeasuredAttention
+from ffplan.calibration.kernel_times import _measured_attention, _MeasuredAttention, _rates_at
 from ffplan.catalog.parts import Accelerator
 from ffplan.catalog.stacks import AttentionRates
 from ffplan.measuring.recording import Recording

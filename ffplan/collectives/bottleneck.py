@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 from ffplan.base.array_math import Number, maximum, minimum
 from ffplan.base.outcomes import Term
 from ffplan.base.record import record
-from ffplan.collectives.bounds import Bound, bound, rate, ring_factor
+from ffplan.collectives.volumes import Bound, bound, rate, ring_factor
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from ffplan.collectives.rank_layout import RankLayout
+    from ffplan.collectives.algorithm import RankLayout
     from ffplan.node.host import Host, Port
     from ffplan.node.resources import Resource
 

@@ -13,11 +13,10 @@ from typing import TYPE_CHECKING
 from ffplan.base.array_math import Number, minimum
 from ffplan.base.outcomes import LedgerLine
 from ffplan.collectives.bottleneck import Line
-from ffplan.collectives.bounds import _double_tree_load, ring_factor
-from ffplan.collectives.volumes import _depth, _mean_tree_load
+from ffplan.collectives.volumes import _depth, _double_tree_load, _mean_tree_load, ring_factor
 
 if TYPE_CHECKING:
-    from ffplan.collectives.rank_layout import RankLayout
+    from ffplan.collectives.algorithm import RankLayout
     from ffplan.node.host import Host
 
 

@@ -12,14 +12,13 @@ from typing import TYPE_CHECKING, Any
 from ffplan.base.array_math import choose, maximum, minimum
 from ffplan.collectives.algorithm import Algorithm, Latency, _LatencyFigures
 from ffplan.collectives.bottleneck import Line, _on_cuts, _on_each, _on_memory, _on_nics
-from ffplan.collectives.bounds import ring_factor
 from ffplan.collectives.inside_node import _link_factor, _one_pair, _ring_lines
 from ffplan.collectives.latency import ring_latency
-from ffplan.collectives.volumes import PROTOCOLS, bus_factor, ring_steps
+from ffplan.collectives.volumes import PROTOCOLS, bus_factor, ring_factor, ring_steps
 
 if TYPE_CHECKING:
     from ffplan.base.array_math import Number
-    from ffplan.collectives.rank_layout import RankLayout
+    from ffplan.collectives.algorithm import RankLayout
     from ffplan.node.host import Host
 
 

@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING
 from ffplan.base.array_math import Number, maximum, minimum
 from ffplan.collectives.algorithm import Algorithm, Latency, _LatencyFigures
 from ffplan.collectives.bottleneck import Line, _on_cuts, _on_each, _on_memory, _on_nics
-from ffplan.collectives.bounds import _double_tree_load
 from ffplan.collectives.latency import _switch_latency
+from ffplan.collectives.volumes import _double_tree_load
 
 if TYPE_CHECKING:
     from ffplan.base.array_math import Truth
     from ffplan.catalog.library import Library
-    from ffplan.collectives.rank_layout import RankLayout
+    from ffplan.collectives.algorithm import RankLayout
 
 
 IN_NETWORK = "reduction in the network's switches"

@@ -14,14 +14,13 @@ from typing import TYPE_CHECKING
 from ffplan.base.array_math import minimum
 from ffplan.collectives.algorithm import Algorithm, Latency, _LatencyFigures
 from ffplan.collectives.bottleneck import Line, _on_cuts, _on_each, _on_memory, _on_nics, _on_ports
-from ffplan.collectives.bounds import _double_tree_load
 from ffplan.collectives.inside_node import _chain_lines, _link_factor, _one_pair
 from ffplan.collectives.latency import _log_latency, _tree_latency
-from ffplan.collectives.volumes import PROTOCOLS, bus_factor
+from ffplan.collectives.volumes import PROTOCOLS, _double_tree_load, bus_factor
 
 if TYPE_CHECKING:
     from ffplan.catalog.library import Library
-    from ffplan.collectives.rank_layout import RankLayout
+    from ffplan.collectives.algorithm import RankLayout
 
 
 MANY = 4

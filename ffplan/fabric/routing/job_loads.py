@@ -9,8 +9,8 @@ import numpy as np
 from ffplan.base.array_math import Ints
 from ffplan.base.record import record
 from ffplan.fabric.routing import traffic
-from ffplan.fabric.routing.double_binary_tree import _crossing_pairs, _double_binary_tree, _joined_trees
 from ffplan.fabric.routing.link_loads import flow_loads
+from ffplan.fabric.routing.traffic import _crossing_pairs, _double_binary_tree, _joined_trees
 
 if TYPE_CHECKING:
     from ffplan.base.array_math import Floats

@@ -9,11 +9,17 @@ from ffplan.base.errors import InputError
 from ffplan.base.formatting import plural
 from ffplan.base.record import record
 from ffplan.fabric.sizing import formulas
-from ffplan.fabric.sizing.capacity import _capacity_finding, _interzone_finding, _rails_finding
-from ffplan.fabric.sizing.endpoints import _Demand, _demand, rails_of
+from ffplan.fabric.sizing.endpoints import (
+    _capacity_finding,
+    _Demand,
+    _demand,
+    _interzone_finding,
+    _rails_finding,
+    rails_of,
+)
 from ffplan.fabric.sizing.fat_tree import Tree, _build_tree, _TreeRule, _uplink_choices
-from ffplan.fabric.sizing.leaf_cables import _leaf_cables
 from ffplan.fabric.sizing.leaf_fill import (
+    _leaf_cables,
     _leaf_fill,
     _leaves_of,
     _pair_split,
