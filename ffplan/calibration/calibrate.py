@@ -9,8 +9,7 @@ import numpy as np
 
 from ffplan.base.errors import InputError
 from ffplan.base.record import record
-from ffplan.calibration.collective_fit import of_collectives
-from ffplan.calibration.collective_overlay import _calibrate_collectives
+from ffplan.calibration.collective_fit import _calibrate_collectives, of_collectives
 from ffplan.calibration.fit import (
     LAUNCHES,
     NEEDED,
@@ -104,10 +103,6 @@ def calibrate(
 ) -> Calibration:
     """Fit the training constants of one accelerator, or its link rates if the files hold collectives.
 
-    Args:
-        query: accelerator, files and the constants to keep.
-        progress: callback, called with the number of replays.
-
     Raises:
         InputError: if a file is wrong.
         FitError: if no run has the accelerator, or the rows do not determine the constants.
@@ -139,11 +134,7 @@ def calibrate(
 
 
 def _units(query: CalibrationRequest, base: TrainingRates | None) -> tuple[TrainingRates | None, int]:
-    """Return the base with the requested multiprocessors, and their number.
-
-    Raises:
-        FitError: for unknown multiprocessors, or a number that the catalogue has already.
-    """
+    """Return the base with the requested multiprocessors, and their number."""
     if query.units is not None and base is not None:
         if query.start is None:
             raise FitError(
@@ -159,7 +150,6 @@ def _units(query: CalibrationRequest, base: TrainingRates | None) -> tuple[Train
 def _report(
     query: CalibrationRequest, fitted: Fit, base: TrainingRates | None, units: int, mine: list[TrainingReplay]
 ) -> CalibrationReport:
-    """Return constants and errors, before and after."""
     rates = _fitted_rates(fitted.values, base, units)
     by_source = []
     for name in dict.fromkeys(replay.file.id for replay in mine):
@@ -231,11 +221,7 @@ def _overlay(
 
 
 def _reread(text: str, name: str) -> None:
-    """Read the text of an accelerator again.
-
-    Raises:
-        InputError: for a text that is not an accelerator.
-    """
+    """Read the text of an accelerator again."""
     part = validate(Accelerator, Document(name, "0" * 64, compose(text, name)))
     keys = {KEY, START} & set(part.sources)
     if part.training is None or not keys:

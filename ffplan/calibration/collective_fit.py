@@ -1,18 +1,25 @@
-"""Rates of an accelerator's own links, fitted on measured collectives. Needs SciPy, an extra."""
+"""Rates of an accelerator's links, fitted on measured collectives, and its file with them. Needs SciPy, an extra."""
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ffplan.base.array_math import Floats
+from ffplan.base.errors import InputError
 from ffplan.base.record import record
 from ffplan.calibration.fit import FitError, solver
+from ffplan.calibration.overlay import _source_line, _with_lines, _with_sources
 from ffplan.catalog.evidence import DurationFigure
-from ffplan.inputs.document import read_document
+from ffplan.catalog.parts import Accelerator
+from ffplan.inputs.composer import compose
+from ffplan.inputs.document import Document, read_document
 from ffplan.inputs.validate import validate
+from ffplan.results.accuracy import CalibrationReport, Constant, Fitted
+from ffplan.results.design import SCHEMA_VERSION
 from ffplan.validation.communication_cases import CaseFile, Collective
 from ffplan.validation.communication_replay import CaseReplay, collective_rows
 from ffplan.validation.measured_system import CaseParts
@@ -21,7 +28,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ffplan.catalog.evidence import Figure
-    from ffplan.catalog.parts import Accelerator
     from ffplan.catalog.store import Catalog
     from ffplan.results.accuracy import AccuracyRow
 
@@ -45,8 +51,6 @@ EDGE = 1e-3
 
 @record
 class _CollectiveRun:
-    """A measured collective of a file."""
-
     file: CaseFile
     bench: CaseParts
     case: Collective
@@ -55,8 +59,6 @@ class _CollectiveRun:
 
 @record
 class _CollectiveFit:
-    """Constants of an accelerator, with the errors of the rows before and after."""
-
     runs: tuple[_CollectiveRun, ...]
     values: dict[str, float]
     notes: dict[str, str]
@@ -85,11 +87,7 @@ def of_collectives(files: tuple[str, ...]) -> bool:
 
 
 def _collective_runs(catalog: Catalog, files: tuple[str, ...], accelerator: str) -> tuple[_CollectiveRun, ...]:
-    """Return the collectives of files that ran on an accelerator, without exchanges of experts' tokens.
-
-    Raises:
-        InputError: if a file is wrong.
-    """
+    """Return the collectives of files that ran on an accelerator, without exchanges of experts' tokens."""
     runs = []
     for name in files:
         document = read_document(Path(name), name)
@@ -126,7 +124,6 @@ def _rate_value(part: Accelerator, name: str) -> float | None:
 
 
 def _with_rates(part: Accelerator, values: dict[str, float]) -> Accelerator:
-    """Return an accelerator with other constants of collectives [GB/s, s]."""
     rates = part.collectives
     assert rates is not None
     changed: dict[str, object] = {}
@@ -172,7 +169,6 @@ def _fit_collectives(
     """Fit the constants of an accelerator's collectives to measurements.
 
     Args:
-        runs: collectives on it.
         names: constants to fit; if None, all that the rows determine.
         progress: callback, called with the number of replays.
 
@@ -233,4 +229,108 @@ def _solved(
         before=np.array([row.error for row in before]),
         after=np.array([row.error for row in after]),
         files=tuple(row.source for row in after),
+    )
+
+
+KEY = "collectives-measured"
+"""Key of the fit under `sources`."""
+
+
+def _rate_text(name: str, value: float) -> str:
+    return f"{value * 1e6:.4g} us" if name == "launch" else f"{value:.4g} GB/s"
+
+
+def _lines(text: str, values: dict[str, float]) -> dict[str, str]:
+    """Return the line of each constant; the rate with reduction in the switch keeps its block."""
+    lines = {}
+    for name, value in values.items():
+        figure = f"{{value: {_rate_text(name, value)}, source: {KEY}}}"
+        if name != "nvls":
+            lines[name] = f"  {name}: {figure}"
+            continue
+        section = re.search(r"^  nvls:.*\n(?:   .*\n)*", text, flags=re.MULTILINE)
+        block = section[0] if section else ""
+        lines[name] = re.sub(r"^    busbw:.*$", f"    busbw: {figure}", block, count=1, flags=re.MULTILINE).rstrip("\n")
+    return lines
+
+
+def _overlay_text(text: str, name: str, fitted: _CollectiveFit) -> str:
+    """Return the text of an accelerator's file with fitted rates of collectives."""
+    titles = ", ".join(dict.fromkeys(run.file.name for run in fitted.runs))
+    date = max(run.file.source.known_at for run in fitted.runs)
+    error = float(np.abs(fitted.after).mean())
+    title = f"ffplan model calibrate on {titles}: {len(fitted.after)} rows, mean error {error:.1%}"
+    lines = _lines(text, fitted.values)
+    source = _source_line(KEY, title, date)
+    changed = _with_sources(_with_lines(text, "collectives", lines), [source], [KEY])
+    by_hand = FitError(
+        f"{name} is written in a way that cannot be edited; add these lines by hand:\n"
+        + "\n".join([source, *lines.values()])
+    )
+    try:
+        part = validate(Accelerator, Document(name, "0" * 64, compose(changed, name)))
+    except InputError:
+        raise by_hand from None
+    for key, value in fitted.values.items():
+        figure = _rate_figure(part, key)
+        if figure is None or figure.source != KEY or abs(float(figure.value) / value - 1) > 1e-3:
+            raise by_hand
+    return changed
+
+
+def _calibrate_collectives(
+    catalog: Catalog,
+    accelerator: str,
+    cases: tuple[str, ...],
+    names: tuple[str, ...] | None,
+    progress: Callable[[int], None] | None = None,
+) -> tuple[CalibrationReport, str]:
+    """Fit the rates of an accelerator's links to measured collectives.
+
+    Without `names`, all constants that the rows determine are fitted. Returns the report, and the accelerator's file
+    with these constants.
+    """
+    part = catalog.entry(accelerator).part
+    assert isinstance(part, Accelerator)
+    fitted = _fit_collectives(part, _collective_runs(catalog, cases, part.id), names, progress)
+    place = catalog.locate(part.id)
+    assert place is not None
+    text = _overlay_text(place[0].read_text(encoding="utf-8"), place[1], fitted)
+    return _report(part, fitted), text
+
+
+def _report(part: Accelerator, fitted: _CollectiveFit) -> CalibrationReport:
+    sources = []
+    for name in dict.fromkeys(fitted.files):
+        rows = np.array([file == name for file in fitted.files])
+        before, after = fitted.before[rows], fitted.after[rows]
+        sources.append(
+            Fitted(
+                source=name,
+                n=int(rows.sum()),
+                before=float(np.abs(before).mean()),
+                after=float(np.abs(after).mean()),
+                bias=float(after.mean()),
+            )
+        )
+    constants = tuple(
+        Constant(
+            name=name,
+            before=_rate_value(part, name),
+            after=value,
+            text=_rate_text(name, value),
+            note=fitted.notes.get(name),
+            unit="s" if name == "launch" else "GB/s",
+        )
+        for name, value in fitted.values.items()
+    )
+    return CalibrationReport(
+        schema_version=SCHEMA_VERSION,
+        accelerator=part.id,
+        rows=len(fitted.after),
+        constants=constants,
+        sources=tuple(sources),
+        before=float(np.abs(fitted.before).mean()),
+        after=float(np.abs(fitted.after).mean()),
+        measured="collectives",
     )

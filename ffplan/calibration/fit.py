@@ -65,11 +65,7 @@ class Fit:
 
 
 def _needed_constants(replays: Sequence[TrainingReplay], *, launches: bool) -> tuple[str, ...]:
-    """Return the constants that the runs determine.
-
-    Args:
-        launches: also fit the launch times of the host.
-    """
+    """Return the constants that the runs determine."""
     kinds = {replay.plans.precision for replay in replays}
     fused = any(replay.plans.fused_attention and replay.software.kernels is None for replay in replays)
     names = ["matrix"] if kinds & {"bf16", "fp16", "fp8"} else []
@@ -81,7 +77,6 @@ def _needed_constants(replays: Sequence[TrainingReplay], *, launches: bool) -> t
 
 
 def _fitted_rates(values: dict[str, float], base: TrainingRates | None, units: float) -> TrainingRates:
-    """Return rates with the fitted values; the other rates stay as they were."""
     kept: dict[str, Any] = {}
     if base is not None:
         kept = {name: getattr(base, name) for name in TrainingRates.model_fields if name not in NAMES}
@@ -126,7 +121,6 @@ def timed(replay: TrainingReplay) -> Bools:
 
 
 def _rows_of_sources(replays: Sequence[TrainingReplay]) -> dict[str, int]:
-    """Return the timed rows of every source."""
     sizes: dict[str, int] = {}
     for replay in replays:
         sizes[replay.file.id] = sizes.get(replay.file.id, 0) + int(timed(replay).sum())
@@ -163,12 +157,7 @@ def errors(replays: Sequence[TrainingReplay], rates: TrainingRates | None = None
 def _undetermined(
     replays: Sequence[TrainingReplay], values: dict[str, float], base: TrainingRates | None, units: float
 ) -> list[str]:
-    """Return the constants that no row depends on: half and twice their value leave every time unchanged.
-
-    Args:
-        base: constants that are not fitted.
-        units: multiprocessors of the accelerator.
-    """
+    """Return the constants that no row depends on: half and twice their value leave every time unchanged."""
     there = errors(replays, _fitted_rates(values, base, units))
     blind = []
     for name, value in values.items():
@@ -209,11 +198,6 @@ def fit(
     Rows of one source count together as the root of their number, so that a source with four times the rows counts
     twice: the errors of their logarithms are weighted by n^-1/4. A weighted error beyond 5 % counts less than its
     square, which is 9 % of a row among ten and 23 % of one among 450.
-
-    Args:
-        units: multiprocessors of the accelerator.
-        base: constants that are not fitted.
-        progress: callback, called with the number of replays.
 
     Raises:
         FitError: for fewer rows than constants, or without SciPy.

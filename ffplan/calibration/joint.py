@@ -47,8 +47,6 @@ Key = tuple[str, str]
 
 @record
 class _JointFit:
-    """Constants of one accelerator and of the stacks on it."""
-
     values: dict[Key, float]
     """Constants by stack and name."""
     rows: int
@@ -89,12 +87,10 @@ class _JointFit:
 
 
 def _stack_name(replay: TrainingReplay) -> str:
-    """Return the id of a run's stack; empty without one."""
     return replay.software.stack.id if replay.software.stack else ""
 
 
 def _joint_errors(replays: Sequence[TrainingReplay], fitted: _JointFit) -> Floats:
-    """Return signed errors of the time of every row [1]."""
     return np.concatenate([_ratios(replay, fitted) - 1 for replay in replays])
 
 
@@ -107,7 +103,6 @@ def _ratios(replay: TrainingReplay, fitted: _JointFit) -> Floats:
 
 
 def _names(replays: Sequence[TrainingReplay]) -> tuple[Key, ...]:
-    """Return the constants that the runs determine."""
     kinds = {replay.plans.precision for replay in replays}
     names: list[Key] = [("", "matrix")] if kinds & {"bf16", "fp16", "fp8"} else []
     names += [("", f"matrix_{kind}") for kind in ("fp8", "tf32") if kind in kinds]

@@ -48,8 +48,6 @@ UNSURE = 0.25
 
 @record
 class _KernelFit:
-    """Constants fitted on kernels."""
-
     values: dict[str, float]
     """Constants by name, kept ones included."""
     errors: dict[str, float]
@@ -94,11 +92,7 @@ class _TimedKernels:
 
 
 def _units_of(part: Accelerator, recording: Recording) -> float:
-    """Return the multiprocessors: the catalogue's, or the device's.
-
-    Raises:
-        FitError: if neither says.
-    """
+    """Return the multiprocessors: the catalogue's, or the device's."""
     if part.training is not None:
         return float(part.training.units.value)
     if recording.device.multiprocessors is None:
@@ -107,7 +101,6 @@ def _units_of(part: Accelerator, recording: Recording) -> float:
 
 
 def _rates_of(values: dict[str, float], part: Accelerator, units: float) -> TrainingRates:
-    """Return training constants, fitted ones included."""
     known = {name: value for name, value in values.items() if name not in ("gemm", "small")}
     return _fitted_rates(known, part.training, units)
 
@@ -188,11 +181,10 @@ def _starting_values(part: Accelerator) -> dict[str, float]:
 def _fit_kernels(recording: Recording, part: Accelerator, request: Sequence[str] = tuple(BOUNDS)) -> _KernelFit:
     """Fit constants to the recorded GEMMs and kernels that memory binds.
 
-    An undetermined constant is kept, and the others are fitted again: one on a bound of its range, or
-    whose standard error is large.
+    An undetermined constant is kept, and the others are fitted again: one on a bound of its range, or whose standard
+    error is large.
 
     Args:
-        part: the accelerator that was measured.
         request: names of the constants to fit; the others are kept.
 
     Raises:
@@ -233,11 +225,7 @@ def _on_bound(name: str, values: dict[str, float]) -> str | None:
 def _fitted(
     groups: Sequence[_TimedKernels], start: dict[str, float], names: Sequence[str]
 ) -> tuple[dict[str, float], dict[str, float]]:
-    """Return all constants with some of them fitted, and the standard errors of the logarithms of these.
-
-    Raises:
-        FitError: if SciPy is missing.
-    """
+    """Return all constants with some of them fitted, and the standard errors of the logarithms of these."""
     low, high = (np.log([BOUNDS[name][end] for name in names]) for end in range(2))
 
     def residuals(logs: Floats) -> Floats:

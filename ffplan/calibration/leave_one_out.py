@@ -64,7 +64,6 @@ def _unnamed(replay: TrainingReplay) -> TrainingReplay:
 
 
 def _relatives(part: Accelerator, others: Sequence[TrainingReplay]) -> list[TrainingReplay]:
-    """Return the runs on the nearest of other accelerators."""
     if not others:
         return []
     nearest = min(others, key=lambda replay: (*unlike(part, replay.accelerator), _set(replay)))
@@ -73,8 +72,6 @@ def _relatives(part: Accelerator, others: Sequence[TrainingReplay]) -> list[Trai
 
 @record
 class _Kin:
-    """Cache of fits to the runs on chips of one process."""
-
     fits: dict[tuple[int, ...], _JointFit]
 
     def of(self, part: Accelerator, others: Sequence[TrainingReplay]) -> _JointFit | None:
@@ -101,8 +98,6 @@ def leave_one_out(
     its chips are left out, and scored one by one.
 
     Args:
-        replays: every table whose rows count.
-        progress: callback for progress.
         by: kind of thing to leave out.
 
     Raises:

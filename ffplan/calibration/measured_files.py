@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypeVar
 from ffplan.base.errors import InputError
 from ffplan.base.record import record
 from ffplan.calibration.fit import FitError
-from ffplan.calibration.measured_attention import _MeasuredAttention
+from ffplan.calibration.kernel_times import _MeasuredAttention
 from ffplan.calibration.overlay import (
     MEASURED,
     _figure_line,
@@ -38,8 +38,6 @@ CLOSE = 1e-3
 
 @record
 class _MeasuredFigures:
-    """The texts to write."""
-
     constants: dict[str, MeasuredConstant]
     """Constants by name."""
     attention: _MeasuredAttention | None
@@ -70,11 +68,7 @@ def _own(catalog: Catalog, name: str) -> tuple[str, str]:
 
 
 def _reread(model: type[P], text: str, name: str, lines: list[str]) -> P:
-    """Return a part as its new text has it.
-
-    Raises:
-        FitError: if the text is none.
-    """
+    """Return a part as its new text has it."""
     try:
         return validate(model, Document(name, "0" * 64, compose(text, name)))
     except InputError:
@@ -86,15 +80,7 @@ def _by_hand(name: str, lines: list[str]) -> FitError:
 
 
 def _measured_files(catalog: Catalog, part: Accelerator, figures: _MeasuredFigures) -> dict[str, str]:
-    """Return the files of a catalogue by their names.
-
-    Args:
-        figures: figures to write.
-
-    Raises:
-        FitError: if a file is written in a way that cannot be edited, or constants are missing of an accelerator
-            that has none.
-    """
+    """Return the files of a catalogue by their names."""
     files = {}
     constants = {
         name: constant for name, constant in figures.constants.items() if not (name == "memory" and figures.stack)

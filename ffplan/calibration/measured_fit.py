@@ -7,8 +7,15 @@ from typing import TYPE_CHECKING
 from ffplan.base.formatting import plural
 from ffplan.base.record import record
 from ffplan.calibration.kernel_fit import SMALL_KERNELS, _starting_values, _timed_groups
-from ffplan.calibration.measured_doubts import _doubts_of, _refuse_recording, _remarks_of
-from ffplan.calibration.measured_errors import _attention_errors, _copy_errors, _group_errors, _kernel_errors
+from ffplan.calibration.measured_errors import (
+    _attention_errors,
+    _copy_errors,
+    _doubts_of,
+    _group_errors,
+    _kernel_errors,
+    _refuse_recording,
+    _remarks_of,
+)
 from ffplan.calibration.measured_files import _measured_files, _MeasuredFigures
 from ffplan.calibration.measured_fits import FRACTIONS, _fits_of
 from ffplan.calibration.overlay import _MeasuredSource
@@ -57,10 +64,6 @@ def fit_recording(
 ) -> MeasuredResult:
     """Fit constants to a recording.
 
-    Args:
-        document: its file, for faults.
-        request: accelerator, and constants to write.
-
     Raises:
         InputError: if the recording is of another device, or of none that counts.
         FitError: if SciPy is missing, or the constants cannot be written into a file.
@@ -100,7 +103,6 @@ def fit_recording(
 
 
 def _constants(fits: _RecordingFits, request: MeasuredRequest) -> tuple[MeasuredConstant, ...]:
-    """Return every fitted constant with the catalogue's value."""
     fit, rates = fits.kernels, fits.part.training
     constants = []
     for name in ("matrix", "matrix_fp8", "matrix_tf32", "stream", "memory", "gemm", "small"):
@@ -125,7 +127,6 @@ def _constants(fits: _RecordingFits, request: MeasuredRequest) -> tuple[Measured
 
 
 def _written(name: str, fits: _RecordingFits, request: MeasuredRequest) -> bool:
-    """Return whether a constant is to be written."""
     if name not in MEASURED:
         return False
     if request.only is not None:
@@ -158,7 +159,6 @@ def _kernel(fits: _RecordingFits, request: MeasuredRequest) -> list[MeasuredCons
 
 
 def _link(fits: _RecordingFits, request: MeasuredRequest) -> list[MeasuredConstant]:
-    """Return the rate of the link to the host, from the slower way."""
     ways = {way: fits.links[way] for way in ("to-device", "from-device") if way in fits.links}
     if not ways:
         return []
@@ -179,7 +179,6 @@ def _link(fits: _RecordingFits, request: MeasuredRequest) -> list[MeasuredConsta
 
 
 def _errors(fits: _RecordingFits) -> list[KernelError]:
-    """Return every kernel with its modelled times."""
     fit, part = fits.kernels, fits.part
     catalogue = None
     if part.training is not None:

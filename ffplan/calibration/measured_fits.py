@@ -9,8 +9,7 @@ import numpy as np
 from ffplan.base.record import record
 from ffplan.calibration.fit import FitError, solver
 from ffplan.calibration.kernel_fit import _fit_kernels, _KernelFit, _rates_of, _starting_values, _units_of
-from ffplan.calibration.kernel_times import _rates_at
-from ffplan.calibration.measured_attention import _measured_attention, _MeasuredAttention
+from ffplan.calibration.kernel_times import _measured_attention, _MeasuredAttention, _rates_at
 from ffplan.catalog.parts import Accelerator
 from ffplan.catalog.stacks import AttentionRates
 from ffplan.measuring.recording import Recording
@@ -31,8 +30,6 @@ LINK_BOUNDS = ((1e-9, 1e8), (1.0, 1e14))
 
 @record
 class _LinkFit:
-    """Rate of a link, from copies of several sizes."""
-
     rate: float
     """Rate [byte/s]."""
     start: float
@@ -49,9 +46,6 @@ class _LinkFit:
 
 def _fit_link(rows: Sequence[CopyRow]) -> _LinkFit:
     """Fit rate and start of one way of a link.
-
-    Args:
-        rows: copies that way.
 
     Raises:
         FitError: if SciPy is missing, or there are fewer than two sizes.
@@ -82,18 +76,12 @@ FRACTIONS = ("matrix", "matrix_fp8", "matrix_tf32", "stream", "memory")
 
 
 def _default_rates(part: Accelerator, units: float) -> AcceleratorRates:
-    """Return rates of an accelerator, with constants of the catalogue or defaults.
-
-    Args:
-        units: its multiprocessors [1].
-    """
+    """Return rates of an accelerator, with constants of the catalogue or defaults."""
     return _rates_at(part, _rates_of(_starting_values(part), part, units), next(iter(part.peak)))
 
 
 @record
 class _RecordingFits:
-    """All fits of a recording."""
-
     recording: Recording
     """The recording."""
     part: Accelerator
@@ -116,15 +104,7 @@ class _RecordingFits:
 
 
 def _fits_of(catalog: Catalog, recording: Recording, part: Accelerator, source: _MeasuredSource) -> _RecordingFits:
-    """Return all fits of a recording.
-
-    Args:
-        part: the accelerator that was measured.
-        source: source of the figures.
-
-    Raises:
-        FitError: if SciPy is missing, or nobody knows the multiprocessors.
-    """
+    """Return all fits of a recording."""
     table, rates = None, part.training
     if rates is not None and rates.kernels is not None:
         table = catalog.get(AttentionRates, rates.kernels, catalog.entry(part.id).document, ("training", "kernels"))

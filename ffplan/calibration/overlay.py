@@ -29,7 +29,6 @@ def _figure_text(name: str, value: float) -> str:
 
 
 def _source_line(key: str, title: str, date: str) -> str:
-    """Return a line of `sources`."""
     return f'  {key}: {{title: {quoted(comment(title))}, date: "{date}", grade: derived, status: D}}'
 
 
@@ -49,14 +48,7 @@ def _figure(name: str, value: float, source: str, note: str | None = None) -> st
 def _training_block(
     fitted: Fit, base: TrainingRates | None, units: int, *, same_part: bool, set_name: str
 ) -> list[str]:
-    """Return the lines of `training`.
-
-    Args:
-        base: constants that were not.
-        units: multiprocessors, if `base` has none.
-        same_part: the constants of `base` are the part's own, and keep their sources.
-        set_name: name of the set.
-    """
+    """Return the lines of `training`."""
     lines = ["training:", f"  set: {scalar(set_name)}"]
     for name in TrainingRates.model_fields:
         if name in NAMES:
@@ -78,11 +70,7 @@ def _training_block(
 
 
 def _with_training(text: str, sources: list[str], block: list[str]) -> str:
-    """Return the text of an accelerator's file with another `training` and more sources.
-
-    Args:
-        sources: lines to add under `sources`.
-    """
+    """Return the text of an accelerator's file with another `training` and more sources."""
     edited = re.sub(r"^training:.*\n(?:[ \t#-].*\n|\n(?=[ \t]))*", "", text, flags=re.MULTILINE)
     edited = _with_sources(edited, sources, (KEY, START))
     return edited.rstrip("\n") + "\n" + "".join(f"{line}\n" for line in block)
@@ -94,8 +82,6 @@ MEASURED = "kernels-measured"
 
 @record
 class _MeasuredSource:
-    """Source of measured figures."""
-
     title: str
     """Title."""
     date: str
@@ -121,14 +107,7 @@ def _fields(values: dict[str, str]) -> str:
 
 
 def _figure_line(name: str, texts: tuple[str, str, str], note: str | None = None, *, derived: bool = True) -> str:
-    """Return the line of a figure with its range.
-
-    Args:
-        name: field.
-        texts: value, low and high end, with their units.
-        note: note.
-        derived: a fitted constant: derived by arithmetic from measured times.
-    """
+    """Return the line of a figure with its range."""
     value, low, high = texts
     status = ", status: D" if derived else ""
     more = f", note: {quoted(comment(note))}" if note else ""
@@ -136,13 +115,7 @@ def _figure_line(name: str, texts: tuple[str, str, str], note: str | None = None
 
 
 def _with_lines(text: str, section: str, lines: dict[str, str]) -> str:
-    """Return the text of a part with fields of a section replaced, or added; the section itself too.
-
-    Args:
-        text: the file, its sections in block style with two blanks before each field.
-        section: name of the section at the top level.
-        lines: line of each field by its name.
-    """
+    """Return the text of a part with fields of a section replaced, or added; the section itself too."""
     block = re.search(rf"^{section}:.*\n(?:[ \t#-].*\n|\n(?=[ \t]))*", text, flags=re.MULTILINE)
     if block is None:
         return text.rstrip("\n") + f"\n{section}:\n" + "".join(f"{line}\n" for line in lines.values())
@@ -157,7 +130,6 @@ def _with_lines(text: str, section: str, lines: dict[str, str]) -> str:
 
 
 def _compute(figure: ComputeFigure) -> dict[str, Any]:
-    """Return the fields of a rate with its unit."""
     values = figure.model_dump(exclude_none=True)
     rates = {name: f"{values[name]:.6g} TFLOP/s" for name in ("value", "low", "high") if name in values}
     return values | rates
@@ -196,13 +168,7 @@ def _merged_tables(before: Iterable[AttentionTable], measured: Iterable[Attentio
 
 
 def _stack_lines(text: str, set_name: str, line: str) -> str:
-    """Return the text of a stack with one constant of a set of accelerators replaced or added.
-
-    Args:
-        text: the file, in block style.
-        set_name: set of the accelerator.
-        line: line of the field `memory`, indented by two.
-    """
+    """Return the text of a stack with one constant of a set of accelerators replaced or added."""
     head = rf"^  {re.escape(set_name)}:[ ]*\n"
     if re.search(rf"^constants:.*\n(?:[ \t#-].*\n)*?{head[1:]}", text, flags=re.MULTILINE):
         constants = re.compile(rf"({head})((?:    .*\n)*)", re.MULTILINE)

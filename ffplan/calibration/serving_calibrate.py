@@ -72,7 +72,6 @@ class ServingResult:
 
 
 def _errors(row: _FittedRun, engine: Engine, setup: _MeasuredSetup) -> dict[str, float]:
-    """Return the signed errors of a run's measures by the constants of an engine [1]."""
     speed = engine_speed(engine, setup.accelerator, row.served.run.precision)
     values = modelled(with_rates(row.served, speed.rates), row.point)
     return {name: signed_error(name, row.point[name], values[name]) for name in _MEASURES if name in row.point.numbers}
@@ -82,8 +81,6 @@ def _aligned(row: _FittedRun, prior: Prior, errors: dict[str, float]) -> _Fitted
     """Return a run with its times as the fit's equation has them, which knows no waiting.
 
     Args:
-        row: the run.
-        prior: the release.
         errors: signed errors of the run's measures by the release [1].
 
     Equation:
@@ -100,11 +97,7 @@ def _aligned(row: _FittedRun, prior: Prior, errors: dict[str, float]) -> _Fitted
 def _refused_or_rows(
     setup: _MeasuredSetup, stated: Sequence[_StatedRun]
 ) -> tuple[list[_FittedRun], tuple[RefusedRun, ...]]:
-    """Return the runs that can be fitted, and the others with reasons.
-
-    Raises:
-        InputError: if none can be.
-    """
+    """Return the runs that can be fitted, and the others with reasons."""
     rows, refused = [], []
     for one in stated:
         try:
@@ -132,10 +125,7 @@ def calibrate_serving(
     """Fit the constants of an engine on one accelerator to measured runs.
 
     Args:
-        runs: runs of benchmark programs.
-        request: the user's additions.
         today: day of runs whose files bear none.
-        progress: callback, called with the number of fits.
 
     Raises:
         InputError: if a run lacks something, contradicts an option, or none can be fitted.
@@ -176,11 +166,6 @@ def calibrate_serving(
 
 
 def _stated(catalog: Catalog, runs: Sequence[BenchmarkRun], request: ServingRequest) -> list[_StatedRun]:
-    """Return runs with everything that a replay takes.
-
-    Raises:
-        InputError: with the faults of every run.
-    """
     stated: list[_StatedRun] = []
     faults: list[Finding] = []
     for run in runs:
@@ -225,7 +210,6 @@ def _moved(prior: Prior, constants: _ToldConstants) -> tuple[Constant, ...]:
 def _measures(
     before: list[dict[str, float]], after: list[dict[str, float]], left_out: list[dict[str, float]]
 ) -> tuple[MeasureErrors, ...]:
-    """Return errors by measure."""
     errors_by_measure = []
     for name, measure in _MEASURES.items():
         sizes = [np.abs([row[name] for row in errors if name in row]) for errors in (before, after, left_out)]
@@ -276,7 +260,6 @@ def _overlay(
     rows: Sequence[_FittedRun],
     today: str,
 ) -> str:
-    """Return the engine's file with the fitted constants."""
     accelerator, place = setup.accelerator.id, catalog.locate(setup.engine.id)
     assert place is not None
     told = {constant.name for constant in report.constants}

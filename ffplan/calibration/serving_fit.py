@@ -163,8 +163,6 @@ def _apart(served: ServedRun, pools: Pools, point: ServedPoint, source: str) -> 
 
 @record
 class _TimeParts:
-    """What a measured time consists of."""
-
     first: float = 0.0
     """1 if it is a time to first token."""
     bound: float = 0.0
@@ -180,7 +178,6 @@ class _TimeParts:
 
 
 def _observation(served: ServedRun, point: ServedPoint, source: str, seconds: float, parts: _TimeParts) -> _Observation:
-    """Return a measured time [s] with its terms."""
     run, unit = served.run, with_rates(served, _UNIT).served
     deployment, machine, shape = unit.deployment, unit.machine, unit.shape
     dense, experts = token_flops(unit.weights, deployment)
@@ -205,13 +202,7 @@ def _observation(served: ServedRun, point: ServedPoint, source: str, seconds: fl
 
 
 def _step_terms(unit: Served, group: float, context: float) -> dict[str, Number]:
-    """Return the terms of a step that decodes.
-
-    Args:
-        unit: a model on its deployment, with constants of 1 and 0.
-        group: sequences of an attention group [1].
-        context: tokens of each [1].
-    """
+    """Return the terms of a step that decodes."""
     deployment, machine, shape, weights = unit.deployment, unit.machine, unit.shape, unit.weights
     batch = group / deployment.pipeline
     held = cached_tokens(shape, context) * cache_bytes(shape, deployment.cache_width)
@@ -327,7 +318,6 @@ class Fit:
         return x
 
     def _constants(self, x: Floats) -> Floats:
-        """Return the constants of every observation, one row for each name."""
         count = len(NAMES)
         factors = x[count:].reshape(-1, count) * self._spread * SPREAD
         deviations = (self._spread * x[:count])[None, :] + sum(factors[members] for members in self._members)
@@ -414,11 +404,7 @@ def _together(deviations: Floats) -> Floats:
 
 
 def predicted(observations: Sequence[_Observation], constants: Sequence[Mapping[str, float]]) -> Floats:
-    """Return the times of a token of observations [s].
-
-    Args:
-        constants: fractions and seconds by name, of each observation.
-    """
+    """Return the times of a token of observations [s]."""
     rows = [[1 / values[name] if name in FRACTIONS else values[name] for name in NAMES] for values in constants]
     return times(_table(observations), np.array(rows, dtype=float).T)
 

@@ -27,8 +27,6 @@ class _RunRefusedError(ValueError):
 
 @record
 class _FittedRun:
-    """A run with its only point, and its measurements."""
-
     stated: _StatedRun
     served: ServedRun
     point: ServedPoint
@@ -36,11 +34,7 @@ class _FittedRun:
 
 
 def _latency(stated: _StatedRun) -> float:
-    """Return the mean time of a whole request [s].
-
-    Raises:
-        RunRefusedError: if the run does not say.
-    """
+    """Return the mean time of a whole request [s]."""
     run = stated.run
     if run.latency_ms is not None:
         return run.latency_ms / 1e3
@@ -79,11 +73,6 @@ def _arriving(stated: _StatedRun) -> float:
 
 
 def _times(stated: _StatedRun) -> dict[str, float]:
-    """Return the measured times.
-
-    Raises:
-        RunRefusedError: if there are none.
-    """
     run = stated.run
     times = {"ttft_ms": run.ttft_ms, "tpot_ms": run.tpot_ms}
     measured = {name: value for name, value in times.items() if value is not None}
@@ -95,11 +84,6 @@ def _times(stated: _StatedRun) -> dict[str, float]:
 
 
 def _served(setup: _MeasuredSetup, stated: _StatedRun, load: str, numbers: dict[str, float]) -> ServedRun:
-    """Return a run for a replay.
-
-    Raises:
-        RunRefusedError: if a number exceeds the format of measured runs.
-    """
     try:
         return stated.served(setup, load, numbers)
     except ValueError:
@@ -107,11 +91,7 @@ def _served(setup: _MeasuredSetup, stated: _StatedRun, load: str, numbers: dict[
 
 
 def _room(setup: _MeasuredSetup, stated: _StatedRun) -> float:
-    """Return how many requests have room on the whole copy [1].
-
-    Raises:
-        RunRefusedError: if none has.
-    """
+    """Return how many requests have room on the whole copy [1]."""
     served = _served(setup, stated, "closed", {"concurrency": 1.0, "tpot_ms": 1.0})
     held = requests_with_room(served.use, served.served.shape, stated.prompt, stated.output)
     room = float(held) * served.run.data
@@ -122,11 +102,7 @@ def _room(setup: _MeasuredSetup, stated: _StatedRun) -> float:
 
 
 def _queued(stated: _StatedRun, room: float) -> tuple[str, dict[str, float]]:
-    """Return load and numbers of a run whose requests were all sent at once.
-
-    Raises:
-        RunRefusedError: if its rate of tokens is not measured, or not steady.
-    """
+    """Return load and numbers of a run whose requests were all sent at once."""
     run = stated.run
     if run.tokens_s is None:
         raise _RunRefusedError("all requests were sent at once, and it has no output tokens per second")
@@ -140,14 +116,7 @@ def _queued(stated: _StatedRun, room: float) -> tuple[str, dict[str, float]]:
 
 
 def _fitted_run(setup: _MeasuredSetup, stated: _StatedRun, source: str) -> _FittedRun:
-    """Return a run with its measurements.
-
-    Args:
-        source: name of its file.
-
-    Raises:
-        RunRefusedError: if it cannot be fitted.
-    """
+    """Return a run with its measurements."""
     run, under_way = stated.run, 0.0
     if run.refused:
         raise _RunRefusedError(run.refused)

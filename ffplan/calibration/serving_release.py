@@ -43,10 +43,7 @@ def _constant_text(name: str, value: float) -> str:
 def _rates_block(accelerator: str, figures: Mapping[str, tuple[float, str]], runs: int) -> str:
     """Return the constants of an engine on an accelerator as lines of its `rates`.
 
-    Args:
-        accelerator: id of the accelerator, or `any`.
-        figures: value and key of the source, by constant.
-        runs: measured rows behind them; 0 writes none.
+    `runs`: measured rows behind them; 0 writes none.
     """
     lines = [f"  {accelerator}:"]
     for name, (value, source) in figures.items():
@@ -55,12 +52,7 @@ def _rates_block(accelerator: str, figures: Mapping[str, tuple[float, str]], run
 
 
 def _with_constants(engine: Engine, accelerator: str, values: Mapping[str, float]) -> Engine:
-    """Return an engine with new constants for one accelerator; other constants stay as released.
-
-    Args:
-        accelerator: id of the accelerator.
-        values: fractions and seconds by name.
-    """
+    """Return an engine with new constants for one accelerator; other constants stay as released."""
     base = _release_rates(engine, accelerator)
     changed = {name: getattr(base, name).model_copy(update={"value": value}) for name, value in values.items()}
     rates = {**engine.rates, accelerator: base.model_copy(update=changed)}
@@ -68,24 +60,11 @@ def _with_constants(engine: Engine, accelerator: str, values: Mapping[str, float
 
 
 def _release_rates(engine: Engine, accelerator: str) -> EngineRates:
-    """Return an engine's constants for an accelerator, or its constants for any accelerator."""
     return engine.rates.get(accelerator) or engine.rates[ANY]
 
 
 def _overlay_text(text: str, name: str, fitted: Engine, accelerator: str, *, source: str, block: str) -> str:
-    """Return the text of an engine's file with the constants of one accelerator replaced or added.
-
-    Args:
-        text: the file.
-        name: its name, for messages.
-        fitted: the engine with the fitted constants.
-        accelerator: id of the accelerator.
-        source: line under `sources`.
-        block: lines under `rates`.
-
-    Raises:
-        FitError: if the file is written in a way that cannot be edited.
-    """
+    """Return the text of an engine's file with the constants of one accelerator replaced or added."""
     changed = re.sub(rf"^  {re.escape(accelerator)}:[ ]*\n(?:    .*\n?)*", "", text, flags=re.MULTILINE)
     changed = _with_sources(changed, [source], [_own_key(accelerator)])
     any_block = re.compile(rf"^  {ANY}:[ ]*\n(?:    .*\n?)*", re.MULTILINE)
@@ -104,12 +83,7 @@ def _overlay_text(text: str, name: str, fitted: Engine, accelerator: str, *, sou
 
 
 def _own_source(report: ServingCalibration, files: str, date: str) -> str:
-    """Return the line of a fit under `sources`.
-
-    Args:
-        files: names of the files.
-        date: day of the runs.
-    """
+    """Return the line of a fit under `sources`."""
     first = report.errors[0]
     error = f"mean error of {first.measure} {first.mean_after:.1%}"
     title = f"ffplan model calibrate serving on {files}: {report.rows} runs, {error}"
@@ -140,8 +114,6 @@ class Prior:
 
 @record
 class _ToldConstants:
-    """Fitted constants that runs determine."""
-
     values: dict[str, float]
     notes: dict[str, str]
 

@@ -69,8 +69,6 @@ class ServingRequest:
 
 @record
 class _MeasuredSetup:
-    """Engine and accelerator that all runs share."""
-
     engine: Engine
     accelerator: Accelerator
     library: Library
@@ -92,12 +90,7 @@ class _StatedRun:
     """Least length as a fraction of the nominal one [1]."""
 
     def served(self, setup: _MeasuredSetup, load: str, numbers: dict[str, float]) -> ServedRun:
-        """Return the run for a replay.
-
-        Args:
-            load: kind of load.
-            numbers: its one point, by column.
-        """
+        """Return the run for a replay."""
         mean = 0.5 * (1 + self.shortest)  # a replay takes the lengths that others are drawn below
         columns = {"prompt": self.prompt / mean, "output": self.output / mean, **numbers}
         fields = {
@@ -118,7 +111,6 @@ class _StatedRun:
 
 
 def _finding_at(run: BenchmarkRun, message: str, remedy: str) -> Finding:
-    """Return a fault at a run."""
     return Finding(
         rule=RULE, severity=Severity.ERROR, file=run.file, line=run.line, column=1, message=message, remedy=remedy
     )
@@ -134,7 +126,6 @@ def model_id(name: str, ids: Iterable[str]) -> str | None:
 
     Args:
         name: such as meta-llama/Llama-3.1-70B-Instruct.
-        ids: ids of models.
     """
     folded = _folded(name)
     known = sorted((text for text in ids if folded.startswith(_folded(text))), key=len, reverse=True)
@@ -142,11 +133,7 @@ def model_id(name: str, ids: Iterable[str]) -> str | None:
 
 
 def _accelerator(catalog: Catalog, runs: Sequence[BenchmarkRun], name: str | None) -> Accelerator:
-    """Return the accelerator that an option or every run names.
-
-    Raises:
-        InputError: if a run names another, or neither says which.
-    """
+    """Return the accelerator that an option or every run names."""
     faults = []
     if name is None:
         ids = catalog.ids_of("accelerator")
@@ -171,12 +158,7 @@ def _accelerator(catalog: Catalog, runs: Sequence[BenchmarkRun], name: str | Non
 
 
 def _engine(catalog: Catalog, runs: Sequence[BenchmarkRun], name: str | None) -> Engine:
-    """Return the engine that an option or every run names.
-
-    Raises:
-        InputError: if a run names another software, or neither says which release.
-        ServeError: if no engine has that name.
-    """
+    """Return the engine that an option or every run names."""
     said = {f"{run.software}@{run.version}" if run.software and run.version else None for run in runs}
     if name is None:
         if len(said) != 1 or None in said:
@@ -199,12 +181,7 @@ def _engine(catalog: Catalog, runs: Sequence[BenchmarkRun], name: str | None) ->
 
 
 def _setup_of(catalog: Catalog, runs: Sequence[BenchmarkRun], request: ServingRequest) -> _MeasuredSetup:
-    """Return engine and accelerator of all runs.
-
-    Raises:
-        InputError: if runs contradict each other or an option, or nothing says.
-        ServeError: if no engine has the name.
-    """
+    """Return engine and accelerator of all runs."""
     accelerator = _accelerator(catalog, runs, request.accelerator)
     library = catalog.entry(accelerator.library).part
     assert isinstance(library, Library)
@@ -221,12 +198,7 @@ class _Settling:
     def value(self, quantity: str, option: str, said: Any, given: Any, example: str | None = None) -> Any:
         """Return the value that a file or an option states; keep a fault if they differ or both are silent.
 
-        Args:
-            quantity: its name.
-            option: the option.
-            said: value in the file.
-            given: value of the option.
-            example: an example for the option; None if there is a default.
+        `example`: an example for the option; None if there is a default.
         """
         if said is not None and given is not None and said != given:
             message = f"the file says {quantity} {said}, and {option} says {given}"
@@ -250,7 +222,6 @@ class _Settling:
 
 
 def _model(settling: _Settling, catalog: Catalog, given: str | None) -> str | None:
-    """Return the catalogue id of a run's model."""
     name = settling.run.model
     said = model_id(name, catalog.ids_of("model")) if name else None
     if said is None and given is None and name:
@@ -262,12 +233,7 @@ def _model(settling: _Settling, catalog: Catalog, given: str | None) -> str | No
 
 
 def _precision(settling: _Settling, checkpoint: str, given: str | None) -> str | None:
-    """Return the precision of a run's weights.
-
-    Args:
-        checkpoint: precision of the model's published weights.
-        given: the option.
-    """
+    """Return the precision of a run's weights."""
     name = (settling.run.precision or "").lower().replace("_", "-")
     said = _PRECISIONS.get(name)
     if said == "fp4" and checkpoint == "mxfp4":
@@ -277,11 +243,7 @@ def _precision(settling: _Settling, checkpoint: str, given: str | None) -> str |
 
 
 def _stated_run(catalog: Catalog, run: BenchmarkRun, request: ServingRequest) -> _StatedRun:
-    """Return a run with everything that a replay takes.
-
-    Raises:
-        InputError: with a finding for each value that is missing, or that file and option contradict each other on.
-    """
+    """Return a run with everything that a replay takes."""
     settling = _Settling(run)
     name = _model(settling, catalog, request.model)
     model = catalog.entry(name).part if name else None

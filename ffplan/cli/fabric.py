@@ -150,7 +150,7 @@ def faults(
     catalog: CatalogOption = None,
 ) -> None:
     """Remove switches and links: endpoints lost, remaining bisection and allreduce rate."""
-    from ffplan.fabric.routing.failures import LossError
+    from ffplan.fabric.routing.degraded import LossError
     from ffplan.report.fabric import fault_document
     from ffplan.studies.fabric import route as study
 

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 from ffplan.base.array_math import Number, maximum, minimum
 from ffplan.base.outcomes import Term
 from ffplan.base.record import record
-from ffplan.collectives.bounds import Bound, bound, rate, ring_factor
+from ffplan.collectives.volumes import Bound, bound, rate, ring_factor
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from ffplan.collectives.rank_layout import RankLayout
+    from ffplan.collectives.algorithm import RankLayout
     from ffplan.node.host import Host, Port
     from ffplan.node.resources import Resource
 
@@ -133,12 +133,8 @@ def sustained_rate(
 def _sustained_rates(known: dict[Key, Resource], lines: Iterable[Line], *, trees: bool) -> tuple[Number, Number]:
     """Return the rate of a long message under a ledger, with all limits and with the limits that libraries know.
 
-    Args:
-        known: resources; lines on other resources do not count.
-        trees: several flows meet at each NIC.
-
-    Returns:
-        Two algorithm bandwidths [GB/s], in the shape of the ledger's uses.
+    `known`: resources; lines on other resources do not count. Returns two algorithm bandwidths [GB/s], in the shape of
+    the ledger's uses.
     """
     rates = _rates(known, lines, trees=trees)
     guess = minimum(*(most for most, public in rates if public), float("inf"))
@@ -146,11 +142,7 @@ def _sustained_rates(known: dict[Key, Resource], lines: Iterable[Line], *, trees
 
 
 def lacking(host: Host, lines: Iterable[Line]) -> tuple[str, ...]:
-    """Return the CPUs whose root ports a ledger loads and whose limit is unknown, so that no bound has that term.
-
-    Args:
-        lines: the ledger, of plain numbers.
-    """
+    """Return the CPUs whose root ports a ledger loads and whose limit is unknown, so that no bound has that term."""
     loaded = {key[1] for key, use in totals(lines).items() if key[0] == "root_port" and use[0] + use[1] > LEAST_USE}
     return host.without_limit(loaded)
 
@@ -160,7 +152,6 @@ def solve(known: dict[Key, Resource], lines: Iterable[Line], *, sustained: bool 
 
     Args:
         known: resources; lines on other resources do not count.
-        lines: the ledger, of plain numbers.
         sustained: use the rates of long messages in place of line rates.
         trees: several flows meet at each NIC.
 
@@ -239,7 +230,6 @@ def _term(items: list[Resource], use: tuple[float, float], *, sustained: bool, t
 
 
 def _on_each(step: str, kind: str, ids: tuple[str, ...], inward: Number, outward: Number) -> list[Line]:
-    """Return the same line for each resource of a kind."""
     return [Line(step, (kind, name), inward, outward) for name in ids]
 
 
@@ -292,5 +282,4 @@ def _on_nic_ports(port: Port, inward: Number, outward: Number, nics: Number) -> 
 
 
 def _on_memory(job: RankLayout, inward: Number, outward: Number) -> list[Line]:
-    """Return the bytes that pass the memory of each GPU."""
     return _on_each("in GPU memory", "hbm", job.host.gpus, inward, outward)

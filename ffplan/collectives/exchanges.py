@@ -16,18 +16,14 @@ from ffplan.collectives.inside_node import _bridged, _exchange_factor, _link_fac
 
 if TYPE_CHECKING:
     from ffplan.base.array_math import Number
-    from ffplan.collectives.rank_layout import RankLayout
+    from ffplan.collectives.algorithm import RankLayout
 
 
 def _all_to_all(operation: str, job: RankLayout, *, rail: bool = False) -> list[Line]:
-    """Return the ledger of every rank sending a piece to every other.
+    """Return the ledger of every rank sending a piece to every other, in bytes per byte of message [1].
 
     Args:
-        operation: all-to-all.
         rail: gather inside the node first, so that only NICs of the same rail exchange (NVLink forwarding).
-
-    Returns:
-        Lines in bytes per byte of message [1].
 
     Equation:
         p (n - p) / n in and out of all NICs of a node together; (p - 1) / n in and out of each GPU inside the node, and
@@ -73,13 +69,7 @@ def _all_to_all(operation: str, job: RankLayout, *, rail: bool = False) -> list[
 
 
 def _rail_all_to_all(operation: str, job: RankLayout) -> list[Line]:
-    """Return the ledger of an all-to-all with NVLink forwarding.
-
-    Args:
-        operation: all-to-all.
-
-    Returns:
-        Lines in bytes per byte of message [1].
+    """Return the ledger of an all-to-all with NVLink forwarding, in bytes per byte of message [1].
 
     Equation:
         as `all_to_all` with (n - p) / n x (p - 1) / p more inside a node
@@ -118,9 +108,6 @@ def star(operation: str, job: RankLayout) -> list[Line]:
 
     The root, a GPU with a bridge if there are any, alone receives all pieces, through its own NICs.
 
-    Args:
-        operation: gather or scatter.
-
     Returns:
         Lines in bytes per byte of message [1]; a gather comes in, a scatter goes out.
 
@@ -155,13 +142,8 @@ def star(operation: str, job: RankLayout) -> list[Line]:
 
 
 def _send_receive(operation: str, job: RankLayout) -> list[Line]:
-    """Return the ledger of each rank sending to the next and receiving from the one before.
-
-    Args:
-        operation: sendrecv.
-
-    Returns:
-        Lines in bytes per byte of message [1].
+    """Return the ledger of each rank sending to the next and receiving from the one before, in bytes per byte of
+    message [1].
 
     Equation:
         1 in and out of each GPU, and of one GPU's NICs on each node

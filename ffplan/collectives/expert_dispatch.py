@@ -10,7 +10,7 @@ from ffplan.collectives.bottleneck import Line
 from ffplan.collectives.inside_node import _link_factor
 
 if TYPE_CHECKING:
-    from ffplan.collectives.rank_layout import RankLayout
+    from ffplan.collectives.algorithm import RankLayout
     from ffplan.node.host import Host
 
 SCALE_BLOCK = 128
@@ -44,14 +44,11 @@ class Routing:
 
 
 def token_bytes(hidden: Number, operation: str) -> Number:
-    """Return the bytes of a token on the wire.
+    """Return the bytes of a token on the wire [byte].
 
     Args:
         hidden: width [1].
         operation: dispatch (FP8 with a scale of 4 bytes for every 128 elements) or combine (BF16).
-
-    Returns:
-        Size [byte].
 
     Equation:
         h (1 + 4 / 128) for dispatch, 2 h for combine
@@ -176,11 +173,7 @@ class Gate:
 def _expected_reach(job: RankLayout, routing: Routing | Gate) -> tuple[Number, Number]:
     """Return the nodes and the GPUs that a token reaches, its own included.
 
-    Args:
-        routing: routing of tokens to experts.
-
-    Returns:
-        Nodes, and GPUs over all of them [1].
+    Returns nodes, and GPUs over all of them [1].
     """
     if isinstance(routing, Gate):
         return routing.met(job.nodes), routing.met(job.ranks)
@@ -198,12 +191,7 @@ def forwarding_fault(host: Host) -> str | None:
 
 
 def routing_fault(job: RankLayout, routing: Routing) -> str | None:
-    """Return why tokens cannot be routed so, or None.
-
-    Args:
-        job: the ranks, plain numbers or arrays.
-        routing: routing of tokens to experts.
-    """
+    """Return why tokens cannot be routed so, or None."""
     import numpy as np
 
     ranks = np.atleast_1d(job.ranks)
@@ -240,10 +228,6 @@ def copying_fault(host: Host, sms: float, algorithm: str | None = None) -> str |
 
 def counted_copies(job: RankLayout, routing: Routing, algorithm: str) -> Number:
     """Return the copies of a token that DeepEP counts when it prints a rate.
-
-    Args:
-        routing: routing of tokens to experts.
-        algorithm: node-limited or straight.
 
     Returns:
         Copies [1]: nodes reached, a GPU's own included, or GPUs on one node; every expert where tokens go straight.
@@ -327,7 +311,6 @@ def straight(job: RankLayout, routing: Routing, operation: str) -> list[Line]:
     """Return the ledger of dispatch or combine that sends every token straight to each of its experts' GPUs.
 
     Args:
-        routing: routing of tokens to experts.
         operation: dispatch or combine, which decides how many bytes a token has.
 
     Returns:

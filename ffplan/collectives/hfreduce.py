@@ -13,11 +13,10 @@ from typing import TYPE_CHECKING
 from ffplan.base.array_math import Number, minimum
 from ffplan.base.outcomes import LedgerLine
 from ffplan.collectives.bottleneck import Line
-from ffplan.collectives.bounds import _double_tree_load, ring_factor
-from ffplan.collectives.volumes import _depth, _mean_tree_load
+from ffplan.collectives.volumes import _depth, _double_tree_load, _mean_tree_load, ring_factor
 
 if TYPE_CHECKING:
-    from ffplan.collectives.rank_layout import RankLayout
+    from ffplan.collectives.algorithm import RankLayout
     from ffplan.node.host import Host
 
 
@@ -60,7 +59,6 @@ def _one_way_ledger(operation: str, copies: Number, h2d_reads: Number, up: Numbe
     """Return the host-memory operations of HFReduce's reduce or broadcast per byte of message, on the mean node.
 
     Args:
-        operation: reduce or broadcast.
         copies: message copies that leave the GPUs of a node [1].
         h2d_reads: host-memory reads that return the result [1].
         up: bytes that the mean node sends, and receives, u [1]; the root alone sends, or receives, nothing.
@@ -108,18 +106,13 @@ def ledger_total(lines: tuple[LedgerLine, ...]) -> Number:
 
 
 def _operations(operation: str, copies: Number, h2d_reads: Number, tree_load: Number) -> tuple[LedgerLine, ...]:
-    """Return the host-memory operations of any operation."""
     if operation == "allreduce":
         return _hfreduce_ledger(copies, h2d_reads, tree_load)
     return _one_way_ledger(operation, copies, h2d_reads, tree_load)
 
 
 def _scale_up_groups(host: Host, *, nvlink: bool) -> tuple[int, ...]:
-    """Return the size of each set of GPUs that reduces over NVLink before a copy leaves for host memory.
-
-    Args:
-        nvlink: whether the library reduces over NVLink first.
-    """
+    """Return the size of each set of GPUs that reduces over NVLink before a copy leaves for host memory."""
     if nvlink and host.joined:
         return (len(host.gpus),)
     if nvlink:
@@ -144,10 +137,8 @@ def hfreduce(
     trees alone, a broadcast down; what its root copies is counted on the first GPU.
 
     Args:
-        job: the ranks, all GPUs of each node.
         nvlink: reduce over NVLink first (HFReduce with NVLink).
         memcpy_async: return results with MemcpyAsync in place of GDRCopy.
-        operation: one of `OPERATIONS`.
 
     Returns:
         Lines in bytes per byte of message [1], and the host-memory operations of the busiest node.

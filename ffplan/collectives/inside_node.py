@@ -16,7 +16,7 @@ from ffplan.base.array_math import Number, ceil_div, choose, maximum
 from ffplan.collectives.bottleneck import Line, _on_nic_ports
 
 if TYPE_CHECKING:
-    from ffplan.collectives.rank_layout import RankLayout
+    from ffplan.collectives.algorithm import RankLayout
     from ffplan.node.host import Port
 
 
@@ -171,19 +171,16 @@ def _flows(job: RankLayout, gpu: str) -> tuple[Number, Number]:
 
 
 def _ring_lines(job: RankLayout, step: str, load: Number, nics: Number, *, bridge: str = "nvlink") -> list[Line]:
-    """Return the ledger of a ring inside a node without switch or mesh, and of its NICs' root ports.
+    """Return the ledger of a ring inside a node without switch or mesh, and of its NICs' root ports, in bytes per byte
+    of message [1].
 
     GPUs of one root port are neighbours, so that one flow enters and one leaves each port. The first GPU of a bridged
     pair receives over PCIe and sends over the bridge, the second the other way round: each uses PCIe one way.
 
     Args:
-        step: the step, in words.
         load: bytes that each rank sends per byte of message [1].
         nics: bytes that each NIC sends per byte of message [1].
         bridge: kind of resource that a bridge is.
-
-    Returns:
-        Lines in bytes per byte of message [1].
 
     Equation:
         f in and out of every GPU; of bridged ones one way over PCIe and one over the bridge
@@ -208,15 +205,13 @@ def _ring_lines(job: RankLayout, step: str, load: Number, nics: Number, *, bridg
 
 
 def _chain_lines(job: RankLayout, chain: Number, between: Number, nics: Number) -> list[Line]:
-    """Return the ledger of a chain inside a node without switch or mesh, up and down, with NICs at its head.
+    """Return the ledger of a chain inside a node without switch or mesh, up and down, with NICs at its head, in bytes
+    per byte of message [1].
 
     Args:
         chain: bytes in and out of the busiest GPU on the chain per byte of message [1].
         between: bytes in and out of the node [1].
         nics: bytes that each NIC sends [1].
-
-    Returns:
-        Lines in bytes per byte of message [1].
 
     Equation:
         of bridged GPUs one neighbour is across PCIe, if p > 2, and one across the bridge; the head has its bridge and

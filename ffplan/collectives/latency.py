@@ -26,7 +26,7 @@ def ring_latency(
     overhead: Number = 0.0,
     plateau: Number = 1.0,
 ) -> Number:
-    """Return the latency of a ring.
+    """Return the latency of a ring [s].
 
     Args:
         base: of the call [s].
@@ -36,9 +36,6 @@ def ring_latency(
         crossings: hops between nodes [1].
         overhead: least time of a hop inside a node, if the ring spans several [s].
         plateau: factor of a ring over several nodes [1].
-
-    Returns:
-        Latency [s].
 
     Equation:
         (base + (steps - crossings) max(inside, overhead) + crossings between) x plateau
@@ -53,7 +50,7 @@ def ring_latency(
 
 
 def _tree_latency(base: Number, inside: Number, between: Number, ranks_per_node: Number, nodes: Number) -> Number:
-    """Return the latency of a double binary tree with a chain inside each node.
+    """Return the latency of a double binary tree with a chain inside each node [s].
 
     Args:
         base: of the call [s].
@@ -61,9 +58,6 @@ def _tree_latency(base: Number, inside: Number, between: Number, ranks_per_node:
         between: of a hop between nodes [s].
         ranks_per_node: ranks p on each node [1].
         nodes: nodes N [1].
-
-    Returns:
-        Latency [s].
 
     Equation:
         base + 2 ((p - 1) inside + log2(N) between)
@@ -76,15 +70,12 @@ def _tree_latency(base: Number, inside: Number, between: Number, ranks_per_node:
 
 
 def _log_latency(base: Number, between: Number, nodes: Number) -> Number:
-    """Return the latency of an algorithm that passes nodes in steps of half the distance.
+    """Return the latency of an algorithm that passes nodes in steps of half the distance [s].
 
     Args:
         base: of the call [s].
         between: of a hop between nodes [s].
         nodes: nodes N [1].
-
-    Returns:
-        Latency [s].
 
     Equation:
         base + log2(N) between
@@ -96,16 +87,13 @@ def _log_latency(base: Number, between: Number, nodes: Number) -> Number:
 
 
 def _switch_latency(inside: Number, between: Number, nodes: Number, *, in_network: bool = False) -> Number:
-    """Return the latency of reduction in the scale-up switch, with trees or the network's own reduction beyond.
+    """Return the latency of reduction in the scale-up switch, with trees or the network's own reduction beyond [s].
 
     Args:
         inside: of the reduction in a node [s].
         between: of a hop between nodes [s].
         nodes: nodes N [1].
         in_network: the network's switches reduce, in one hop.
-
-    Returns:
-        Latency [s].
 
     Equation:
         inside + 2 log2(N) between; inside + between where the network reduces and N > 1

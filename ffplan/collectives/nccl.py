@@ -30,9 +30,8 @@ if TYPE_CHECKING:
     from ffplan.catalog.evidence import FractionFigure
     from ffplan.catalog.library import Library, NodeRates
     from ffplan.catalog.rates import LowLatencyCeiling, Protocol
-    from ffplan.collectives.algorithm import Algorithm
+    from ffplan.collectives.algorithm import Algorithm, RankLayout
     from ffplan.collectives.bottleneck import Key
-    from ffplan.collectives.rank_layout import RankLayout
     from ffplan.node.host import Host
     from ffplan.node.resources import Resource
 
@@ -120,16 +119,10 @@ def _channel_limit(library: Library, job: RankLayout, algorithm: Algorithm, prot
 
 
 def _size_correction(library: Library, algorithm: str, protocol: str, size: Number) -> Number:
-    """Return the fraction of a tree's rate that the library's estimate leaves to a message of some size.
+    """Return the fraction of a tree's rate that the library's estimate leaves to a message of some size [1]; `size`
+    [byte].
 
-    Args:
-        library: constants.
-        algorithm: name; only `tree` is corrected.
-        protocol: its protocol.
-        size: message [byte].
-
-    Returns:
-        Fraction [1].
+    `algorithm`: name; only `tree` is corrected.
 
     Source:
         NVIDIA/nccl, src/graph/tuning.cc (`treeCorrectionFactor`): the entry floor(log2(size / 64)), 1 beyond the last.
@@ -149,11 +142,7 @@ def _size_correction(library: Library, algorithm: str, protocol: str, size: Numb
 
 
 def _estimate_time(library: Library, choice: _Choice, size: Number) -> Number:
-    """Return the time of a choice in the library's own cost model [s].
-
-    Args:
-        size: message [byte].
-    """
+    """Return the time of a choice in the library's own cost model [s]; `size` [byte]."""
     fraction = _size_correction(library, choice.algorithm, choice.protocol, size)
     return choice.estimate_latency + size / fraction * choice.estimate_per_byte
 
@@ -278,13 +267,7 @@ def _choices_of(
     algorithm: Algorithm,
     protocols: Iterable[str],
 ) -> list[_Choice]:
-    """Return the coefficients of one algorithm with some protocols, which share its ledger and rates.
-
-    Args:
-        library: constants.
-        known: the resources of its nodes and link cuts.
-        protocols: of `algorithm.protocols`.
-    """
+    """Return the coefficients of one algorithm with some protocols, which share its ledger and rates."""
     rate, guess = _rates(library, job, known, operation, algorithm)
     if algorithm.rings and operation != "allreduce":
         rate = minimum(rate, _many(library, job, operation, algorithm))
@@ -341,7 +324,6 @@ def choices(
     """Return the algorithms and protocols that NCCL may choose from.
 
     Args:
-        library: constants.
         in_network: the network's switches reduce (SHARP).
         algorithm: the only one allowed, or None.
         protocol: the only one allowed, or None.

@@ -12,28 +12,25 @@ from typing import TYPE_CHECKING, Any
 from ffplan.base.array_math import choose, maximum, minimum
 from ffplan.collectives.algorithm import Algorithm, Latency, _LatencyFigures
 from ffplan.collectives.bottleneck import Line, _on_cuts, _on_each, _on_memory, _on_nics
-from ffplan.collectives.bounds import ring_factor
 from ffplan.collectives.inside_node import _link_factor, _one_pair, _ring_lines
 from ffplan.collectives.latency import ring_latency
-from ffplan.collectives.volumes import PROTOCOLS, bus_factor, ring_steps
+from ffplan.collectives.volumes import PROTOCOLS, bus_factor, ring_factor, ring_steps
 
 if TYPE_CHECKING:
     from ffplan.base.array_math import Number
-    from ffplan.collectives.rank_layout import RankLayout
+    from ffplan.collectives.algorithm import RankLayout
     from ffplan.node.host import Host
 
 
 def ring(operation: str, job: RankLayout) -> list[Line]:
-    """Return the ledger of rings, one through each NIC, that together carry the load once.
+    """Return the ledger of rings, one through each NIC, that together carry the load once, in bytes per byte of message
+    [1].
 
     Neighbours inside a node communicate over NVLink where a switch joins all GPUs, over bridges between pairs, and over
     PCIe otherwise; GPUs of one root port are neighbours, so that one flow enters and one leaves each port.
 
     Args:
         operation: allreduce, reduce-scatter, all-gather, broadcast or reduce.
-
-    Returns:
-        Lines in bytes per byte of message [1].
 
     Equation:
         f (n) in and out of every GPU, and of a node's NICs together; f = busbw / algbw; out through the CPU as well
@@ -64,13 +61,8 @@ def ring(operation: str, job: RankLayout) -> list[Line]:
 
 
 def hierarchical(operation: str, job: RankLayout) -> list[Line]:
-    """Return the ledger of reduce-scatter in the node, rings between nodes on each rail, all-gather in the node.
-
-    Args:
-        operation: allreduce.
-
-    Returns:
-        Lines in bytes per byte of message [1].
+    """Return the ledger of reduce-scatter in the node, rings between nodes on each rail, all-gather in the node, in
+    bytes per byte of message [1].
 
     Equation:
         2 (p - 1) / p in and out of each GPU; 2 (N - 1) / N in and out of all NICs of a node together
@@ -136,7 +128,7 @@ HIERARCHICAL = Algorithm(
 
 
 def pod_ring(host: Host, pairs: tuple[tuple[str, str], ...], load: Number) -> list[Line]:
-    """Return the ledger of a ring over pods of one GPU and one NIC each.
+    """Return the ledger of a ring over pods of one GPU and one NIC each, in bytes per byte of message [1].
 
     A GPU and a NIC under one PCIe switch meet there; otherwise their traffic passes both root ports, and the links
     between sockets if the ports are on different ones. All pods that cross these links share them.
@@ -145,9 +137,6 @@ def pod_ring(host: Host, pairs: tuple[tuple[str, str], ...], load: Number) -> li
         host: the server that all pods share.
         pairs: GPU and NIC of each pod.
         load: bytes that a pod sends, and receives, per byte of message [1].
-
-    Returns:
-        Lines in bytes per byte of message [1].
 
     Equation:
         load on every GPU link and NIC; load x pods that cross, on the links between sockets, each way
@@ -183,7 +172,7 @@ def offloaded_run_time(
     message: Number,
     gather: Number,
 ) -> Number:
-    """Return the wall time of a ZeRO-3 job with offload: a common term plus exposed communication.
+    """Return the wall time of a ZeRO-3 job with offload: a common term plus exposed communication [s].
 
     Args:
         common: compute, offload and optimizer, the same over every transport [s].
@@ -193,9 +182,6 @@ def offloaded_run_time(
         micro_steps: micro-steps of the run [1].
         message: bytes gathered at once [byte].
         gather: time of one such gather [s].
-
-    Returns:
-        Time [s].
 
     Equation:
         T = common + micro-steps x passes x parameters x width / message x each

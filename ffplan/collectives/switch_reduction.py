@@ -16,28 +16,24 @@ from typing import TYPE_CHECKING
 from ffplan.base.array_math import Number, maximum, minimum
 from ffplan.collectives.algorithm import Algorithm, Latency, _LatencyFigures
 from ffplan.collectives.bottleneck import Line, _on_cuts, _on_each, _on_memory, _on_nics
-from ffplan.collectives.bounds import _double_tree_load
 from ffplan.collectives.latency import _switch_latency
+from ffplan.collectives.volumes import _double_tree_load
 
 if TYPE_CHECKING:
     from ffplan.base.array_math import Truth
     from ffplan.catalog.library import Library
-    from ffplan.collectives.rank_layout import RankLayout
+    from ffplan.collectives.algorithm import RankLayout
 
 
 IN_NETWORK = "reduction in the network's switches"
 
 
 def nvls(operation: str, job: RankLayout, between: Number = 0.0, step: str = "between nodes") -> list[Line]:
-    """Return the ledger of reduction in the scale-up switch (NVLS), with trees or the network's own reduction beyond.
+    """Return the ledger of reduction in the scale-up switch (NVLS), with trees or the network's own reduction beyond,
+    in bytes per byte of message [1].
 
     Args:
-        operation: allreduce.
         between: bytes that a node sends and receives per byte of message [1].
-        step: name of the step between nodes.
-
-    Returns:
-        Lines in bytes per byte of message [1].
 
     Equation:
         (p + 1) / p in and out of each of p GPUs: the switch reads every share from all and sends the result to all;
@@ -64,13 +60,8 @@ def _capped(job: RankLayout) -> Number:
 
 
 def _nvls_tree(operation: str, job: RankLayout) -> list[Line]:
-    """Return the ledger of NVLS inside nodes and double binary trees between them, one pair of trees on each rail.
-
-    Args:
-        operation: allreduce.
-
-    Returns:
-        Lines in bytes per byte of message [1].
+    """Return the ledger of NVLS inside nodes and double binary trees between them, one pair of trees on each rail, in
+    bytes per byte of message [1].
 
     Equation:
         (p + 1) / p in and out of each GPU; t (N) in and out of the NICs of the busiest node
@@ -82,13 +73,8 @@ def _nvls_tree(operation: str, job: RankLayout) -> list[Line]:
 
 
 def sharp(operation: str, job: RankLayout) -> list[Line]:
-    """Return the ledger of NVLS inside nodes and reduction in the network's switches (SHARP) between them.
-
-    Args:
-        operation: allreduce.
-
-    Returns:
-        Lines in bytes per byte of message [1].
+    """Return the ledger of NVLS inside nodes and reduction in the network's switches (SHARP) between them, in bytes per
+    byte of message [1].
 
     Equation:
         (p + 1) / p in and out of each GPU; 1 in and out of a node's NICs, half of a ring's for many nodes
@@ -152,16 +138,13 @@ SHARP = Algorithm(
 
 
 def level_bandwidth(egress: Number, switches: Number, ports: Number, port_gbyte_s: Number) -> Number:
-    """Return the bandwidth that a level of switches passes on.
+    """Return the bandwidth that a level of switches passes on [GB/s].
 
     Args:
         egress: rate at which its members send together [GB/s].
         switches: switches of the level [1].
         ports: ports of a switch [1].
         port_gbyte_s: rate of a port, one direction [GB/s].
-
-    Returns:
-        Bandwidth [GB/s].
 
     Equation:
         W = min(egress, switches x ports / 2 x rate)

@@ -19,8 +19,8 @@ from ffplan.collectives.volumes import OF_TOKENS, _mean_tree_load, bus_factor
 from ffplan.node.resources import resources
 
 if TYPE_CHECKING:
+    from ffplan.collectives.algorithm import RankLayout
     from ffplan.collectives.bottleneck import Line
-    from ffplan.collectives.rank_layout import RankLayout
 
 
 COEFFICIENTS = (
@@ -126,11 +126,7 @@ def _hfreduce_choice(query: CollectiveQuery, job: RankLayout) -> _Choice:
 
 
 def dispatch_ledger(query: CollectiveQuery, job: RankLayout, algorithm: str) -> list[Line]:
-    """Return the ledger of a way of sending tokens, node-limited or straight.
-
-    Args:
-        query: operation, library and routing.
-    """
+    """Return the ledger of a way of sending tokens, node-limited or straight."""
     if query.gate is not None:
         return expert_dispatch._node_limited(job, query.gate)
     assert query.routing is not None
@@ -225,7 +221,6 @@ def coefficients(query: CollectiveQuery, job: RankLayout) -> Coefficients | None
     """Return the coefficients of every choice at every scale.
 
     Args:
-        query: operation, library and forced choices.
         job: the ranks; its numbers are arrays of one axis, the scales.
 
     Returns:
@@ -241,7 +236,6 @@ def time_grid(query: CollectiveQuery, job: RankLayout, sizes: Floats) -> TimingG
     """Return the times of every choice at every scale and size, in one broadcast.
 
     Args:
-        query: operation, library and forced choices.
         job: the ranks; its numbers are arrays of one axis, the scales.
         sizes: messages [byte], one axis.
 
@@ -256,7 +250,6 @@ def grid_of(known: Coefficients, library: Library, sizes: Floats) -> TimingGrid:
     """Return the times of messages, from coefficients for messages of any size.
 
     Args:
-        library: of the coefficients.
         sizes: messages [byte], one axis.
     """
     import numpy as np
@@ -302,8 +295,6 @@ def time_choices(query: CollectiveQuery, job: RankLayout, size: float) -> list[T
     """Return the time of one message with each choice that can run, as `time_grid` does for many.
 
     Args:
-        query: operation, library and forced choices.
-        job: the ranks, plain numbers.
         size: message [byte].
     """
     timed = []
@@ -327,8 +318,6 @@ def chosen_time(query: CollectiveQuery, job: RankLayout, size: Number) -> Number
     """Return the time of a library's choice [s], for one job or arrays of jobs; infinite if no algorithm can run.
 
     Args:
-        query: operation, library and forced choices.
-        job: the ranks, any shape.
         size: message [byte].
     """
     least: Number = float("inf")

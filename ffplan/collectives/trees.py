@@ -14,14 +14,13 @@ from typing import TYPE_CHECKING
 from ffplan.base.array_math import minimum
 from ffplan.collectives.algorithm import Algorithm, Latency, _LatencyFigures
 from ffplan.collectives.bottleneck import Line, _on_cuts, _on_each, _on_memory, _on_nics, _on_ports
-from ffplan.collectives.bounds import _double_tree_load
 from ffplan.collectives.inside_node import _chain_lines, _link_factor, _one_pair
 from ffplan.collectives.latency import _log_latency, _tree_latency
-from ffplan.collectives.volumes import PROTOCOLS, bus_factor
+from ffplan.collectives.volumes import PROTOCOLS, _double_tree_load, bus_factor
 
 if TYPE_CHECKING:
     from ffplan.catalog.library import Library
-    from ffplan.collectives.rank_layout import RankLayout
+    from ffplan.collectives.algorithm import RankLayout
 
 
 MANY = 4
@@ -29,13 +28,8 @@ MANY = 4
 
 
 def tree(operation: str, job: RankLayout) -> list[Line]:
-    """Return the ledger of NCCL's double binary tree: a chain inside each node, two trees between nodes.
-
-    Args:
-        operation: allreduce.
-
-    Returns:
-        Lines in bytes per byte of message [1].
+    """Return the ledger of NCCL's double binary tree: a chain inside each node, two trees between nodes, in bytes per
+    byte of message [1].
 
     Equation:
         min(p - 1, 2) in and out of the busiest GPU on a chain of p; t (N) in and out of the busiest node's NICs, with N
@@ -79,17 +73,10 @@ TREE = Algorithm("tree", ("allreduce",), tree, _tree_time, protocols=PROTOCOLS, 
 
 
 def pat(operation: str, job: RankLayout) -> list[Line]:
-    """Return the ledger of parallel aggregated trees.
+    """Return the ledger of parallel aggregated trees, in bytes per byte of message [1].
 
     A step sends to half the distance of the step before, and twice as many pieces: far away small messages go, near by
     large ones.
-
-    Args:
-        operation: reduce-scatter or all-gather.
-        job: the ranks, one on each node.
-
-    Returns:
-        Lines in bytes per byte of message [1].
 
     Equation:
         (n - 1) / n in and out of every rank; (S - 1) / S out of each set, where a link cut separates S sets

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from ffplan.base.record import record
 from ffplan.design.networks import network_design
 from ffplan.design.resolved import ResolvedDesign, ResolvedNetwork
-from ffplan.fabric.sizing import dragonfly_plan, tree_plan
-from ffplan.fabric.sizing.plan import FabricPlan, _dragonfly_cuts, _tree_cuts
+from ffplan.fabric.sizing import tree_plan
+from ffplan.fabric.sizing.plan import FabricPlan, _dragonfly_cuts, _plan_dragonfly, _tree_cuts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _FabricFamily:
-    """One family."""
-
     names: tuple[str, ...]
     """Names of it in `fabric.family` of a design."""
     count: Callable[[ResolvedDesign], FabricPlan]
@@ -52,7 +50,7 @@ def _route_trees(fabric: WiredFabric, alive: Bools | None) -> Routing:
 
 
 def _wire_dragonfly(design: ResolvedDesign, plan: FabricPlan) -> WiredFabric:
-    from ffplan.fabric.wiring.dragonfly_wiring import wire_dragonfly
+    from ffplan.fabric.wiring.wiring import wire_dragonfly
 
     return wire_dragonfly(design, plan)
 
@@ -72,7 +70,7 @@ TREES = _FabricFamily(
 )
 DRAGONFLY = _FabricFamily(
     names=("dragonfly",),
-    count=dragonfly_plan._plan_dragonfly,
+    count=_plan_dragonfly,
     cuts=_dragonfly_cuts,
     wire=_wire_dragonfly,
     route=_route_dragonfly,
@@ -104,11 +102,7 @@ def fabric_cuts(
 
 
 def wire(design: ResolvedDesign, plan: FabricPlan) -> WiredFabric:
-    """Return the wired fabric of a design.
-
-    Args:
-        plan: its fabric, sized.
-    """
+    """Return the wired fabric of a design."""
     return FAMILIES[plan.family].wire(design, plan)
 
 

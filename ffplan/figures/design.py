@@ -141,7 +141,7 @@ DESIGN: Table = {
     },
     CollectiveBound: {
         "algbw_gbyte_s": Figure(
-            label="its bound", unit="GB/s", better=1, place="ffplan.collectives.bounds:rate", said=_terms
+            label="its bound", unit="GB/s", better=1, place="ffplan.collectives.volumes:rate", said=_terms
         ),
     },
     CollectiveRow: {

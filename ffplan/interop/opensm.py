@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ffplan.base.record import record
-from ffplan.fabric.routing.forwarding import Forwarding
+from ffplan.fabric.routing.routing import Forwarding
 from ffplan.fabric.wiring.network import LEAF
 from ffplan.interop.exported import netlist
 from ffplan.interop.programs import _find_library, _find_program, _run_program, _wait_for, running

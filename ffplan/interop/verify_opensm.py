@@ -8,9 +8,9 @@ import numpy as np
 
 from ffplan.base.errors import UsageError
 from ffplan.base.formatting import listed, percent, plural
-from ffplan.fabric.routing.forwarding import Tracer
 from ffplan.fabric.routing.job_loads import JobNodes, flows_of, pick_job
 from ffplan.fabric.routing.link_loads import flow_loads, outcome
+from ffplan.fabric.routing.routing import Tracer
 from ffplan.fabric.routing.tree_routing import TreeRouting, all_to_all_loads
 from ffplan.fabric.sizing.striping import striping_notes
 from ffplan.fabric.wiring.network import CORE, ROLES

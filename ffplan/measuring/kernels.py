@@ -90,8 +90,6 @@ class AttentionCall(Frozen):
 
 
 class _MemoryCall(Frozen):
-    """One kernel that memory binds."""
-
     operation: MemoryOperation
     """Operation."""
     bytes: Bytes
@@ -104,8 +102,6 @@ class _MemoryCall(Frozen):
 
 
 class _HostCopy(Frozen):
-    """One copy between pinned host memory and the device."""
-
     direction: Direction
     """Way."""
     bytes: Bytes
@@ -193,7 +189,6 @@ def _gemms(shapes: Iterable[tuple[int, int, int]], dtype: GemmType) -> tuple[Gem
 def _attention(
     kernels: Iterable[AttentionKernel], widths: Iterable[tuple[int, bool]], lengths: Iterable[int], tokens: int
 ) -> tuple[AttentionCall, ...]:
-    """Return calls forward and backward of every kernel, width with mask, and length."""
     lengths, widths = tuple(lengths), tuple(widths)
     passes: tuple[Pass, ...] = ("forward", "backward")
     return tuple(

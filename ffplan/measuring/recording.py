@@ -163,9 +163,6 @@ class Recording(Frozen):
 def read_recording(file: str) -> tuple[Recording, Document]:
     """Return a recording, and its document for faults that are found later.
 
-    Args:
-        file: path of the file.
-
     Raises:
         InputError: for a file that is not a recording, with one located finding for each fault.
     """

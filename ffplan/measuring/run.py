@@ -41,20 +41,11 @@ class _UnsupportedKernelError(Exception):
 
 
 class _Prepared(Protocol):
-    """A kernel with its data on a device."""
-
     calls: int
     """Calls in one repetition [1]."""
 
     def run(self, times: int) -> float:
-        """Run repetitions; return their time [s].
-
-        Args:
-            times: repetitions [1].
-
-        Raises:
-            UnsupportedKernelError: if the device cannot run the kernel.
-        """
+        """Run repetitions; return their time [s]."""
 
 
 class Device(Protocol):
@@ -85,12 +76,7 @@ class RecordingHead:
 
 
 def _percentile(values: list[float], fraction: float) -> float:
-    """Return a percentile of numbers, linear between them.
-
-    Args:
-        values: numbers, at least one.
-        fraction: 0 of the least, 1 of the largest [1].
-    """
+    """Return a percentile of numbers, linear between them. `values`: numbers, at least one."""
     ranked = sorted(values)
     place = fraction * (len(ranked) - 1)
     low = math.floor(place)
@@ -110,16 +96,7 @@ def _heated(prepared: _Prepared, seconds: float) -> int:
 
 
 def _time_kernel(prepared: _Prepared, *, seconds: float, warm: float) -> Timing:
-    """Return the time of one call.
-
-    Args:
-        prepared: the kernel with its data.
-        seconds: time to measure; at least five batches run [s].
-        warm: time for which it runs beforehand [s].
-
-    Raises:
-        UnsupportedKernelError: if the device cannot run the kernel, or its clock saw no time pass.
-    """
+    """Return the time of one call; `seconds` [s], `warm` [s]."""
     microseconds: list[float] = []
     times, spent = _heated(prepared, warm), 0.0
     while (spent < seconds or len(microseconds) < FEWEST) and len(microseconds) < MOST:
@@ -145,8 +122,6 @@ def run_plan(
     """Time every kernel of a plan. An interrupt (Ctrl-C) ends it early and keeps the finished rows.
 
     Args:
-        plan: kernels and times.
-        device: device that runs them.
         head: title and date of the recording.
         progress: callback with kernels done, their total, and the next kernel.
     """

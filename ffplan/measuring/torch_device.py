@@ -1,13 +1,13 @@
-"""A GPU, or for a trial the CPU, driven by PyTorch. PyTorch is imported here alone."""
+"""A GPU, or for a trial the CPU, driven by PyTorch, with readings of nvidia-smi. PyTorch is imported here alone."""
 
 from __future__ import annotations
 
 import importlib
+import subprocess
 import time
 from typing import TYPE_CHECKING, Any
 
 from ffplan.base.errors import lacking
-from ffplan.measuring import nvidia
 from ffplan.measuring.recording import DeviceFacts, DeviceState
 from ffplan.measuring.run import _UnsupportedKernelError
 from ffplan.measuring.torch_kernels import _prepared_calls
@@ -18,6 +18,71 @@ if TYPE_CHECKING:
 
     from ffplan.measuring.kernels import Kernel
     from ffplan.measuring.torch_kernels import _KernelCalls
+
+FACTS = {"driver": "driver_version", "power_limit_w": "power.limit", "clock_limit_mhz": "clocks.max.sm"}
+STATE = {
+    "clock_mhz": "clocks.sm",
+    "memory_clock_mhz": "clocks.mem",
+    "power_w": "power.draw",
+    "temperature_c": "temperature.gpu",
+}
+TEXTS = ("driver",)
+WAIT = 20
+"""Longest time of one question [s]."""
+
+
+def answer(gpu: str, fields: tuple[str, ...]) -> list[str] | None:
+    """Return nvidia-smi's answer; None if it cannot run.
+
+    Args:
+        gpu: UUID or number of the GPU.
+    """
+    command = ["nvidia-smi", "-i", gpu, f"--query-gpu={','.join(fields)}", "--format=csv,noheader,nounits"]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=WAIT)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    values = [value.strip() for value in done.stdout.strip().split(",")]
+    return values if done.returncode == 0 and len(values) == len(fields) else None
+
+
+def _read(gpu: str, fields: dict[str, str]) -> dict[str, float | str]:
+    """Return readings by our names, without non-numeric values, such as [N/A]."""
+    texts = answer(gpu, tuple(fields.values()))
+    readings: dict[str, float | str] = {}
+    for name, text in zip(fields, texts or (), strict=False):
+        if name in TEXTS:
+            readings[name] = text
+            continue
+        try:
+            value = float(text)
+        except ValueError:
+            continue
+        if 0 <= value < 1e6:
+            readings[name] = value
+    return readings
+
+
+def _facts(gpu: str) -> dict[str, float | str]:
+    """Return driver, limits and PCI id of a GPU, as far as they are known."""
+    readings = _read(gpu, FACTS)
+    code = (answer(gpu, ("pci.device_id",)) or [""])[0].lower().removeprefix("0x")
+    if len(code) == 8 and all(letter in "0123456789abcdef" for letter in code):
+        readings["pci_id"] = f"{code[4:]}:{code[:4]}"
+    return readings
+
+
+def state(gpu: str) -> dict[str, float | str]:
+    """Return clocks, power and temperature of a GPU, as far as they are known.
+
+    Args:
+        gpu: UUID or number of the GPU.
+    """
+    readings = _read(gpu, STATE)
+    throttled = answer(gpu, ("clocks_throttle_reasons.active",))
+    if throttled and throttled[0]:
+        readings["throttled"] = throttled[0]
+    return readings
 
 
 class NoDeviceError(Exception):
@@ -32,8 +97,6 @@ def _torch() -> ModuleType:
 
 
 class _Timed:
-    """Calls with a clock around them."""
-
     def __init__(self, device: TorchDevice, calls: _KernelCalls) -> None:
         self._device, self._made = device, calls
         self._replay: Callable[[], Any] = calls.step
@@ -81,7 +144,7 @@ class TorchDevice:
             return DeviceFacts(type="cpu", name="CPU", torch=version)
         props = torch.cuda.get_device_properties(0)
         cudnn = torch.backends.cudnn.version()
-        read: dict[str, Any] = nvidia._facts(self._asked) if torch.version.cuda else {}
+        read: dict[str, Any] = _facts(self._asked) if torch.version.cuda else {}
         return DeviceFacts(
             type="gpu",
             name=str(props.name),
@@ -95,7 +158,7 @@ class TorchDevice:
 
     def state(self, when: str) -> DeviceState:
         """Return its clocks and power now."""
-        read: dict[str, Any] = nvidia.state(self._asked) if self.gpu and self.torch.version.cuda else {}
+        read: dict[str, Any] = state(self._asked) if self.gpu and self.torch.version.cuda else {}
         return DeviceState(when=when, **read)
 
     def cache(self) -> int:

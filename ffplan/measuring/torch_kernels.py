@@ -31,8 +31,6 @@ BACKENDS = {"fa2": "FLASH_ATTENTION", "cudnn": "CUDNN_ATTENTION"}
 
 @record
 class _KernelCalls:
-    """A kernel with its data."""
-
     step: Callable[[], Any]
     """Runs some calls."""
     calls: int
@@ -44,16 +42,6 @@ class _KernelCalls:
 
 
 def _prepared_calls(torch: ModuleType, device: str, kernel: Kernel, cache: int) -> _KernelCalls:
-    """Return the calls of a kernel.
-
-    Args:
-        torch: PyTorch.
-        device: its name of the device.
-        cache: size of the last cache; 0 if unknown [byte].
-
-    Raises:
-        RuntimeError: if the device cannot hold the data, or cannot run the kernel.
-    """
     if isinstance(kernel, Gemm):
         return _gemm(torch, device, kernel, cache or USUAL_CACHE)
     if isinstance(kernel, AttentionCall):
@@ -113,7 +101,6 @@ def _gemm_fp8(torch: ModuleType, device: str, gemm: Gemm, cache: int) -> _Kernel
 
 
 def _attention(torch: ModuleType, device: str, call: AttentionCall) -> _KernelCalls:
-    """Return a call of PyTorch's fused attention on one back end, or its backward pass."""
     if call.kernel not in BACKENDS:
         raise RuntimeError(f"PyTorch has no back end {call.kernel}")
     if device == "cpu" and call.kernel == "cudnn":

@@ -19,8 +19,6 @@ Line = tuple[tuple[float, ...], tuple[float, ...]]
 
 @record
 class _AttentionCurve:
-    """Rates of one kernel on one accelerator."""
-
     kernel: str
     """Kernel."""
     peak: float
@@ -37,7 +35,6 @@ def attention_curve(rates: AttentionRates, kernel: str, peak: float) -> _Attenti
     """Return the rates of one kernel; None if the file lacks it.
 
     Args:
-        rates: measured rates of a generation.
         kernel: kernel, such as fa2.
         peak: dense 16-bit peak of the accelerator; the kernel's fraction of it carries over [FLOP/s].
     """
@@ -55,18 +52,14 @@ def attention_curve(rates: AttentionRates, kernel: str, peak: float) -> _Attenti
 
 
 def _attention_rate(curve: _AttentionCurve, width: Number, length: Number, *, causal: bool, back: bool) -> Number:
-    """Return the rate of a kernel.
+    """Return the rate of a kernel [FLOP/s].
 
     Args:
-        curve: measured rates of the kernel.
         width: width of a head d [1].
         length: tokens of the sequence s on a rank [1].
         causal: with a causal mask, whose removed operations are not counted; a kernel measured only with a mask has
             one rate for both.
         back: of the backward pass.
-
-    Returns:
-        Rate [FLOP/s].
 
     Equation:
         peak x fraction(d, s): linear in log s and in d between measured points, as at the nearest one outside them,
@@ -182,7 +175,6 @@ def accelerator_rates(
     """Return the rates that an accelerator reaches in training.
 
     Args:
-        precision: precision of GEMMs.
         stack: software; its constants override the accelerator's.
         kernels: measured rates of attention kernels of its generation; without them it has one attention rate.
         kernel: kernel of fused attention; the stack's, or the table's default, if empty.
@@ -234,11 +226,7 @@ def accelerator_rates(
 def _curve(
     part: Accelerator, half: float, stack: SoftwareStack | None, kernels: AttentionRates | None, kernel: str
 ) -> _AttentionCurve | None:
-    """Return the rates of the attention kernel, from a 16-bit peak [FLOP/s]; None without a table.
-
-    Raises:
-        UncalibratedError: if the table lacks this kernel.
-    """
+    """Return the rates of the attention kernel, from a 16-bit peak [FLOP/s]; None without a table."""
     if kernels is None:
         if kernel:
             what = f"no rates of {kernel} are known of `{part.id}` at this precision"

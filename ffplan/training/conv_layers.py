@@ -66,10 +66,7 @@ def _convolution_flops(layer: Convolution) -> int:
 
 
 def image_flops(layers: Sequence[Convolution]) -> float:
-    """Return the operations of one image, forward and backward.
-
-    Returns:
-        Operations [FLOP].
+    """Return the operations of one image, forward and backward [FLOP].
 
     Equation:
         3 x forward, less the gradient of the first layer's input
@@ -83,13 +80,10 @@ def image_flops(layers: Sequence[Convolution]) -> float:
 
 
 def gradient_bytes(layers: Sequence[Convolution], width: float = 4.0) -> float:
-    """Return the bytes of all gradients.
+    """Return the bytes of all gradients [byte].
 
     Args:
         width: bytes of a gradient [byte].
-
-    Returns:
-        Size [byte].
 
     Equation:
         parameters x bytes
@@ -108,7 +102,6 @@ def _convolution_times(
     Args:
         layer: the convolutions: C channels in, N out, kernel k, size s.
         images: images of a pass b [1].
-        rates: rates.
         width: bytes of a number w [byte].
 
     Returns:
@@ -138,14 +131,12 @@ def _convolution_times(
 
 
 def _behind_bytes(layer: Convolution, width: float) -> tuple[float, float]:
-    """Return the bytes that the operations after a convolution move for each output number, forward and backward.
+    """Return the bytes that the operations after a convolution move for each output number, forward and backward
+    [byte].
 
     Args:
         layer: the convolution: with rectifier, batch norm, addition, bias, a pooling of p x p, or without.
         width: bytes of a number w [byte].
-
-    Returns:
-        Size [byte].
 
     Equation:
         w times: rectifier 2 and 3; norm 3 and 5; addition 3 and 3; bias 2 and 1, within the product of fully connected
@@ -161,13 +152,10 @@ def _behind_bytes(layer: Convolution, width: float) -> tuple[float, float]:
 
 
 def _conv_kept_bytes(layers: Sequence[Convolution], width: float) -> float:
-    """Return the bytes that a network keeps of an image for the backward pass.
+    """Return the bytes that a network keeps of an image for the backward pass [byte].
 
     Args:
         width: bytes of a number w [byte].
-
-    Returns:
-        Size [byte].
 
     Equation:
         w (image + sum of count x outputs x size^2), twice with a norm, and w + 8 for each number that poolings leave
@@ -216,14 +204,11 @@ def _buckets(layers: Sequence[Convolution], width: float, least: float) -> list[
 
 
 def _queue_end(ready: Sequence[Number], times: Sequence[Number]) -> Number:
-    """Return the end of the last of several collectives in sequence.
+    """Return the end of the last of several collectives in sequence [s].
 
     Args:
         ready: when each can begin, in order [s].
         times: how long each takes [s].
-
-    Returns:
-        Time [s].
 
     Equation:
         end = max(end before, ready) + time

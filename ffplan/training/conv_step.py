@@ -84,9 +84,6 @@ def data_parallel_only(model: Model) -> str:
 def conv_plan(model: Model, plan: PlanFields, gpus: int) -> PlanFields:
     """Return a plan with its batch and micro-batch for `gpus` accelerators.
 
-    Args:
-        gpus: accelerators.
-
     Raises:
         RefusedError: for other parallelism than data parallelism, or a batch that does not divide.
     """
@@ -137,9 +134,6 @@ def conv_step_parts(run: ConvRun) -> dict[str, Floats]:
     """Return the parts of a step [s], by the names of `part_kinds.PARTS`; their sum is the step.
 
     Gradients are reduced during the backward pass of the last micro-batch, bucket by bucket.
-
-    Args:
-        run: network, plans and machine.
     """
     p, rates, width = run.plans, run.speeds, run.plans.width
     zero = 0.0 * np.asarray(p.gpus, dtype=float)
@@ -173,7 +167,6 @@ def conv_memory(run: ConvRun, micro: Number) -> dict[str, Number]:
     """Return the memory of a rank [byte]: weights, gradients, optimizer, activations, and buckets as working memory.
 
     Args:
-        run: network and plans.
         micro: images of a micro-batch [1].
     """
     parameters, width = gradient_bytes(run.layers, 1.0), run.plans.width
@@ -191,7 +184,6 @@ def check_memory(run: ConvRun, limit: float) -> None:
     """Refuse a plan that does not fit into device memory.
 
     Args:
-        run: one plan, of plain numbers.
         limit: device memory [byte].
 
     Raises:

@@ -91,13 +91,7 @@ def _sent(run: TrainRun) -> Number:
 
 
 def _one_way(run: TrainRun, operation: str, placement: GroupPlacement, copies: Number) -> Number:
-    """Return the time of a rank's tokens to their experts or back [s].
-
-    Args:
-        operation: dispatch or combine.
-        placement: ranks that hold the experts of a layer.
-        copies: bytes of the tokens, each once for every expert [byte].
-    """
+    """Return the time of a rank's tokens to their experts or back [s]; `copies` [byte]."""
     gate = _gate(run)
     if gate is None:
         return _group_time(run.system, "all-to-all", placement, copies)

@@ -31,7 +31,7 @@ def _matrix_time(
     *,
     rate: Number | None = None,
 ) -> Number:
-    """Return the time of the operations of GEMMs that run together.
+    """Return the time of the operations of GEMMs that run together [s].
 
     Args:
         rows: rows of a result M [1].
@@ -40,9 +40,6 @@ def _matrix_time(
         rates: rates: of large GEMMs, and u multiprocessors.
         count: GEMMs that run as one, such as the GEMMs of a rank's experts [1].
         rate: of large GEMMs, in place of that at the plan's precision [FLOP/s].
-
-    Returns:
-        Time [s].
 
     Equation:
         2 T' 128^2 K / rate, T' = u ceil(T / u), T = count ceil(M / 128) ceil(N / 128) tiles
@@ -68,7 +65,7 @@ def gemm_time(
     count: Number = 1,
     rate: Number | None = None,
 ) -> Number:
-    """Return the time of GEMMs that run together, with their reads and writes; without the time of a kernel.
+    """Return the time of GEMMs that run together, with their reads and writes; without the time of a kernel [s].
 
     Args:
         rows: rows of a result M [1].
@@ -79,9 +76,6 @@ def gemm_time(
         written: size of the results [byte].
         count: GEMMs that run as one [1].
         rate: of large GEMMs, in place of that at the plan's precision [FLOP/s].
-
-    Returns:
-        Time [s].
 
     Equation:
         max(operations, read / stream) + written / stream, the operations as in `matrix_time`
@@ -97,14 +91,10 @@ def gemm_time(
 
 
 def _accumulation_bytes(accumulation: str, plans: ParallelPlans) -> Number:
-    """Return the bytes that adding up the gradient of a weight moves in a micro-batch.
+    """Return the bytes that adding up the gradient of a weight moves in a micro-batch [byte].
 
     Args:
-        accumulation: how: fused, added or cast.
         plans: plans with bytes w a number and g a gradient sum, micro-batches m, and ZeRO stage.
-
-    Returns:
-        Size [byte].
 
     Equation:
         fused 2 g; added 2 w + (2 - 1 / m) g, from ZeRO 2 on 2 w + g; cast 2 w + 4 g
@@ -134,19 +124,15 @@ def both_ways(
     *,
     plain: bool = False,
 ) -> tuple[Number, Number]:
-    """Return the times of GEMMs forward, and backward for inputs and weights.
+    """Return the times of GEMMs forward, and backward for inputs and weights [s].
 
     Args:
         rows: tokens M [1].
         columns: columns of the weights N [1].
         inner: rows of the weights K [1].
-        rates: rates.
         plans: bytes of a number w and of a gradient g.
         count: GEMMs that run as one [1].
         plain: at 16 bits.
-
-    Returns:
-        Times [s].
 
     Equation:
         M x N over K; M x K over N and N x K over M; each as in `gemm_time`, its operands at w bytes or one at FP8, its

@@ -10,8 +10,8 @@ import numpy as np
 from ffplan.base.array_math import Floats, Ints, Number, choose, maximum
 from ffplan.base.record import record
 from ffplan.catalog.library import Library
+from ffplan.collectives.algorithm import RankLayout
 from ffplan.collectives.nccl import call_time
-from ffplan.collectives.rank_layout import RankLayout
 from ffplan.collectives.timing import Coefficients, CollectiveQuery, coefficients, grid_of, side_by_side
 from ffplan.node.host import Host, with_first_nics
 from ffplan.training.parallel_plan import _placed
@@ -111,7 +111,6 @@ def _nodes(system: Cluster) -> tuple[Host, Library, Library, Library | None, boo
 
 
 def _known_at(system: Cluster, place: str | None) -> dict[tuple[Any, ...], Any]:
-    """Return the known coefficients of the groups at a place."""
     return {mark: known for mark, known in system.known.items() if mark[0] == place}
 
 
@@ -137,12 +136,7 @@ def same_times(system: Cluster, machine: Cluster) -> bool:
 
 
 def _by_machine(system: Cluster, find: Callable[[Cluster], Number]) -> Floats:
-    """Return a figure of each row of plans on its own machine.
-
-    Args:
-        system: machines side by side.
-        find: returns the figure on one machine, of one row or of all.
-    """
+    """Return a figure of each row of plans on its own machine."""
     # rows often share a machine: compute it once
     known: dict[int, Floats] = {}
     for machine in system.rows:
@@ -152,7 +146,6 @@ def _by_machine(system: Cluster, find: Callable[[Cluster], Number]) -> Floats:
 
 
 def _first(value: Number) -> Floats:
-    """Return the first of some values, as an array of one."""
     return np.atleast_1d(value)[:1]
 
 
@@ -172,13 +165,7 @@ def with_sharding_nics(system: Cluster, nics: int | None) -> Cluster:
 
 
 def _place_group(system: Cluster, gpus: Number, size: Number, inside: Number) -> GroupPlacement:
-    """Return the placement of groups.
-
-    Args:
-        gpus: accelerators in use [1].
-        size: ranks of a group [1].
-        inside: ranks between neighbours of the group [1].
-    """
+    """Return the placement of groups."""
     domain = np.minimum(system.domain, gpus)
     per_node, nodes = _placed(size, inside, domain, aligned=system.host.domain_nodes > 1)
     return GroupPlacement(per_node, nodes, np.maximum(inside / domain, 1.0), (np.asarray(inside) == 1) * 1.0)
@@ -266,19 +253,12 @@ def _group_time(
     reducing: bool = False,
     gate: Gate | None = None,
 ) -> Floats:
-    """Return the time of a collective that every group of the job runs at once; 0 over a single rank [s].
+    """Return the time of a collective that every group of the job runs at once; 0 over a single rank [s]; `size`
+    [byte].
 
     The call itself is not counted: the launch times of the host have a separate figure.
 
-    Args:
-        operation: allreduce, reduce-scatter, all-gather, all-to-all or sendrecv; dispatch or combine with a gate.
-        placement: placement of the groups.
-        size: message as nccl-tests counts it, or a rank's tokens [byte], any shape.
-        reducing: the library for gradients does it.
-        gate: how tokens find experts.
-
-    Raises:
-        ValueError: if the library has no such operation.
+    `operation`: allreduce, reduce-scatter, all-gather, all-to-all or sendrecv; dispatch or combine with a gate.
     """
     # a NIC that groups share carries their messages one after the other
     scaled = np.asarray(size * _contention(system.domain, system.host.domain_nics, placement.per_node, placement.nodes))
@@ -303,11 +283,8 @@ def _group_time(
 
 
 def _group_times(system: Cluster, query: CollectiveQuery, where: list[Floats], sizes: Floats) -> Floats:
-    """Return times, shaped like the sizes [s]; `where` holds ranks on a node, nodes, distance in nodes, and adjacency.
-
-    Raises:
-        ValueError: if the library has no such operation.
-    """
+    """Return times, shaped like the sizes [s]; `where` holds ranks on a node, nodes, distance in nodes, and
+    adjacency."""
     if sizes.size == 1:
         return _single_time(system, query, where, sizes)
     groups = (_DISTINCT, *(array.tobytes() for array in where))
@@ -334,11 +311,7 @@ def _without_call(system: Cluster, query: CollectiveQuery, sizes: Floats, time: 
 
 
 def _single_time(system: Cluster, query: CollectiveQuery, where: list[Floats], sizes: Floats) -> Floats:
-    """Return the time of one message of one group, as `_group_times` does, without sorting [s].
-
-    Raises:
-        ValueError: if the library has no such operation.
-    """
+    """Return the time of one message of one group, as `_group_times` does, without sorting [s]."""
     group, time = tuple(row.item() for row in where), np.zeros(1)
     if group[0] * group[1] >= 2:
         time = _grid(system, query, [group], sizes.ravel())
@@ -360,11 +333,7 @@ def _distinct(rows: list[Floats]) -> tuple[Floats, Ints]:
 
 
 def _grid(system: Cluster, query: CollectiveQuery, groups: list[_Group], sizes: Floats) -> Floats:
-    """Return times of group x size [s].
-
-    Raises:
-        ValueError: if the library has no such operation.
-    """
+    """Return times of group x size [s]."""
     # a message of no bytes would divide by 0; `_without_call` sets its time to 0
     grid = grid_of(_streams(system, query, groups), query.library, np.maximum(sizes, 1.0))
     times = np.asarray(grid.pick(grid.time))
@@ -375,11 +344,7 @@ def _grid(system: Cluster, query: CollectiveQuery, groups: list[_Group], sizes: 
 
 
 def _streams(system: Cluster, query: CollectiveQuery, groups: list[_Group]) -> Coefficients:
-    """Return the coefficients of a collective for messages of any size, found once for each group.
-
-    Raises:
-        ValueError: if the library has no such operation.
-    """
+    """Return the coefficients of a collective for messages of any size, found once for each group."""
     known, single = system.known, len(groups) == 1  # one group needs no arrays, which are slow to go through
     what = (_STREAMS, query.operation, query.library.id, query.gate, single)
     marks = [(INSIDE if group[1] <= 1 else MIXED, *what, group) for group in groups]
@@ -393,11 +358,7 @@ def _streams(system: Cluster, query: CollectiveQuery, groups: list[_Group]) -> C
 
 
 def _coefficients(system: Cluster, query: CollectiveQuery, placement: GroupPlacement) -> Coefficients:
-    """Return the coefficients of a collective for messages of any size.
-
-    Raises:
-        ValueError: if the library has no such operation.
-    """
+    """Return the coefficients of a collective for messages of any size."""
     zones, cuts = system.crossed(placement) if system.crossed else (placement.nodes * 0 + 1, ())
     if isinstance(placement.nodes, float):
         zones, cuts = (

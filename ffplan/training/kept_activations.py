@@ -29,15 +29,12 @@ ACTIVATIONS = {"zb-h1": 1.0, "zb-2p": 2.0, "zb-v": 1.0, "v-half": 1 / 2, "v-min"
 
 
 def _layer_kept_bytes(shape: Transformer, plans: ParallelPlans, share: Number = 0.0) -> Number:
-    """Return the bytes that the mean layer keeps of a micro-batch for the backward pass, without recomputation.
+    """Return the bytes that the mean layer keeps of a micro-batch for the backward pass, without recomputation [byte].
 
     Args:
         shape: the model: width h, queries q, keys k, values v, attention's output v', feed-forward f, heads a.
         plans: the plans: tensor parallelism t, bytes of a number w.
         share: fraction of layers with experts [1].
-
-    Returns:
-        Size [byte].
 
     Equation:
         b s / c (w (4 h / u + (q + k + v + v' + 2 f) / t) + 2 h / u) + (2 w + 1) b a s^2 / (t c), 3 f with a gate, u = t
@@ -84,22 +81,17 @@ def _layer_kept_bytes(shape: Transformer, plans: ParallelPlans, share: Number = 
 
 
 def _scores(shape: Transformer, plans: ParallelPlans) -> Number:
-    """Return the memory of unfused attention scores in a layer [byte]."""
     # s^2: every query against every key, the memory that fused attention avoids
     squares = plans.micro * shape.sequence**2 / (plans.tensor * plans.context)
     return (KEPT_SCORES * plans.width + DROPPED) * shape.heads * squares
 
 
 def policy_kept_bytes(shape: Transformer, plans: ParallelPlans, share: Number = 0.0) -> Number:
-    """Return the bytes that the mean layer keeps of a micro-batch under its recomputation policy.
+    """Return the bytes that the mean layer keeps of a micro-batch under its recomputation policy [byte].
 
     Args:
         shape: the model, named as in `layer_kept_bytes`.
-        plans: the plans: policy.
         share: fraction of layers with experts [1].
-
-    Returns:
-        Size [byte].
 
     Equation:
         T w h / u for the input of the layer, and (q + k + v) / t with keep-qkv; (q + k + v + a f) / t + 2 h / u with

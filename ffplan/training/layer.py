@@ -83,15 +83,11 @@ LAYER_PARTS = (
 
 
 def attention_time(shape: Transformer, plans: ParallelPlans, rates: AcceleratorRates) -> tuple[Number, Number, Number]:
-    """Return the times of the core of attention: operations forward and backward, and traffic of unfused scores.
+    """Return the times of the core of attention: operations forward and backward, and traffic of unfused scores [s].
 
     Args:
         shape: the model; s is its sequence.
         plans: the plans: micro-batch b, tensor parallelism t, context parallelism c.
-        rates: rates.
-
-    Returns:
-        Times [s].
 
     Equation:
         2 b s^2 (q + v') / (t c) / rate, half of it where the kernel skips the blocks that a causal mask removes, and
@@ -149,13 +145,7 @@ def _moved_rate(plans: ParallelPlans, rates: AcceleratorRates) -> float:
 
 
 def _dense_layer(shape: Transformer, plans: ParallelPlans, rates: AcceleratorRates) -> _LayerTimes:
-    """Return the times of a layer without experts, forward.
-
-    Args:
-        rates: rates.
-
-    Returns:
-        Times [s].
+    """Return the times of a layer without experts, forward [s].
 
     Equation:
         GEMMs of attention and feed-forward network, the core of attention, element-wise kernels, a kernel's time
@@ -187,14 +177,11 @@ def _dense_layer(shape: Transformer, plans: ParallelPlans, rates: AcceleratorRat
 
 
 def _expert_rows(shape: Transformer, plans: ParallelPlans) -> Number:
-    """Return the tokens of a micro-batch that the experts of the fullest rank compute.
+    """Return the tokens of a micro-batch that the experts of the fullest rank compute [1].
 
     Args:
         shape: the model, with experts: k of a token.
         plans: the plans: tensor parallelism t, within experts t_e.
-
-    Returns:
-        Tokens [1].
 
     Equation:
         i b s / c k t_e / t, i the imbalance
@@ -214,15 +201,10 @@ def _dispatcher_of(plans: ParallelPlans, rates: AcceleratorRates) -> str:
 
 
 def expert_layer(shape: Transformer, plans: ParallelPlans, rates: AcceleratorRates) -> _LayerTimes:
-    """Return the times of a layer with experts, forward.
+    """Return the times of a layer with experts, forward [s].
 
     Args:
-        shape: the model, with experts.
         plans: the plans: expert parallelism e, tensor parallelism within experts.
-        rates: rates.
-
-    Returns:
-        Times [s].
 
     Equation:
         attention as in `dense_layer`; a router; shared experts; R / (E / e) tokens for each of E / e experts, whose
@@ -275,7 +257,6 @@ def output_passes(shape: Transformer, plans: ParallelPlans, rates: AcceleratorRa
     Args:
         shape: the model: width h.
         plans: the plans: d layers that predict further tokens.
-        rates: rates.
 
     Returns:
         Times [s], forward and backward.
@@ -296,14 +277,10 @@ def output_passes(shape: Transformer, plans: ParallelPlans, rates: AcceleratorRa
 
 
 def _output_layer(shape: Transformer, plans: ParallelPlans, rates: AcceleratorRates) -> _LayerTimes:
-    """Return the times of the output layer over the vocabulary with its loss, forward and backward.
+    """Return the times of the output layer over the vocabulary with its loss, forward and backward [s].
 
     Args:
         shape: the model: vocabulary V, width h.
-        rates: rates.
-
-    Returns:
-        Times [s].
 
     Equation:
         3 GEMMs T x V / t x h at 16 bits, 14 T V / t bytes / memory, 3 kernels; operation by operation 36 bytes, and

@@ -89,8 +89,6 @@ def _rank_parameters(shape: Transformer, plans: ParallelPlans, share: Number) ->
 
 @record
 class _StageBytes:
-    """Memory of one stage [byte]."""
-
     weights: Number
     gradients: Number
     optimizer: Number
@@ -117,14 +115,7 @@ def _passing(
     last_stage: Number,
     gathers: Number,
 ) -> tuple[Number, Number]:
-    """Return the memory of the scores over the vocabulary, and other temporary memory beyond it [byte].
-
-    Args:
-        parts: parameters of a rank.
-        held: layers of the stage, its copies of the embedding, and the fraction of its layers with experts [1].
-        last_stage: whether it is the last.
-        gathers: whether ZeRO 3 gathers its weights.
-    """
+    """Return the memory of the scores over the vocabulary, and other temporary memory beyond it [byte]."""
     p, (count, copies, share) = plans, held
     score = EAGER_LOGIT_BYTES if p.eager else LOGIT_BYTES
     passes = last_stage * (1.0 + p.mtp_layers)
@@ -146,12 +137,7 @@ def _passing(
 def _end_parameters(shape: Transformer, plans: ParallelPlans, first: Number, last: Number) -> tuple[Number, Number]:
     """Return the copies of the embedding on a stage, and the projections of layers that predict further tokens.
 
-    Args:
-        first: whether it is the first stage.
-        last: whether it is the last.
-
-    Returns:
-        Copies, the output layer among them, and parameters [1].
+    Returns copies, the output layer among them, and parameters [1].
     """
     both, predictors = np.asarray(first) & np.asarray(last), np.asarray(last) * plans.mtp_layers
     copies = np.where(both, 1.0 if shape.tied else 2.0, np.asarray(first) * 1.0 + np.asarray(last) * 1.0)
@@ -162,13 +148,10 @@ def _end_parameters(shape: Transformer, plans: ParallelPlans, first: Number, las
 
 
 def stage_bytes(shape: Transformer, plans: ParallelPlans, stage: Number) -> _StageBytes:
-    """Return the memory of one stage, part by part.
+    """Return the memory of one stage, part by part [byte].
 
     Args:
         stage: position of the stage, the first 0 [1].
-
-    Returns:
-        Memory [byte].
 
     Equation:
         weights 2 N, gradients g N, optimizer o N (12 N for Adam at 32 bits), sharded from ZeRO 3, 2, 1 on; under ZeRO 3
@@ -244,15 +227,12 @@ def plan_bytes(shape: Transformer, plan: ParallelPlans, stages: Sequence[float])
 
 
 def kv_bytes(shape: Transformer, tokens: Number, width: Number = WEIGHT) -> Number:
-    """Return the keys and values that inference keeps of a context.
+    """Return the keys and values that inference keeps of a context [byte].
 
     Args:
         shape: the model: layers L, keys k and values v of all heads; latent rank r and rotary width d_r.
         tokens: tokens of the context [1].
         width: bytes of a number [byte].
-
-    Returns:
-        Size [byte], broadcast shape.
 
     Equation:
         tokens L (k + v) w; with latent attention tokens L (r + d_r) w

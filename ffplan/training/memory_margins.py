@@ -54,10 +54,7 @@ def largest(shape: Transformer, plans: ParallelPlans, *sizes: Callable[[_StageBy
 
 
 def peak_bytes(shape: Transformer, plans: ParallelPlans) -> Number:
-    """Return the memory of the fullest stage.
-
-    Returns:
-        Memory [byte].
+    """Return the memory of the fullest stage [byte].
 
     Equation:
         max over the first and the last stage, and those where layers with experts begin
@@ -70,9 +67,6 @@ def peak_bytes(shape: Transformer, plans: ParallelPlans) -> Number:
 
 def host_bytes(shape: Transformer, plans: ParallelPlans) -> Number:
     """Return the host memory of a rank, on the stage that offloads most [byte].
-
-    Returns:
-        Memory [byte].
 
     Equation:
         max over the stages of `peak_bytes`: optimizer o N and weights 2 N, as sharded, and layers on the host x kept x
@@ -105,15 +99,12 @@ UNKNOWN_MARGINS = MemoryMargins(runtime="", device=0.0, reserved=None, temporary
 
 
 def temporary_of(states: Number, plans: ParallelPlans, margins: MemoryMargins) -> Number:
-    """Return the optimizer's temporary memory on a stage.
+    """Return the optimizer's temporary memory on a stage [byte].
 
     Args:
         states: states of the optimizer on the device O [byte].
         plans: the plans: o bytes of states a parameter.
         margins: t bytes of each parameter of a shard.
-
-    Returns:
-        Memory [byte].
 
     Equation:
         t O / o
@@ -133,15 +124,12 @@ def _peak_and_temporary(shape: Transformer, plans: ParallelPlans, margins: Memor
 
 
 def worst_of(allocated: Number, temporary: Number, margins: MemoryMargins) -> Number:
-    """Return the memory that a runtime may reach.
+    """Return the memory that a runtime may reach [byte].
 
     Args:
         allocated: memory of tensors M [byte].
         temporary: temporary memory of the optimizer t [byte].
         margins: margins of the runtime: a fraction r reserved beyond the allocation, at most.
-
-    Returns:
-        Memory [byte].
 
     Equation:
         (1 + r) M + t

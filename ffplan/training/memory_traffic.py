@@ -54,14 +54,11 @@ def _activation_numbers(shape: Transformer, plans: ParallelPlans) -> tuple[int, 
 
 
 def _score_bytes(plans: ParallelPlans, *, back: bool = False) -> float:
-    """Return the bytes that an unfused score of attention moves.
+    """Return the bytes that an unfused score of attention moves [byte].
 
     Args:
         plans: the plans: bytes of a number w.
         back: in the backward pass.
-
-    Returns:
-        Size [byte].
 
     Equation:
         5 w + 1 forward and 6 w + 1 backward; operation by operation 9 w + 1 and 10 w + 1
@@ -73,16 +70,13 @@ def _score_bytes(plans: ParallelPlans, *, back: bool = False) -> float:
 
 
 def _eager_bytes(shape: Transformer, inner: Number, plans: ParallelPlans, *, back: bool = False) -> Number:
-    """Return the bytes that unfused kernels of a layer move for each token, a kernel for every operation.
+    """Return the bytes that unfused kernels of a layer move for each token, a kernel for every operation [byte].
 
     Args:
         shape: the model: width h, queries q, keys k, values v, attention's output v'.
         inner: inner width of its feed-forward network f [1].
         plans: the plans: tensor parallelism t, bytes of a number w.
         back: of the backward pass.
-
-    Returns:
-        Size [byte].
 
     Equation:
         forward (n + 6 w) h / u + (r (q + k) + w (q + k + v + v' + a f)) / t, backward
@@ -112,16 +106,13 @@ def _eager_bytes(shape: Transformer, inner: Number, plans: ParallelPlans, *, bac
 
 
 def moved_bytes(shape: Transformer, inner: Number, plans: ParallelPlans, *, back: bool = False) -> Number:
-    """Return the bytes that the operations of a layer outside GEMMs and attention move for each token.
+    """Return the bytes that the operations of a layer outside GEMMs and attention move for each token [byte].
 
     Args:
         shape: the model: width h, queries q, keys k, values v, attention's output v'.
         inner: inner width of its feed-forward network f [1].
         plans: the plans: tensor parallelism t, bytes of a number w.
         back: of the backward pass.
-
-    Returns:
-        Size [byte].
 
     Equation:
         with few kernels, forward w (10 h / u + (3 q + 3 k + v + v' + 2 f) / t), 3 f with a gate; backward
@@ -153,7 +144,8 @@ def moved_bytes(shape: Transformer, inner: Number, plans: ParallelPlans, *, back
 def _routed_bytes(
     shape: Transformer, plans: ParallelPlans, routed: Number, *, dispatcher: str, back: bool = False
 ) -> Number:
-    """Return the bytes that sorting tokens for experts moves on a rank, with their activation and casts, in a layer.
+    """Return the bytes that sorting tokens for experts moves on a rank, with their activation and casts, in a layer
+    [byte].
 
     Args:
         shape: the model, with experts: width h, inner width of an expert f.
@@ -161,9 +153,6 @@ def _routed_bytes(
         routed: tokens that the rank's experts compute R [1].
         dispatcher: of the exchange: alltoall, allgather, deepep or hybrid.
         back: in the backward pass.
-
-    Returns:
-        Size [byte].
 
     Equation:
         w (4 R h + n R f / t_e) with several ranks of experts, with all-to-all w (6 R h + 2 T h / t + n R f / t_e), and

@@ -51,16 +51,12 @@ def _activation_width(shape: Transformer, plans: ParallelPlans, share: Number) -
 
 
 def parts_again(shape: Transformer, plans: ParallelPlans, rates: AcceleratorRates, share: Number) -> _LayerTimes:
-    """Return the time of the parts that a layer computes again for a micro-batch; zero under full recomputation.
+    """Return the time of the parts that a layer computes again for a micro-batch; zero under full recomputation [s].
 
     Args:
         shape: the model: width h, up-projections from latents, inner width f.
         plans: the plans: the parts, bytes of a number w, u = t with sequence parallelism, else 1.
-        rates: rates.
         share: fraction of layers with experts [1].
-
-    Returns:
-        Times [s].
 
     Equation:
         norms: 4 w h / u bytes a token; latents: 2 (q r_q + heads (d_nope + d_v) r_kv) / t operations; activation: the
@@ -121,7 +117,6 @@ class _MicroBatch:
 
 
 def _pass_time(work: _LayerTimes) -> Number:
-    """Return the sum of all times of one pass [s]."""
     return work.products + work.attention + work.scores + work.moved + work.kernels
 
 

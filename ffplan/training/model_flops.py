@@ -22,7 +22,6 @@ def shape_of(model: Transformer, **replaced: Number) -> Transformer:
     """Return a model with some of its dimensions replaced by numbers or arrays.
 
     Args:
-        model: the model of the catalogue.
         replaced: dimensions by name; where `hidden` is replaced and `ffn` is not, its ratio stays.
     """
     update: dict[str, Any] = dict(replaced)
@@ -49,16 +48,13 @@ def moe_layers(shape: Transformer) -> Number:
 
 
 def _moe_fraction(shape: Transformer, pipeline: Number, count: Number, before: Number | None = None) -> Number:
-    """Return the fraction of a stage's layers that have experts.
+    """Return the fraction of a stage's layers that have experts [1].
 
     Args:
         shape: the model; layers without experts come first.
         pipeline: stages p [1].
         count: layers of the stage n [1].
         before: layers in front of the stage b [1]; it is behind all layers without experts if omitted.
-
-    Returns:
-        Fraction [1].
 
     Equation:
         mixed layers / L with one stage; else ceil((n - d) / every) / n, d = min(n, max(0, dense - b)) layers of it
@@ -86,8 +82,6 @@ def shared_width(experts: Experts) -> int:
 
 @record
 class _AttentionWidths:
-    """The widths behind the FLOPs of a layer."""
-
     query: Number
     """All heads of the queries together."""
     key: Number
@@ -211,14 +205,11 @@ def _small(shape: Transformer) -> Number:
 
 
 def _layer_weights(shape: Transformer, *, active: bool = False, dense: bool = True) -> Number:
-    """Return the parameters of one layer.
+    """Return the parameters of one layer [1].
 
     Args:
         active: only weights that a token meets.
         dense: of a layer without experts, if the model has both kinds.
-
-    Returns:
-        Parameters [1].
 
     Equation:
         attention + feed-forward + norms and biases; experts: router h E, k (or E) routed experts and the shared ones
@@ -240,13 +231,10 @@ def _layer_weights(shape: Transformer, *, active: bool = False, dense: bool = Tr
 
 
 def parameters(shape: Transformer, *, active: bool = False) -> Number:
-    """Return the parameters of a transformer.
+    """Return the parameters of a transformer [1].
 
     Args:
         active: only weights that a token meets; embeddings count in full.
-
-    Returns:
-        Parameters [1].
 
     Equation:
         layers x layer + V h (twice where untied) + positions h + last norm
@@ -261,13 +249,10 @@ def parameters(shape: Transformer, *, active: bool = False) -> Number:
 
 
 def _layer_matrix_weights(shape: Transformer, *, dense: bool = True) -> Number:
-    """Return the weights of one layer that a token is multiplied with: neither norms nor biases nor idle experts.
+    """Return the weights of one layer that a token is multiplied with: neither norms nor biases nor idle experts [1].
 
     Args:
         dense: of a layer without experts, if the model has both kinds.
-
-    Returns:
-        Weights [1].
 
     Equation:
         attention + feed-forward, or attention + router + k routed and the shared experts
@@ -283,14 +268,11 @@ def _layer_matrix_weights(shape: Transformer, *, dense: bool = True) -> Number:
 
 
 def _attention_flops(shape: Transformer, sequence: Number, *, causal: bool = False) -> Number:
-    """Return the operations of scores and weighted values for one sequence, one layer, forward.
+    """Return the operations of scores and weighted values for one sequence, one layer, forward [FLOP].
 
     Args:
         sequence: length s [1].
         causal: count the half that a causal mask leaves.
-
-    Returns:
-        Operations [FLOP].
 
     Equation:
         2 s^2 (q + v'), v' = heads x width of a value's head; half of it where causal
@@ -306,16 +288,13 @@ def _attention_flops(shape: Transformer, sequence: Number, *, causal: bool = Fal
 def sequence_flops(
     shape: Transformer, sequence: Number, *, causal: bool = False, head: bool = True, recompute: str = "none"
 ) -> Number:
-    """Return the operations of one sequence, forward and backward.
+    """Return the operations of one sequence, forward and backward [FLOP].
 
     Args:
         sequence: length s [1].
         causal: count the half of attention that a causal mask leaves.
         head: count the output layer over the vocabulary.
         recompute: none (model FLOPs, for MFU), selective (attention again) or full (every layer again), for HFU.
-
-    Returns:
-        Operations [FLOP].
 
     Equation:
         3 x (2 s x matrix weights + attention) x layers + 6 s h V; the forward pass of the recomputed part once more

@@ -21,16 +21,13 @@ COUNTED_SMS = 20.0
 
 
 def _exposed(communication: Number, computing: Number, pieces: Number, share: Number = 0.0) -> Number:
-    """Return the time that a communication overlapped with computing adds to it.
+    """Return the time that a communication overlapped with computing adds to it [s].
 
     Args:
         communication: its time c [s].
         computing: time of the computing that overlaps w [s].
         pieces: pieces n that it is cut into; the first, or the last, runs alone [1].
         share: slowdown of computing over the hidden time f [1].
-
-    Returns:
-        Time [s].
 
     Equation:
         e + f (c - e), e = max(c / n, c - w)
@@ -46,15 +43,12 @@ def _exposed(communication: Number, computing: Number, pieces: Number, share: Nu
 
 
 def _with_overlap_cost(alone: Number, whole: Number, share: Number) -> Number:
-    """Return the time that collectives add: the exposed part, and the slowdown of computing by the hidden part.
+    """Return the time that collectives add: the exposed part, and the slowdown of computing by the hidden part [s].
 
     Args:
         alone: exposed time e [s].
         whole: time of the collectives c [s].
         share: slowdown of computing over the hidden time f [1].
-
-    Returns:
-        Time [s].
 
     Equation:
         e + f max(0, c - e)
@@ -88,16 +82,13 @@ def _exchange_cost(share: Number, sms: Number, units: Number) -> Number:
 
 
 def launch_wait(stage: Number, layers: Number, launch: Number, launch_step: Number) -> Number:
-    """Return a stage's wait for launches of its host, for one micro-batch.
+    """Return a stage's wait for launches of its host, for one micro-batch [s].
 
     Args:
         stage: computing and communication time of the accelerator [s].
         layers: layers of the stage [1].
         launch: launch time of a layer on the host, forward and backward [s].
         launch_step: launch time of everything else [s].
-
-    Returns:
-        Time [s].
 
     Equation:
         max(0, layers launch + rest - stage)
@@ -109,15 +100,12 @@ def launch_wait(stage: Number, layers: Number, launch: Number, launch_step: Numb
 
 
 def _bubble_time(regular: Number, micro_batches: Number, bubble_share: Number) -> Number:
-    """Return the time that the slowest stage idles while the pipeline fills and drains through the others.
+    """Return the time that the slowest stage idles while the pipeline fills and drains through the others [s].
 
     Args:
         regular: time of a micro-batch on the other stages, forward and backward [s].
         micro_batches: micro-batches of a rank m [1].
         bubble_share: idle over ideal time of the schedule [1].
-
-    Returns:
-        Time [s].
 
     Equation:
         m share regular
@@ -129,16 +117,13 @@ def _bubble_time(regular: Number, micro_batches: Number, bubble_share: Number) -
 
 
 def optimizer_time(parameters: Number, ranks: Number, memory: Number, states: Number = 12.0) -> Number:
-    """Return the time of Adam's update of a rank's parameters.
+    """Return the time of Adam's update of a rank's parameters [s].
 
     Args:
         parameters: parameters of the rank without sharding N [1].
         ranks: ranks that shard the states under ZeRO d [1].
         memory: rate of memory-bound kernels [byte/s].
         states: bytes of the optimizer's states of a parameter o [byte].
-
-    Returns:
-        Time [s].
 
     Equation:
         (38 + 2 (o - 12)) N / (d memory)
@@ -151,15 +136,12 @@ def optimizer_time(parameters: Number, ranks: Number, memory: Number, states: Nu
 
 
 def _drive_time(states: Number, read: Number, write: Number) -> Number:
-    """Return the time to read and write an optimizer's states on drives.
+    """Return the time to read and write an optimizer's states on drives [s].
 
     Args:
         states: bytes of a rank's states S [byte].
         read: read rate of a node's drives, for one rank [byte/s].
         write: write rate of a node's drives, for one rank [byte/s].
-
-    Returns:
-        Time [s].
 
     Equation:
         S (1 / read + 1 / write)
@@ -174,7 +156,7 @@ def _drive_time(states: Number, read: Number, write: Number) -> Number:
 def host_optimizer_time(
     parameters: Number, ranks: Number, gradient: Number, link: Number, host_memory: Number
 ) -> Number:
-    """Return the time of an optimizer that runs on the host.
+    """Return the time of an optimizer that runs on the host [s].
 
     Args:
         parameters: parameters of the rank without sharding N [1].
@@ -182,9 +164,6 @@ def host_optimizer_time(
         gradient: bytes of a gradient g [byte].
         link: rate of a rank to the host while all ranks send [byte/s].
         host_memory: host memory bandwidth of one rank [byte/s].
-
-    Returns:
-        Time [s].
 
     Equation:
         N / d ((g + 2) / link + 30 / host memory)

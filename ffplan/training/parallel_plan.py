@@ -41,15 +41,12 @@ def layers_of(layers: Number, plans: ParallelPlans) -> tuple[Number, Number]:
 
 
 def stage_layers(layers: Number, plans: ParallelPlans, stage: Number) -> Number:
-    """Return the layers of a stage.
+    """Return the layers of a stage [1].
 
     Args:
         layers: layers of the model L [1].
         plans: the plans: p stages.
         stage: position of the stage, the first 0 [1].
-
-    Returns:
-        Layers [1], broadcast shape.
 
     Equation:
         f of `layers_of`; f p - L layers are missing: as many as it takes off the last stage, then one off the first,
@@ -165,7 +162,6 @@ def parallel_plans(plan: PlanFields, gpus: Number, columns: Mapping[str, Number]
     """Return the plans of a plan file.
 
     Args:
-        plan: the fields that all share.
         gpus: accelerators of each, a number or an array.
         columns: fields that differ, by name, as arrays of the same shape.
     """

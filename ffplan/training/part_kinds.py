@@ -10,8 +10,6 @@ _EXPOSED = "time of its collectives that computing does not hide"
 
 @record
 class _PartKind:
-    """A part of a step."""
-
     label: str
     """For people."""
     place: str = ""

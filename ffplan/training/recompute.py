@@ -52,10 +52,6 @@ def _every_second(shape: Transformer, operator: str) -> Number:
 def _fraction_again(shape: Transformer, plans: ParallelPlans, operator: str) -> Number:
     """Return the fraction of an operator that the backward pass computes again.
 
-    Args:
-        plans: the plans: policy and parts.
-        operator: one of `OPERATORS`.
-
     Returns:
         Fraction [1], in the shape of the policies.
 

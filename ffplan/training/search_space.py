@@ -36,8 +36,6 @@ FSDP = 3
 
 @record
 class _SearchSpace:
-    """Values to try, by fields of `ParallelPlans`."""
-
     structure: dict[str, tuple[int, ...]]
     """Values of every axis of the structure; 0 is the field's default."""
     options: dict[str, tuple[int, ...]]
@@ -86,7 +84,6 @@ def search_space(shape: Transformer, gpus: int, domain: int, fixed: dict[str, in
     """Return the values to try.
 
     Args:
-        shape: the model, plain numbers.
         gpus: accelerators available.
         domain: accelerators that a scale-up switch joins, or of a node: tensor parallelism stays inside.
         fixed: axes and options with their one requested value.
@@ -123,7 +120,6 @@ def _mesh(space: _SearchSpace) -> dict[str, Any]:
 
 
 def _columns(mesh: dict[str, Any]) -> dict[str, Any]:
-    """Return structures as columns against which options broadcast."""
     return {name: values[(slice(None), *(None,) * len(OPTIONS))] for name, values in mesh.items()}
 
 
@@ -142,7 +138,6 @@ def evaluate_space(
 
     Args:
         run: workload and machine; its plans supply everything that no axis varies.
-        space: values to try.
         gpus: accelerators available; plans use as many as the batch allows.
         limit: device memory [byte].
         data: data-parallel ranks, if fixed.
@@ -198,7 +193,6 @@ def best(seconds: Floats, top: int, tight: Bools | None = None) -> list[tuple[in
 
     Args:
         seconds: times of steps, structures along the first axis [s]; infinite if a plan cannot run.
-        top: how many.
         tight: plans to avoid if another of their structure takes the same time.
     """
     if seconds.size == 0:
@@ -280,15 +274,14 @@ def fastest(
 ) -> list[ParallelPlans]:
     """Return the best plans of a space over all options and refinements, one of each structure, the fastest first.
 
-    Structures are timed whose bound is no longer than the time of enough others, so that the plans are the first of
-    the same list for every `top`.
+    Structures are timed whose bound is no longer than the time of enough others, so that the plans are the first of the
+    same list for every `top`.
 
     Args:
         run: workload and machine; its plans have the states of the optimizer in full.
         space: an evaluated space, with the smallest states of the optimizer that are tried.
         limit: device memory [byte].
         tried: refinements beyond the options of the space.
-        top: how many plans.
         host_limit: host memory that a rank may fill [byte]; not checked if omitted.
         sure: take only plans that fit whatever the runtime reserves and takes for a moment.
     """
@@ -343,19 +336,13 @@ def _by_bound(space: EvaluatedSpace, top: int) -> tuple[Ints, Ints, Floats]:
 
 
 def _option_codes(run: TrainRun, plans: ParallelPlans, full: Truth, host_limit: float | None) -> Ints:
-    """Return why options of plans are refused whose structures are possible, as positions in `constraints.REASONS`.
-
-    Args:
-        run: workload and machine.
-        full: where device memory does not hold them.
-        host_limit: host memory that a rank may fill [byte]; not checked if omitted.
-    """
+    """Return why options of plans are refused whose structures are possible, as positions in `constraints.REASONS`;
+    `host_limit` [byte]."""
     faults = {**violations(run.shape, plans, None, host_limit), "memory": full}
     return reason_codes({name: faults[name] for name in LATER if name in faults})
 
 
 def _fastest_option(seconds: Floats) -> Floats:
-    """Return the least time of every structure [s]."""
     least: Floats = seconds.min(axis=tuple(range(1, seconds.ndim)))
     return least
 

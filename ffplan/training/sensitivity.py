@@ -52,7 +52,6 @@ SPEEDS = ("matrix", "memory", "kernels", "host")
 
 
 def _more(figure: AnyFigure | None, factor: float) -> AnyFigure | None:
-    """Return a figure of the catalogue with its values scaled."""
     if figure is None:
         return None
     ends = {name: getattr(figure, name) for name in ("low", "value", "high")}
@@ -149,7 +148,6 @@ def faster(run: AnyRun, name: str, factor: float) -> AnyRun:
     """Return a run on a machine with one resource faster.
 
     Args:
-        name: one of `RESOURCES`.
         factor: how much faster [1].
     """
     if name in SPEEDS:
@@ -166,7 +164,6 @@ def merged_runs(runs: Sequence[TrainRun], plans: ParallelPlans) -> TrainRun:
 
     Args:
         runs: the runs; the first is the plain one.
-        plans: its plan, as many times.
     """
     first, columns = runs[0].speeds, dict[str, Any]()
     for name in RATES:

@@ -34,16 +34,13 @@ SHARES = {"1f1b": 1.0, "zb-h1": 1 / 3, "zb-2p": 0.0, "zb-v": 0.0, "v-half": 1 / 
 
 
 def bubble(schedule: str, stages: Number, micro_batches: Number, chunks: Number = 1) -> Number:
-    """Return the idle time of a pipeline over its ideal time.
+    """Return the idle time of a pipeline over its ideal time [1].
 
     Args:
         schedule: 1f1b, interleaved, zb-h1, zb-2p, zb-v, v-half or v-min.
         stages: pipeline stages p [1].
         micro_batches: micro-batches of a rank m [1].
         chunks: chunks of each stage v, for interleaving [1].
-
-    Returns:
-        Share [1].
 
     Equation:
         (p - 1) / m for GPipe and 1F1B, (p - 1) / (v m) interleaved; a third, none, none, a half, two thirds of
@@ -59,16 +56,13 @@ def bubble(schedule: str, stages: Number, micro_batches: Number, chunks: Number 
 
 
 def _dualpipe_bubble(stages: Number, backward: Number, weights: Number, both: Number) -> Number:
-    """Return the idle time of DualPipe.
+    """Return the idle time of DualPipe [s].
 
     Args:
         stages: pipeline stages p [1].
         backward: time of a full backward chunk B [s].
         weights: time of its part for weights W [s].
         both: time of a forward and a backward chunk that overlap F&B [s].
-
-    Returns:
-        Time [s].
 
     Equation:
         (p / 2 - 1) (F&B + B - 3 W)
@@ -119,15 +113,12 @@ def _point_to_point(run: TrainRun, send: Number) -> tuple[Number, Number]:
 
 
 def swap_time(run: TrainRun, micro: _MicroBatch, count: Number) -> Number:
-    """Return the time that moving activations to the host and back adds to a micro-batch on a stage.
+    """Return the time that moving activations to the host and back adds to a micro-batch on a stage [s].
 
     Args:
         run: workload, plans and machine: n layers of a stage are moved.
         micro: a micro-batch in one layer [s].
         count: layers of the stage L [1].
-
-    Returns:
-        Time [s].
 
     Equation:
         exposed(c, L f) + exposed(c, L b), c = n kept / link, f and b computing forward and backward; the last piece is
@@ -161,9 +152,6 @@ def _outer(run: TrainRun) -> Bools:
 def _least_time(run: TrainRun) -> Number:
     """Return a time below which no step of a plan comes, whatever its data parallelism and its optimizer take [s].
 
-    Args:
-        run: workload, plans and machine.
-
     Equation:
         m t (n + b full), t of a micro-batch in one layer, n the layers of a full stage, b the bubble's share; n those
         of the last stage where no rank lies between the ends
@@ -185,9 +173,6 @@ def _least_time(run: TrainRun) -> Number:
 
 def step_parts(run: TrainRun) -> dict[str, Floats]:
     """Return the parts of a step of every plan [s], by the names of `PARTS`; their sum is the step.
-
-    Args:
-        run: workload, plans and machine.
 
     Raises:
         ValueError: if a library lacks a collective that the plans need.
@@ -251,15 +236,12 @@ def step_time(parts: Mapping[str, Floats]) -> Number:
 
 
 def _send_time(system: Cluster, size: Number, stages: Number, placement: GroupPlacement) -> Number:
-    """Return the time for every rank to send a message to a rank of the next stage.
+    """Return the time for every rank to send a message to a rank of the next stage [s].
 
     Args:
         size: message of a rank [byte].
         stages: pipeline stages p [1].
         placement: ranks of one pipeline: all on one node, or their distance in nodes.
-
-    Returns:
-        Time [s].
 
     Equation:
         size / NVLink where stages that follow one another are joined by it, or two stages by bridges, else

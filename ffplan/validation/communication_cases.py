@@ -30,11 +30,7 @@ Levels = Annotated[Many[Measured], Field(max_length=3)]
 
 
 def _value(value: object) -> float | tuple[float, float] | None:
-    """Return a measured value: a number, a range as a pair, or None.
-
-    Raises:
-        PydanticCustomError: for anything else.
-    """
+    """Return a measured value: a number, a range as a pair, or None."""
     ends: Sequence[Any] = value if isinstance(value, list | tuple) else [value]
     plain = all(
         isinstance(end, int | float) and not isinstance(end, bool) and SMALLEST <= end < LARGEST for end in ends

@@ -24,7 +24,7 @@ from ffplan.validation.measured_system import CaseParts
 if TYPE_CHECKING:
     from ffplan.base.array_math import Floats
     from ffplan.catalog.store import Catalog
-    from ffplan.collectives.rank_layout import RankLayout
+    from ffplan.collectives.algorithm import RankLayout
     from ffplan.inputs.document import Document
     from ffplan.node.host import Host
     from ffplan.validation.measured_system import Path
@@ -145,7 +145,6 @@ def _grid(
 def _metric(
     case: Collective, query: CollectiveQuery, job: RankLayout, time: Floats, sizes: Floats, algorithm: str
 ) -> Floats:
-    """Return the model's value in the metric of the case: number of GPUs x size."""
     if case.metric == "time_us":
         microseconds: Floats = time * 1e6
         return microseconds
@@ -215,11 +214,7 @@ def collective_rows(replayed: CaseReplay, case: Collective, path: Path) -> list[
 
 
 def _hierarchy_rows(replayed: CaseReplay, case: Hierarchy, path: Path) -> list[AccuracyRow]:
-    """Return the rows of a published table of levels: node, leaf, spine.
-
-    Raises:
-        InputError: if a part does not exist or has no scale-up links.
-    """
+    """Return the rows of a published table of levels: node, leaf, spine."""
     catalog, document = replayed.bench.catalog, replayed.bench.document
     server = catalog.get(Server, case.server, document, (*path, "server"))
     switch = catalog.get(Switch, case.switch, document, (*path, "switch"))
@@ -267,7 +262,6 @@ def _hierarchy_rows(replayed: CaseReplay, case: Hierarchy, path: Path) -> list[A
 
 
 def _pod_gather(replayed: CaseReplay, host: Host, case: Offload, pairs: tuple[tuple[str, str], ...]) -> float:
-    """Return the time of one gather over pods [s]."""
     nccl = replayed.library("nccl")
     factor = bus_factor("all-gather", case.ranks)
     spb = 1e-9 / sustained_rate(resources(host), pod_ring(host, pairs, factor))
@@ -285,11 +279,7 @@ def _pod_gather(replayed: CaseReplay, host: Host, case: Offload, pairs: tuple[tu
 
 
 def _offload_rows(replayed: CaseReplay, case: Offload, path: Path) -> list[AccuracyRow]:
-    """Return the rows of a job run over several transports: wall time over the wall time of the first.
-
-    Raises:
-        InputError: if a part, a GPU or a NIC does not exist, or the first run has no wall time.
-    """
+    """Return the rows of a job run over several transports: wall time over the wall time of the first."""
     gathers = []
     for position, transport in enumerate(case.transports):
         here = (*path, "transports", position)
@@ -342,9 +332,6 @@ def _offload_rows(replayed: CaseReplay, case: Offload, path: Path) -> list[Accur
 
 def replay(file: CaseFile, document: Document, catalog: Catalog) -> list[AccuracyRow]:
     """Return every row of a file of cases.
-
-    Args:
-        document: the file they come from.
 
     Raises:
         InputError: if a case contradicts itself.

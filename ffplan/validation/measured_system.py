@@ -8,7 +8,7 @@ import numpy as np
 
 from ffplan.base.errors import InputError
 from ffplan.catalog.parts import Accelerator, Cpu, Nic, Part, Server
-from ffplan.collectives.rank_layout import RankLayout
+from ffplan.collectives.algorithm import RankLayout
 from ffplan.fabric.sizing.plan import LinkCut
 from ffplan.node.host import Host, host_of
 from ffplan.training.group_collectives import cut_fraction
@@ -40,10 +40,6 @@ class CaseParts:
 
     def host(self, system: System, path: Path) -> Host:
         """Return the host that a case ran on.
-
-        Args:
-            system: the system of the case.
-            path: its place in the file.
 
         Raises:
             InputError: if a part does not exist, or the server has too few NICs.
@@ -92,11 +88,6 @@ class CaseParts:
 
     def job(self, system: System, gpus: tuple[int, ...], path: Path) -> RankLayout:
         """Return the ranks of a case; its numbers are arrays over the numbers of GPUs.
-
-        Args:
-            system: the system of the case.
-            gpus: numbers of GPUs.
-            path: place of the case in the file.
 
         Raises:
             InputError: for GPUs that do not split evenly over nodes.

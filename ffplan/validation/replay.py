@@ -40,12 +40,7 @@ MEASURED = {"training": TIMES, "memory": SIZES}
 
 
 def case_files(subject: str, cases: Sequence[str] | None = None) -> list[tuple[str, str]]:
-    """Return path and name of every file of cases: the user's files, or the shipped ones.
-
-    Args:
-        subject: communication, training, memory or serving.
-        cases: the user's files.
-    """
+    """Return path and name of every file of cases: the user's files, or the shipped ones."""
     if cases:
         return [(name, name) for name in cases]
     kind = FOLDERS.get(subject, subject)
@@ -54,11 +49,7 @@ def case_files(subject: str, cases: Sequence[str] | None = None) -> list[tuple[s
 
 
 def _expect_cases(document: Document, subject: str) -> None:
-    """Refuse a file that is something else, before its every field is called wrong.
-
-    Raises:
-        InputError: if its `kind` is another, or missing.
-    """
+    """Refuse a file that is something else, before its every field is called wrong."""
     data = document.data
     kind = data.get("kind") if isinstance(data, dict) else None
     expected = f"{FOLDERS.get(subject, subject)}-cases"
@@ -70,10 +61,6 @@ def _expect_cases(document: Document, subject: str) -> None:
 
 def replay_files(subject: str, files: Sequence[tuple[str, str]], catalog: Catalog) -> AccuracyReport:
     """Return the report over files of cases.
-
-    Args:
-        subject: communication, training, memory or serving.
-        files: path and name of each.
 
     Raises:
         InputError: if a file is wrong.
@@ -115,7 +102,6 @@ def _as_server(system: System) -> bool:
 
 
 def _nics(catalog: Catalog, server: str) -> str:
-    """Return the NICs of a server in words, those for storage alone left out."""
     part = catalog.entry(server).part
     slots = [slot.part for slot in part.nics if slot.network != "storage"] if isinstance(part, Server) else []
     return " + ".join(f"{slots.count(name)} x {catalog.entry(name).part.name}" for name in dict.fromkeys(slots))
@@ -153,7 +139,6 @@ def _bandwidth(case: Collective, value: float, gpus: int, size: float) -> float:
 
 
 def _values(case: Collective, report: CollectiveReport, domain: int) -> Iterator[tuple[int, float, tuple[float, ...]]]:
-    """Yield ranks, message and bandwidth of a case, or its range, for messages of the curve."""
     for gpus, row in zip(case.gpus, case.values, strict=True):
         for size, value in zip(case.sizes, row, strict=True):
             near = abs(size / report.message_bytes - 1) <= TOLERANCE
@@ -173,7 +158,6 @@ def measured_points(
 
     Args:
         report: its allreduce with one library, with the times by scale.
-        files: measured cases.
     """
     group, points = design.compute, []
     if group.accelerator is None or not report.scales:
@@ -222,7 +206,6 @@ def rows_at(design: ResolvedDesign, report: CollectiveReport, gpus: tuple[int, .
     """Return the times of a design's allreduce over other numbers of GPUs, without numbers that cannot run.
 
     Args:
-        report: its allreduce with one library.
         gpus: numbers of GPUs, whole scale-up domains.
     """
     communication = design.spec.communication

@@ -84,11 +84,7 @@ class ServedRun:
 
 
 def _served_run(run: ServingRun, catalog: Catalog, document: Document, path: tuple[str | int, ...]) -> ServedRun:
-    """Return a run with parts of the catalogue.
-
-    Raises:
-        InputError: if a part is unknown, or the model is not a transformer.
-    """
+    """Return a run with parts of the catalogue."""
     model = catalog.get(Model, run.model, document, (*path, "model"))
     accelerator = catalog.get(Accelerator, run.accelerator, document, (*path, "accelerator"))
     library = catalog.get(Library, accelerator.library, document, (*path, "accelerator"))
@@ -116,12 +112,7 @@ def _links(
 
 
 def own_links(accelerator: Accelerator, library: Library) -> Callable[[int], GroupLink]:
-    """Return the collectives of a group of any size in an accelerator's own scale-up network.
-
-    Args:
-        accelerator: the accelerator.
-        library: its communication library.
-    """
+    """Return the collectives of a group of any size in an accelerator's own scale-up network."""
     link = GroupLink(group_link(accelerator, library))
     return lambda _: link
 
@@ -129,15 +120,7 @@ def own_links(accelerator: Accelerator, library: Library) -> Callable[[int], Gro
 def serve_run(
     run: ServingRun, model: Model, accelerator: Accelerator, engine: Engine, links: Callable[[int], GroupLink]
 ) -> ServedRun:
-    """Return a run with its parts.
-
-    Args:
-        run: the run.
-        model: a transformer.
-        accelerator: the accelerator.
-        engine: the engine.
-        links: collectives of a group by its ranks.
-    """
+    """Return a run with its parts."""
     assert model.transformer is not None
     shape, computed = model.transformer, compute_precision(accelerator, run.precision)
     speed = engine_speed(engine, accelerator, run.precision)
@@ -240,12 +223,10 @@ def _static_batch(served: Served, chunk: float, point: ServedPoint) -> float:
 
 
 def _requests(served: ServedRun, point: ServedPoint) -> Requests:
-    """Return the mean requests of a point."""
     return Requests(prompt=point.prompt, output=point.output, chunk=served.chunk)
 
 
 def _closed(served: ServedRun, point: ServedPoint) -> dict[str, float]:
-    """Return latencies of a run at a fixed number of requests, as its client measures them."""
     run = served.run
     group = max(round(point.load / run.data), 1)
     count = min(REQUESTS * group, max(_MOST_REQUESTS, 3 * group))
@@ -254,7 +235,6 @@ def _closed(served: ServedRun, point: ServedPoint) -> dict[str, float]:
 
 
 def _apart(served: ServedRun, point: ServedPoint) -> dict[str, float]:
-    """Return latencies of a run with separate prefill and decoding whose first requests arrive together."""
     run, pools, use = served.run, served.pools, served.prefill_use
     assert pools is not None
     assert use is not None
@@ -342,7 +322,6 @@ def signed_error(column: str, measured: float, model: float) -> float:
 
 
 def _gpus(served: ServedRun) -> int:
-    """Return the accelerators of a run [1]."""
     decoding = int(served.served.deployment.gpus) * served.run.copies
     pools = served.pools
     return decoding + (0 if pools is None else int(pools.prefill.deployment.gpus) * int(pools.prefills))
@@ -374,11 +353,7 @@ def _row(file: ServingFile, served: ServedRun, point: ServedPoint, column: str, 
 
 
 def _replay_serving(file: ServingFile, document: Document, catalog: Catalog) -> list[AccuracyRow]:
-    """Return the rows of a file of measured runs.
-
-    Raises:
-        InputError: if a part is unknown, or a model has no room on its accelerators.
-    """
+    """Return the rows of a file of measured runs."""
     rows = []
     for position, run in enumerate(file.runs):
         if run.speculation is not None:

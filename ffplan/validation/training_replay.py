@@ -83,11 +83,7 @@ class TrainingReplay:
 
 
 def _transformer(bench: CaseParts, table: Table, path: Path) -> Transformer:
-    """Return the model's dimensions.
-
-    Raises:
-        InputError: without a model, with two, or for a model that is not a transformer.
-    """
+    """Return the model's dimensions."""
     if (table.model is None) == (table.shape is None):
         what = "neither `model` nor `shape` is given" if table.model is None else "both `model` and `shape` are given"
         raise bench.fault(path, what, "write one of the two", RULE)
@@ -118,11 +114,7 @@ def _cell_fault(name: str, cell: float | None) -> tuple[str, str] | None:
 
 
 def _cells(bench: CaseParts, table: Table, path: Path) -> dict[str, Floats]:
-    """Return every column as an array.
-
-    Raises:
-        InputError: if columns are missing or doubled, or rows have another length.
-    """
+    """Return every column as an array."""
     needed = ["gpus"] + (["batch"] if table.plan.batch is None else [])
     missing = [name for name in needed if name not in table.columns]
     measured = [name for name in MEASURES if name in table.columns]
@@ -167,11 +159,6 @@ def prepare_replay(
     bench: CaseParts, file: TrainingFile, table: Table, path: Path, *, estimate: bool = False
 ) -> TrainingReplay:
     """Return a table made ready.
-
-    Args:
-        bench: the parts and the file.
-        path: its place in the file.
-        estimate: use the efficiencies of the nearest accelerator without a calibration, as in `train`.
 
     Raises:
         InputError: for a table that contradicts itself.
@@ -224,11 +211,7 @@ def prepare_replay(
 
 
 def _check_dispatcher(bench: CaseParts, replay: TrainingReplay) -> None:
-    """Refuse a dispatcher that the node cannot run, or multiprocessors without effect.
-
-    Raises:
-        InputError: if the plan has either.
-    """
+    """Refuse a dispatcher that the node cannot run, or multiprocessors without effect."""
     try:
         run, plan = replay.run(), (*replay.path, "plan")
     except UncalibratedError:  # said where the runs are timed
@@ -240,11 +223,7 @@ def _check_dispatcher(bench: CaseParts, replay: TrainingReplay) -> None:
 
 
 def _check_kernel(bench: CaseParts, software: Software, part: Accelerator, plan: PlanFields, path: Path) -> None:
-    """Refuse an attention kernel that was not measured on the accelerator.
-
-    Raises:
-        InputError: if the plan names one.
-    """
+    """Refuse an attention kernel that was not measured on the accelerator."""
     if not plan.attention_kernel or part.training is None:
         return
     try:
@@ -258,11 +237,7 @@ BELIEVED = ("widths", "rounds", "context", "schedule", "chunks")
 
 
 def _checked(bench: CaseParts, shape: Transformer, plans: ParallelPlans, path: Path, count: int) -> None:
-    """Refuse a row that the model cannot compute; all other rows are believed.
-
-    Raises:
-        InputError: for such a row; suggests a remedy.
-    """
+    """Refuse a row that the model cannot compute; all other rows are believed."""
     faults = {name: broken for name, broken in violations(shape, plans, None).items() if name not in BELIEVED}
     alone = (np.asarray(plans.chunks) > 1) & (np.asarray(plans.pipeline) == 1)
     faults["chunks"] = alone | (plans.pipeline * plans.chunks > shape.layers + plans.mtp_layers + COUNTED)

@@ -93,7 +93,6 @@ def _size(replay: TrainingReplay, name: str) -> Floats:
 
 
 def _kind(replay: TrainingReplay, *, timed: bool = True) -> str:
-    """Return the kind of a row; memory rests on no efficiency."""
     if replay.table.arithmetic:
         return "arithmetic"
     if timed and replay.relative is not None:
@@ -110,11 +109,7 @@ def _error(name: str, model: float, measured: float) -> float:
 
 
 def _replay_rows(replay: TrainingReplay, names: tuple[str, ...]) -> list[AccuracyRow]:
-    """Return the rows of a table for some of its measures.
-
-    Raises:
-        UncalibratedError: if the accelerator has no training constants.
-    """
+    """Return the rows of a table for some of its measures."""
     here = [name for name in names if name in replay.columns]
     rows, table, file = [], replay.table, replay.file
     assumed = f"assumed: {table.assumed}" if table.assumed else ""
@@ -158,15 +153,7 @@ def _replay_rows(replay: TrainingReplay, names: tuple[str, ...]) -> list[Accurac
 def _replay_training(
     file: TrainingFile, document: Document, catalog: Catalog, names: tuple[str, ...] = TIMES
 ) -> list[AccuracyRow]:
-    """Return every row of a file of training runs.
-
-    Args:
-        document: the file they come from.
-        names: the measures to replay: `TIMES` or `SIZES`.
-
-    Raises:
-        InputError: if a table contradicts itself, or its accelerator has no training constants.
-    """
+    """Return every row of a file of training runs."""
     bench = CaseParts(catalog, document)
     rows: list[AccuracyRow] = []
     for position, table in enumerate(file.tables):

@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ffplan.fabric.routing.adaptive import _CutTraffic
-from ffplan.fabric.routing.link_loads import flow_loads, outcome
-from ffplan.fabric.routing.static_traffic import _countable, _StaticTraffic
+from ffplan.fabric.routing.link_loads import _countable, _StaticTraffic, flow_loads, outcome
 from ffplan.fabric.routing.traffic import Flows
 from ffplan.fabric.routing.tree_routing import TreeRouting, all_to_all_loads
 from tests.fabrics import wire_tree

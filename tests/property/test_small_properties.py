@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 import ffplan
 from ffplan.base.outcomes import Term
 from ffplan.collectives.bottleneck import _port_rate
-from ffplan.collectives.bounds import _double_tree_load, bound, rate, ring_factor
 from ffplan.collectives.hfreduce import _hfreduce_ledger, ledger_total
-from ffplan.fabric.routing.double_binary_tree import _crossing_pairs, _double_binary_tree, _joined_trees
+from ffplan.collectives.volumes import _double_tree_load, bound, rate, ring_factor
+from ffplan.fabric.routing.traffic import _crossing_pairs, _double_binary_tree, _joined_trees
 from ffplan.results.verdict import judged
 from ffplan.training import sensitivity
 from tests.support import ROOT, examples

@@ -19,7 +19,7 @@ from ffplan.studies.train.rows import _memory_fields
 from ffplan.training.accelerator_rates import accelerator_rates
 from ffplan.training.axes import COLLECTIVES, NUMBERS, OPTIONS, UNITS, ParallelPlans
 from ffplan.training.constraints import REASONS, WORDS, reason_codes, violations
-from ffplan.training.fsdp import _backward_wait, _forward_wait
+from ffplan.training.data_parallel import _backward_wait, _forward_wait
 from ffplan.training.group_collectives import Cluster
 from ffplan.training.memory import PARTS as SIZES
 from ffplan.training.memory import stage_bytes

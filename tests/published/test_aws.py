@@ -21,10 +21,10 @@ from ffplan.interop.topology.writing import Inside, topology_xml
 from ffplan.node.resources import resources
 from ffplan.studies.collective.allreduce import _bound_of
 from ffplan.training.memory import stage_bytes
+from ffplan.training.mfu import sharded_tokens, tensor_parallel_ways
 from ffplan.training.model_flops import parameters
 from ffplan.training.overlap import host_optimizer_time
 from ffplan.training.parallel_plan import parallel_plans
-from ffplan.training.rooflines import sharded_tokens, tensor_parallel_ways
 from ffplan.validation.communication_cases import CaseFile, Offload, Transport
 from ffplan.validation.communication_replay import CaseReplay, _offload_rows
 from ffplan.validation.measured_system import CaseParts

@@ -13,9 +13,9 @@ import pytest
 from ffplan.catalog.library import Library
 from ffplan.catalog.parts import Accelerator, Server, Switch
 from ffplan.catalog.store import Catalog
+from ffplan.collectives.algorithm import RankLayout
 from ffplan.collectives.bottleneck import totals
 from ffplan.collectives.inside_node import _axes_spanned, _exchange_factor
-from ffplan.collectives.rank_layout import RankLayout
 from ffplan.collectives.switch_reduction import level_bandwidth, reduction_rate, sharded_rate, sharded_speedup
 from ffplan.collectives.timing import CollectiveQuery, Timed, chosen, time_choices
 from ffplan.design.training import PlanFields
@@ -24,9 +24,9 @@ from ffplan.fabric.sizing.formulas import rail_leaves, tree_bisection
 from ffplan.studies.collective.allreduce import _bound_of, _ledger_of
 from ffplan.training.accelerator_rates import accelerator_rates
 from ffplan.training.memory import stage_bytes
+from ffplan.training.mfu import data_parallel_tokens, expert_parallel_tokens, sharded_tokens, tensor_parallel_ways
 from ffplan.training.model_flops import parameters
 from ffplan.training.parallel_plan import parallel_plans
-from ffplan.training.rooflines import data_parallel_tokens, expert_parallel_tokens, sharded_tokens, tensor_parallel_ways
 from tests.published.page import computed_cells, listed, page_text, shortest
 from tests.published.test_communication import rows as replayed
 from tests.support import host_named, shape_named

@@ -79,8 +79,7 @@ class _CutTraffic:
     def loads(self, left: Router | None = None) -> Floats:
         """Return the bytes on every directed link, shape (2 * links,).
 
-        Args:
-            left: router over the remaining links of the same fabric; the router of this traffic if omitted.
+        `left`: router over the remaining links of the same fabric; the router of this traffic if omitted.
         """
         router = left or self.router
         load = np.zeros((len(router.fabric.network.links), 2))
@@ -125,19 +124,12 @@ class _CutTraffic:
 
 
 def _count(total: Floats, start: Ints, end: Ints, nbytes: Floats) -> None:
-    """Add bytes to their sources and destinations, shape (2, places)."""
     for way, places in ((0, start), (1, end)):
         total[way] += np.bincount(places, weights=nbytes, minlength=total.shape[1])
 
 
 def _adaptive_loads(router: Router, src: Ints, dst: Ints, nbytes: Floats) -> Floats:
-    """Return the bytes on every directed link when flows are spread evenly.
-
-    Args:
-        src: sending endpoints, shape (flows,).
-        dst: receiving endpoints, same shape.
-        nbytes: bytes of each flow, same shape.
-    """
+    """Return the bytes on every directed link when flows are spread evenly."""
     traffic = _CutTraffic(router)
     traffic.flows(src, dst, nbytes)
     return traffic.loads()

@@ -1,28 +1,29 @@
-"""The remaining fabric after a loss of switches or links."""
+"""Losses of switches and links by name, by role or by plane, and the remaining fabric."""
 
 from __future__ import annotations
 
+import re
 from hashlib import blake2b
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ffplan.base.array_math import Ints
+from ffplan.base.errors import did_you_mean
 from ffplan.base.record import record
 from ffplan.fabric.routing.adaptive import _CutTraffic
-from ffplan.fabric.routing.double_binary_tree import _joined_trees
 from ffplan.fabric.routing.job_loads import aligned, loads_of, zone_sizes
-from ffplan.fabric.routing.link_loads import link_times
-from ffplan.fabric.routing.static_traffic import _countable, _StaticTraffic
-from ffplan.fabric.routing.traffic import tree
+from ffplan.fabric.routing.link_loads import _countable, _StaticTraffic, link_times
+from ffplan.fabric.routing.traffic import _joined_trees, tree
 from ffplan.fabric.routing.tree_routing import TreeRouting
 from ffplan.fabric.wiring.network import CORE, INTERZONE, LEAF, SPINE
 
 if TYPE_CHECKING:
-    from ffplan.base.array_math import Bools, Floats, Ints
+    from ffplan.base.array_math import Bools, Floats
     from ffplan.fabric.routing.traffic import Flows
+    from ffplan.fabric.wiring.names import Names
     from ffplan.fabric.wiring.network import Network, _LinkTable
     from ffplan.fabric.wiring.wiring import WiredFabric
-
 
 ROLE_NUMBERS = {"leaf": LEAF, "spine": SPINE, "core": CORE, "interzone": INTERZONE}
 """Roles whose switches can be lost."""
@@ -42,12 +43,7 @@ class Remaining:
 
 
 def _links_alive(network: Network, switches: Ints, links: Ints) -> Bools:
-    """Return which links still work, shape (links,).
-
-    Args:
-        switches: numbers of the switches lost.
-        links: numbers of the links lost.
-    """
+    """Return which links still work, shape (links,)."""
     alive = np.ones(len(network.links), bool)
     alive[links] = False
     if len(switches):
@@ -65,9 +61,6 @@ def _tier(links: _LinkTable, tier: int) -> slice:
 
 def _zone_cuts(fabric: WiredFabric, alive: Bools) -> Floats:
     """Return the bandwidth across an even split of each zone by itself [GB/s], shape (planes, zones).
-
-    Args:
-        alive: which links work, shape (links,).
 
     Equation:
         min(leaf level, pod level) / 2, each the sum over leaves or pods of min(bandwidth below, bandwidth above)
@@ -180,12 +173,7 @@ class DegradedJob:
         self._known: dict[bytes, Remaining] = {}
 
     def remaining(self, switches: Ints, links: Ints) -> Remaining:
-        """Return the remaining fabric after losses.
-
-        Args:
-            switches: numbers of the switches lost.
-            links: numbers of the links lost.
-        """
+        """Return the remaining fabric after losses."""
         # sorted: the order of losses does not matter
         key = blake2b(np.sort(switches).tobytes() + b"|" + np.sort(links).tobytes(), digest_size=16).digest()
         if key not in self._known:
@@ -253,3 +241,89 @@ class DegradedJob:
             cuts.flows(flows.src, flows.dst, flows.nbytes)
             return cuts
         return _StaticTraffic(self.router, flows) if _countable(flows) else flows
+
+
+_SPEC = re.compile(r"(leaf|spine|core|interzone|link)(?::([0-9]{1,6}))?")
+
+
+class LossError(Exception):
+    """A loss names something that the fabric does not have."""
+
+
+@record
+class Loss:
+    """Something to lose."""
+
+    title: str
+    kind: str
+    """A role, `link`, `chosen` or `plane`."""
+    count: int
+    pool: Ints
+    """Numbers to draw from; all are lost if count equals their number."""
+
+
+def _pool(kind: str, fabric: WiredFabric) -> Ints:
+    """Return the numbers of all parts of one kind: a role's switches, links between switches, or planes."""
+    if kind == "plane":
+        return np.arange(fabric.planes)
+    if kind == "link":
+        return np.flatnonzero(fabric.network.links.tier > 0)
+    return np.flatnonzero(fabric.network.switches.role == ROLE_NUMBERS[kind])
+
+
+def _some(kind: str, count: int, pool: Ints) -> Loss:
+    singular, plural = {"plane": ("plane", "planes"), "link": ("link between switches", "links between switches")}.get(
+        kind, (f"{kind} switch", f"{kind} switches")
+    )
+    return Loss(f"{count:,} {plural}" if count > 1 else f"one {singular}", kind, count, pool)
+
+
+def default_losses(fabric: WiredFabric) -> list[Loss]:
+    """Return the default losses: one switch of each role, all between zones, a plane, 1 % of links."""
+    pools = {kind: _pool(kind, fabric) for kind in (*ROLE_NUMBERS, "link")}
+    losses = [_some(role, 1, pools[role]) for role in ROLE_NUMBERS if len(pools[role])]
+    between = pools["interzone"]
+    if len(between) > 1:
+        losses.append(Loss(f"all {len(between)} interzone switches", "interzone", len(between), between))
+    if fabric.planes > 1:
+        losses.append(_some("plane", 1, _pool("plane", fabric)))
+    if len(pools["link"]):
+        losses.append(_some("link", max(1, round(len(pools["link"]) / 100)), pools["link"]))
+    return losses
+
+
+def parse_loss(text: str, fabric: WiredFabric, names: Names) -> Loss:
+    """Return a loss written as `spine`, `leaf:2`, `link:16`, `plane`, or as names of switches joined by commas.
+
+    Raises:
+        LossError: if the fabric has no such switches or links, or too few.
+    """
+    if text == "plane":
+        if fabric.planes < 2:
+            raise LossError("the fabric has one plane only")
+        return _some("plane", 1, _pool("plane", fabric))
+    match = _SPEC.fullmatch(text)
+    if match:
+        kind, count = match.group(1), int(match.group(2) or 1)
+        pool = _pool(kind, fabric)
+        if not len(pool):
+            raise LossError(f"`{text}`: this fabric has no {kind} switch")
+        if not 1 <= count <= len(pool):
+            raise LossError(f"`{text}`: between 1 and {len(pool):,} of that kind can be lost")
+        return _some(kind, count, pool)
+    known = {name: number for number, name in enumerate(names.switches())}
+    lost = text.split(",")
+    for name in lost:
+        if name not in known:
+            hint = did_you_mean(name, known, what="switch")
+            raise LossError(f"`{name[:60]}` is neither a switch of this fabric nor a role; {hint}")
+    return Loss(text, "chosen", len(lost), np.array([known[name] for name in lost]))
+
+
+def draw(loss: Loss, fabric: WiredFabric, random: np.random.Generator) -> tuple[Ints, Ints]:
+    """Return the switches and links that one draw loses."""
+    nothing = np.zeros(0, np.int64)
+    chosen = random.choice(loss.pool, loss.count, replace=False)
+    if loss.kind == "plane":
+        return np.flatnonzero(np.isin(fabric.network.switches.plane, chosen)), nothing
+    return (nothing, chosen) if loss.kind == "link" else (chosen, nothing)

@@ -42,13 +42,7 @@ class _GroupTraffic:
 
     @classmethod
     def of_flows(cls, shape: _DragonflyShape, src: Ints, dst: Ints, nbytes: Floats) -> _GroupTraffic:
-        """Return the traffic of flows between routers, numbered through the plane.
-
-        Args:
-            src: router that sends, shape (flows,).
-            dst: router that receives, same shape.
-            nbytes: bytes of each flow, same shape.
-        """
+        """Return the traffic of flows between routers, numbered through the plane."""
         g, a = shape.groups, shape.routers
         here, there = src // a, dst // a
         far = here != there
@@ -60,12 +54,7 @@ class _GroupTraffic:
 
     @classmethod
     def all_to_all(cls, shape: _DragonflyShape, members: Ints, nbytes: float) -> _GroupTraffic:
-        """Return the traffic when every member sends to every other.
-
-        Args:
-            members: endpoints on each router that take part [1], shape (groups * routers,).
-            nbytes: bytes from each to each [byte].
-        """
+        """Return the traffic when every member sends to every other; `nbytes` [byte]."""
         count = members.reshape(shape.groups, shape.routers).astype(float)
         links = nbytes * count[:, :, None] * count.sum(axis=1)
         links[np.arange(shape.groups), :, np.arange(shape.groups)] = 0.0
@@ -167,16 +156,10 @@ HOPS = 7
 
 
 class _DragonflyRouting:
-    """Routes flows over the planes of a healthy dragonfly."""
-
     kinds: tuple[str, ...] = ("static", "ecmp", "valiant", "adaptive")
 
     def __init__(self, fabric: WiredFabric, alive: Bools | None = None) -> None:
-        """Prepare the planes.
-
-        Args:
-            alive: must be omitted: ways round lost links are not modelled.
-        """
+        """Prepare the planes. `alive`: must be omitted: ways round lost links are not modelled."""
         if alive is not None:
             raise ValueError("a dragonfly is routed with all of its links")
         self.fabric = fabric
@@ -209,7 +192,6 @@ class _DragonflyRouting:
         return np.where(here == there, -1, 2 * link + (here > there))
 
     def _global(self, here: Ints, there: Ints, turn: Ints) -> Ints:
-        """Return the directed global link of a plane from group to group."""
         g, a, links = self.shape.groups, self.shape.routers, self.shape.pair_links
         low, high = np.minimum(here, there), np.maximum(here, there)
         # pairs of groups are numbered row by row in the upper triangle
@@ -234,11 +216,8 @@ class _DragonflyRouting:
     def paths(self, src: Ints, dst: Ints, seed: int | None = None, *, detour: bool = False) -> _Routes:
         """Return the path of each flow.
 
-        Args:
-            src: endpoint that sends, by number, shape (flows,).
-            dst: endpoint that receives, same shape; in the same plane, or it is not reached.
-            seed: hash flows with this seed; by destination if omitted.
-            detour: pass a third group, drawn by the hash of the flow (Valiant).
+        `dst`: endpoint that receives, same shape; in the same plane, or it is not reached. `seed`: hash flows with this
+        seed; by destination if omitted.
         """
         a, g = self.shape.routers, self.shape.groups
         inner = np.full((len(src), HOPS - 2), -1, np.int64)
@@ -289,13 +268,7 @@ class _DragonflyRouting:
         return self._spread(traffic, ends + np.bincount(2 * dst + 1, weights=nbytes, minlength=2 * count))
 
     def all_to_all(self, member: Bools, nbytes: float, kind: str) -> Floats | None:
-        """Return the loads of adaptive all-to-all; None for other routing, whose flows are listed.
-
-        Args:
-            member: endpoints that take part, shape (endpoints,).
-            nbytes: bytes from each to each [byte].
-            kind: kind of routing.
-        """
+        """Return the loads of adaptive all-to-all; None for other routing, whose flows are listed; `nbytes` [byte]."""
         if kind != "adaptive":
             return None
         count, size = (

@@ -9,8 +9,8 @@ import numpy as np
 from ffplan.base.array_math import Ints
 from ffplan.base.record import record
 from ffplan.fabric.routing import traffic
-from ffplan.fabric.routing.double_binary_tree import _crossing_pairs, _double_binary_tree, _joined_trees
 from ffplan.fabric.routing.link_loads import flow_loads
+from ffplan.fabric.routing.traffic import _crossing_pairs, _double_binary_tree, _joined_trees
 
 if TYPE_CHECKING:
     from ffplan.base.array_math import Floats
@@ -50,16 +50,7 @@ def alternating(network: Network, job: Ints) -> Ints:
 
 
 def _in_order(network: Network, job: Ints, order: str, seed: int) -> Ints:
-    """Return the rows of a job in one of ORDERS.
-
-    Args:
-        job: endpoints, shape (nodes, rails).
-        order: one of ORDERS.
-        seed: seed of the random order.
-
-    Raises:
-        ValueError: for any other order.
-    """
+    """Return the rows of a job in one of ORDERS."""
     if order == "aligned":
         return aligned(network, job)
     if order == "alternating":
@@ -108,8 +99,6 @@ def pick_job(
 
     Args:
         nodes: requested ranks [1]; all nodes if None. They are taken in the requested order.
-        order: one of `placement.ORDERS`.
-        seed: seed of a random order.
         least: fewest nodes of such a job [1].
 
     Raises:
@@ -146,9 +135,7 @@ def flows_of(
     """Return the flows of one kind of traffic, all-to-all included.
 
     Args:
-        kind: one of TRAFFIC.
         nbytes: bytes of each node [byte].
-        seed: seed of a permutation.
 
     Raises:
         StudyError: without storage to read from, or for too many flows to list.
@@ -187,22 +174,13 @@ def flows_of(
 
 
 def _check_kind(router: Routing, routing: str) -> None:
-    """Refuse a kind of routing that the fabric does not have.
-
-    Raises:
-        StudyError: with the kinds that it has.
-    """
+    """Refuse a kind of routing that the fabric does not have."""
     if routing not in router.kinds:
         raise StudyError(f"a {router.fabric.family} has no {routing} routing; it has {', '.join(router.kinds)}")
 
 
 def loads_of(router: Routing, flows: traffic.Flows, routing: str, seed: int) -> tuple[Floats, int]:
     """Return the bytes on every directed link under one kind of routing, and how many flows do not arrive.
-
-    Args:
-        router: over the fabric.
-        routing: one of `routing.ROUTING`.
-        seed: seed of the hashing.
 
     Raises:
         StudyError: if the fabric has no such routing.
@@ -217,15 +195,10 @@ def loads_of(router: Routing, flows: traffic.Flows, routing: str, seed: int) -> 
 
 
 def _counted_all_to_all(router: Routing, job: JobNodes, nbytes: float, routing: str) -> tuple[Floats, int] | None:
-    """Return the loads of all-to-all among the endpoints of a job without listing its flows, and the flows not reached.
+    """Return the loads of all-to-all among the endpoints of a job without listing its flows, and the flows not reached;
+    `nbytes` [byte].
 
-    Args:
-        router: over the fabric.
-        nbytes: bytes of each node [byte].
-        routing: one of `routing.ROUTING`.
-
-    Returns:
-        Loads and flows, or None if this routing must list them.
+    Returns loads and flows, or None if this routing must list them.
     """
     endpoints = router.fabric.network.endpoints
     member = np.zeros(len(endpoints), bool)
@@ -242,9 +215,6 @@ def loads_for(
     """Return the bytes on every directed link for a kind of traffic, and how many flows do not arrive.
 
     Args:
-        router: over its fabric.
-        kind: one of TRAFFIC.
-        routing: one of `routing.ROUTING`.
         nbytes: bytes of each node [byte].
         seed: of permutations and hashing.
 

@@ -114,7 +114,6 @@ class Router:
             src: endpoint that sends, by number, shape (flows,).
             dst: endpoint that receives, same shape; in the same plane, or it is not reached.
             seed: hash flows with this seed (ECMP); destination-modulo if omitted.
-            detour: trees have no detours.
         """
         assert not detour
         links = np.full((len(src), HOPS), -1, np.int64)

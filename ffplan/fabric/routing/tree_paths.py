@@ -22,12 +22,7 @@ CHUNK = 1 << 22
 
 
 def _pick(mask: Bools, key: Ints) -> tuple[Ints, Bools]:
-    """Return the (key modulo count)-th true column of each row, and whether there is any.
-
-    Args:
-        mask: candidates, shape (rows, columns).
-        key: whole numbers, shape (rows,).
-    """
+    """Return the (key modulo count)-th true column of each row, and whether there is any."""
     width = mask.shape[1]
     count = mask.sum(axis=1)
     column = key % np.maximum(count, 1)
@@ -40,8 +35,6 @@ def _pick(mask: Bools, key: Ints) -> tuple[Ints, Bools]:
 
 
 class _TreePaths:
-    """Tables of one tree for routing."""
-
     def __init__(self, wired: WiredTree) -> None:
         """Index the links of the tree."""
         tree = wired.tree
@@ -61,11 +54,7 @@ class _TreePaths:
             self._index_cores()
 
     def after(self, alive: Bools) -> Self:
-        """Return the paths of the same tree with the fabric's remaining links.
-
-        Args:
-            alive: which links of the whole fabric still work, shape (links,).
-        """
+        """Return the paths of the same tree with the fabric's remaining links."""
         degraded = copy(self)
         # tables of working links depend on the losses and are made anew
         degraded.degraded, degraded._spines, degraded._reached = True, None, {}
@@ -238,7 +227,6 @@ class _TreePaths:
         steps[rows, 3] = 2 * self.leaf_link(dst, self._down_group(dst, group, keys.core[rows])) + 1
 
     def _down(self, core: Ints, pod: Ints, key: Ints) -> Ints:
-        """Return the row of the link that each core uses to reach a pod."""
         cell = core * self.pods + pod
         start, count = self.down_start[cell], self.down_start[cell + 1] - self.down_start[cell]
         row: Ints = self.down_order[start + key % np.maximum(count, 1)]

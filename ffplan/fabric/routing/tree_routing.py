@@ -78,7 +78,6 @@ def _classes(paths: _TreePaths) -> list[tuple[Ints, Ints]]:
 
 
 def _over_cores(paths: _TreePaths, sources: Floats, leaf: Ints, group: Ints, keys: Keys, load: Floats) -> None:
-    """Add the traffic that passes the cores."""
     u, first = paths.uplinks, paths.wired.first_spine_core
     pod = paths.pod_of(leaf)
     per_pod = np.bincount(paths.pod_of(np.arange(paths.tree.leaf)), weights=sources, minlength=paths.pods)
@@ -107,7 +106,6 @@ def spread(paths: _TreePaths, sources: Floats, leaf: Ints, keys: Keys, load: Flo
     Args:
         sources: source endpoints on each leaf [1], shape (leaves,).
         leaf: leaf of each destination, shape (destinations,).
-        keys: keys of each destination.
         load: loads to add to [flows], shape (2 * links,).
     """
     if not paths.uplinks:
@@ -189,7 +187,6 @@ class TreeRouting(Router):
         Args:
             member: endpoints that take part, shape (endpoints,).
             nbytes: bytes from each to each [byte].
-            kind: kind of routing.
         """
         if self.alive is not None or kind not in ("static", "adaptive"):
             return None

@@ -15,8 +15,6 @@ from ffplan.fabric.sizing import formulas
 
 @record
 class _TreeRule:
-    """The rule that all trees of a fabric share."""
-
     tiers: int
     radix: int
     """Ports of a leaf, in the size of its downlinks."""
@@ -186,13 +184,8 @@ def _cores(rule: _TreeRule, endpoints: int, pod: Pod, last: Pod | None, *, pods:
 def _uplink_choices(rule: _TreeRule, ratio: float, least_downlinks: int = 1) -> list[_TreeRule]:
     """Return the rules to choose from for a leaf: from the fewest uplinks that keep the ratio up to half its ports.
 
-    Where spines must divide the uplinks, 44 can need far fewer switches than 43. Without oversubscription, or where
-    the design gives the ports of a leaf, there is no choice.
-
-    Args:
-        rule: the rule with the fewest uplinks that keep the ratio.
-        ratio: most downlinks per uplink of a leaf [1].
-        least_downlinks: downlinks that a leaf must keep [1].
+    Where spines must divide the uplinks, 44 can need far fewer switches than 43. Without oversubscription, or where the
+    design gives the ports of a leaf, there is no choice.
     """
     if rule.tiers == 1 or ratio <= 1 or rule.leaf_down is not None:
         return [rule]
@@ -201,11 +194,7 @@ def _uplink_choices(rule: _TreeRule, ratio: float, least_downlinks: int = 1) -> 
 
 
 def _uplink_range(rule: _TreeRule, least_downlinks: int) -> tuple[int, int]:
-    """Return the step of the uplinks to choose from, whole ports where the two splits differ, and the most of them.
-
-    Args:
-        least_downlinks: downlinks that a leaf must keep [1].
-    """
+    """Return the step of the uplinks to choose from, whole ports where the two splits differ, and the most of them."""
     down, up = rule.splits
     if down == up:
         return 1, min(rule.radix // 2, rule.radix - least_downlinks)
@@ -216,10 +205,8 @@ def _uplink_range(rule: _TreeRule, least_downlinks: int) -> tuple[int, int]:
 def _build_tree(rule: _TreeRule, endpoints: int, leaves: int | None = None) -> Tree:
     """Return the tree that holds `endpoints` endpoint ports.
 
-    Args:
-        rule: tiers, radix, leaf uplinks, rails and core policy.
-        endpoints: endpoint ports [1], at most `rule.capacity`.
-        leaves: leaf switches [1]; as few as possible if omitted.
+    `endpoints`: endpoint ports [1], at most `rule.capacity`. `leaves`: leaf switches [1]; as few as possible if
+    omitted.
     """
     k, u = rule.radix, rule.uplinks
     if rule.tiers == 1:

@@ -30,11 +30,7 @@ class _LeafPorts:
     trunk_slot: Ints
 
     def whole_ports(self, breakout: int) -> int:
-        """Return the whole leaf ports that the endpoints are on [1].
-
-        Args:
-            breakout: parts of a port [1].
-        """
+        """Return the whole leaf ports that the endpoints are on [1]."""
         # leaf and port in one number: a port is below 2^16
         return len(np.unique(self.leaf.astype(np.int64) << 16 | self.slot // breakout))
 
@@ -69,12 +65,6 @@ def _packed(endpoints: int, trunks: int, leaves: int, downlinks: int) -> tuple[I
     """Return leaf and slot of each endpoint, and of each link to another zone.
 
     Links to other zones are spread evenly over the leaves, on their last downlinks; endpoints fill leaf after leaf.
-
-    Args:
-        endpoints: endpoint ports [1].
-        trunks: links to other zones [1].
-        leaves: leaf switches [1].
-        downlinks: downlinks of a leaf [1].
     """
     # evenly over all leaves, so that no leaf loses many endpoints
     trunk_leaf = np.arange(trunks) * leaves // max(1, trunks)
@@ -115,12 +105,7 @@ def _rail_ports(tree: Tree, unit: int, shared: int, table: tuple[Ints, Ints, Int
 
 
 def _leaf_ports(design: ResolvedDesign, tree: Tree, zone: int) -> _LeafPorts:
-    """Return leaf and port of each endpoint in one zone of one plane.
-
-    Args:
-        tree: the tree of that zone.
-        zone: position of the zone.
-    """
+    """Return leaf and port of each endpoint in one zone of one plane."""
     trunks = design.trunk_links
     members = _members(design, zone)
     group, node, rail = _table(members)
@@ -153,13 +138,7 @@ def _leaf_ports(design: ResolvedDesign, tree: Tree, zone: int) -> _LeafPorts:
 
 
 def _ports_in_plane(design: ResolvedDesign, group: Ints, rail: Ints, plane: int) -> tuple[Ints, Floats]:
-    """Return the port of each endpoint on its node, and its rate [GB/s], both in the shape of the endpoints.
-
-    Args:
-        group: node group of each endpoint.
-        rail: which of the node's ports in this plane each endpoint is.
-        plane: position of the plane.
-    """
+    """Return the port of each endpoint on its node, and its rate [GB/s], both in the shape of the endpoints."""
     striped = design.stripes > 1
     per_plane = np.array([0 if striped else ports_per_plane(design, node_group) for node_group in design.groups])
     nic = rail + plane * per_plane[group]

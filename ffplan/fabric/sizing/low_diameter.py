@@ -22,8 +22,6 @@ from ffplan.base.record import record
 
 @record
 class _DragonflyShape:
-    """The dragonfly of one plane."""
-
     groups: int
     """Groups g."""
     endpoints: int
@@ -137,16 +135,13 @@ def dragonfly_bisection(groups: Any, pair_links: Any, routers: Any, link_rate: A
 
 
 def _dragonfly_taper(shape_ports: Any, endpoint_rate: Any, links: Any, link_rate: Any) -> Any:
-    """Return the bandwidth of the endpoints of a full group over the bandwidth of its global links.
+    """Return the bandwidth of the endpoints of a full group over the bandwidth of its global links [1].
 
     Args:
         shape_ports: endpoint ports a p of a group [1].
         endpoint_rate: rate of a port [GB/s].
         links: global links of a group [1].
         link_rate: rate of a global link [GB/s].
-
-    Returns:
-        Ratio [1], broadcast shape.
 
     Equation:
         a p r / (each (g - 1) R)
@@ -158,11 +153,7 @@ def _dragonfly_taper(shape_ports: Any, endpoint_rate: Any, links: Any, link_rate
 
 
 def _prime_power(q: int) -> tuple[int, int] | None:
-    """Return (p, m) with q = p^m and p prime, or None.
-
-    Args:
-        q: whole number [1].
-    """
+    """Return (p, m) with q = p^m and p prime, or None."""
     for p in range(2, q + 1):
         if q % p == 0:
             m, rest = 0, q
@@ -173,11 +164,7 @@ def _prime_power(q: int) -> tuple[int, int] | None:
 
 
 def _delta_of(q: int) -> int | None:
-    """Return delta with q = 4 w + delta and delta in -1, 0, 1, or None.
-
-    Args:
-        q: whole number [1].
-    """
+    """Return delta with q = 4 w + delta and delta in -1, 0, 1, or None."""
     return {0: 0, 1: 1, 3: -1}.get(q % 4)
 
 

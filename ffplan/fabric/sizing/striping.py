@@ -76,11 +76,7 @@ def switches_by_policy(design: ResolvedDesign) -> dict[str, int]:
 
 
 def even_change(design: ResolvedDesign, plan: FabricPlan) -> _EvenChange | None:
-    """Return the smallest change that joins spines and cores evenly: the policy, then whole pods; None if both fail.
-
-    Args:
-        plan: its fabric, with uneven links.
-    """
+    """Return the smallest change that joins spines and cores evenly: the policy, then whole pods; None if both fail."""
     tree = max(plan.trees, key=lambda candidate: candidate.leaf)
     pods = tree.full_pods + (tree.last_pod is not None)
     full = pods * tree.rule.pod_leaves * tree.rule.downlinks - design.trunk_links
@@ -108,7 +104,6 @@ def policy_words(policy: str, totals: dict[str, int]) -> str:
     """Return a sentence on the switches of the other core policies; empty if all need the same number.
 
     Args:
-        policy: the policy of the design.
         totals: switches with each policy [1].
     """
     mine, others = totals[policy], []

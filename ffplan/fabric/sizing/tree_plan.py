@@ -9,11 +9,17 @@ from ffplan.base.errors import InputError
 from ffplan.base.formatting import plural
 from ffplan.base.record import record
 from ffplan.fabric.sizing import formulas
-from ffplan.fabric.sizing.capacity import _capacity_finding, _interzone_finding, _rails_finding
-from ffplan.fabric.sizing.endpoints import _Demand, _demand, rails_of
+from ffplan.fabric.sizing.endpoints import (
+    _capacity_finding,
+    _Demand,
+    _demand,
+    _interzone_finding,
+    _rails_finding,
+    rails_of,
+)
 from ffplan.fabric.sizing.fat_tree import Tree, _build_tree, _TreeRule, _uplink_choices
-from ffplan.fabric.sizing.leaf_cables import _leaf_cables
 from ffplan.fabric.sizing.leaf_fill import (
+    _leaf_cables,
     _leaf_fill,
     _leaves_of,
     _pair_split,
@@ -82,11 +88,7 @@ def _leaf_downlinks(design: ResolvedDesign) -> int | None:
 
 
 def _tree_rule(design: ResolvedDesign, ports: tuple[int, ...]) -> _TreeRule:
-    """Return the rule that all trees of the design's fabric share.
-
-    Args:
-        ports: endpoint ports to build in each zone of one plane [1].
-    """
+    """Return the rule that all trees of the design's fabric share."""
     fabric, rule = design.spec.fabric, base_rule(design)
 
     def switches(choice: _TreeRule) -> float:
@@ -105,7 +107,6 @@ def _tree_rule(design: ResolvedDesign, ports: tuple[int, ...]) -> _TreeRule:
 
 
 def _provisioned(design: ResolvedDesign, needs: _Demand) -> tuple[int, ...]:
-    """Return the endpoint ports to build in each zone of one plane."""
     fabric = design.spec.fabric
     trees = fabric.zones * design.planes
     # access points are counted over all trees
@@ -211,8 +212,6 @@ def _spine_findings(design: ResolvedDesign, rule: _TreeRule) -> list[Finding]:
 
 @record
 class _SizedTrees:
-    """The trees of a plane of the fabric."""
-
     rule: _TreeRule
     needs: _Demand
     ports: tuple[int, ...]
@@ -240,10 +239,6 @@ def _plan_trees(design: ResolvedDesign) -> FabricPlan:
     """Return the trees that the design needs.
 
     Every plane is equal. Each zone is a tree sized for its own endpoints and its links to other zones.
-
-    Raises:
-        InputError: if the fabric cannot hold the endpoints, NICs cannot be dealt evenly over planes and
-            zones, or the inter-zone switches have too few ports.
     """
     sized = _sized(design)
     short = next((tree for tree in sized.trees if some(tree.spare_spine_ports < 0)), None)
@@ -257,13 +252,7 @@ def _plan_trees(design: ResolvedDesign) -> FabricPlan:
 
 
 def _tree_cut(design: ResolvedDesign, tree: Tree, zone: tuple[int, ...], leaving: Any, link_rate: float) -> Any:
-    """Return the bandwidth across an even split of one tree [GB/s].
-
-    Args:
-        zone: endpoint ports of each group.
-        leaving: bandwidth of all of them [GB/s].
-        link_rate: rate of a link between switches [GB/s].
-    """
+    """Return the bandwidth across an even split of one tree [GB/s]."""
     if design.spec.fabric.tiers == 1:
         return formulas.tree_bisection(leaving, tree.narrowest_links, design.parts.switch.rate.value)
     rate, up = leaving / sum(zone), tree.rule.uplinks
@@ -312,11 +301,7 @@ def _bisection(design: ResolvedDesign, needs: _Demand, trees: list[Tree], link_r
 
 
 def _assemble(design: ResolvedDesign, sized: _SizedTrees) -> FabricPlan:
-    """Return the counts of a fabric of trees, for one design or for arrays of them.
-
-    Args:
-        sized: the trees of a plane of it.
-    """
+    """Return the counts of a fabric of trees, for one design or for arrays of them."""
     fabric = design.spec.fabric
     rule, needs, ports, trees = sized.rule, sized.needs, sized.ports, sized.trees
     trunk, trunk_switches = design.trunk_links, fabric.inter_zone.switches if fabric.inter_zone else 0

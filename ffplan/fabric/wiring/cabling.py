@@ -67,20 +67,16 @@ def _cable_length(
     riser: float,
     slack: float,
 ) -> Any:
-    """Return the length of a cable between two places.
+    """Return the length of a cable between two places [m].
 
     Args:
         rows: rows between them [1].
         racks: racks between them along a row [1].
         units: rack units between them [1].
-        same_rack: whether both are in one rack.
         row_pitch: distance of rows [m].
         rack_width: distance of racks [m].
         riser: way up to the cable tray, at each end [m].
         slack: spare length [m].
-
-    Returns:
-        Length [m], broadcast shape.
 
     Equation:
         slack + units * 0.04445 m within a rack; slack + 2 riser + rows * row_pitch + racks * rack_width otherwise
@@ -268,23 +264,12 @@ class CableLeg:
 
 
 def _cable_label(names: Names, number: int, count: int) -> str:
-    """Return the label on both ends of a cable, in every list and inventory, such as `C0041` or `storage-C041`.
-
-    Args:
-        names: names of the devices of its network.
-        number: number of the cable, from 0 [1].
-        count: cables of the network [1].
-    """
+    """Return the label on both ends of a cable, in every list and inventory, such as `C0041` or `storage-C041`."""
     return f"{names.prefix}C{number + 1:0{len(str(count))}}"
 
 
 def cable_legs(network: Network, names: Names, table: CableTable) -> Iterator[CableLeg]:
-    """Yield every link as a cable, or as a leg of the cable that it shares with others, cable by cable.
-
-    Args:
-        network: the network, port by port.
-        names: names of its devices.
-    """
+    """Yield every link as a cable, or as a leg of the cable that it shares with others, cable by cable."""
     first, switches, endpoints = len(network.switches), names.switches(), names.endpoints()
     kinds = table.kind.tolist()
     lengths = None if table.length_m is None else table.length_m.tolist()

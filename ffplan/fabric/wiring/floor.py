@@ -100,9 +100,6 @@ def _seat_leaves(preferred: Ints, rows: int, room: int) -> Ints:
 def positions(design: ResolvedDesign, fabric: WiredFabric) -> Positions:
     """Return the place of every device.
 
-    Args:
-        design: a design with a floor.
-
     Raises:
         InputError: if nodes do not fit a rack, or leaf switches do not fit the racks meant for them.
     """
@@ -143,7 +140,6 @@ def positions(design: ResolvedDesign, fabric: WiredFabric) -> Positions:
 
 
 def _within(group: Ints) -> Ints:
-    """Return the number of each item within its group."""
     order = np.argsort(group, kind="stable")
     within = np.empty(len(group), np.int64)
     within[order] = np.arange(len(group)) - np.searchsorted(group[order], group[order], side="left")

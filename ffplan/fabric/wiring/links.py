@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 
 @record
 class _Wires:
-    """Links of one tier of one tree, by switch number within the tree."""
-
     a: Ints
     a_port: Ints
     b: Ints

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
 @record
 class _PrintedPorts:
-    """Ports of the switches of a fabric, as printed on them."""
-
     role: list[int]
     """Role of each switch."""
     split: tuple[int, ...]
@@ -31,12 +29,7 @@ class _PrintedPorts:
     """Parts of a port of a leaf for uplinks."""
 
     def place(self, switch: int, port: int) -> tuple[int, int, int]:
-        """Return the printed port, counted from 1, the part of it, and into how many parts it is split.
-
-        Args:
-            switch: number of the switch.
-            port: its port, counted from 0, parts counted [1].
-        """
+        """Return the printed port, counted from 1, the part of it, and into how many parts it is split."""
         role = self.role[switch]
         split, first, before = self.split[role], 0, 0
         # uplinks of a leaf begin on a whole port behind the split downlinks
@@ -47,18 +40,12 @@ class _PrintedPorts:
         return before + offset // split + 1, offset % split + 1, split
 
     def name(self, switch: int, port: int) -> str:
-        """Return the name of a port, such as `7`, or `7/2` for the second part of a split one.
-
-        Args:
-            switch: number of the switch.
-            port: its port, counted from 0, parts counted [1].
-        """
+        """Return the name of a port, such as `7`, or `7/2` for the second part of a split one."""
         whole, part, split = self.place(switch, port)
         return str(whole) if split == 1 else f"{whole}/{part}"
 
 
 def _printed_ports(design: ResolvedDesign, fabric: WiredFabric) -> _PrintedPorts:
-    """Return the ports of the switches of a fabric, as printed on them."""
     rule = fabric.trees[0].tree.rule if fabric.trees else None
     return _PrintedPorts(
         role=fabric.network.switches.role.tolist(),
@@ -152,7 +139,6 @@ class Names:
             yield name
 
     def _port_names(self) -> Iterator[str]:
-        """Yield the port of every endpoint, in order."""
         e = self.network.endpoints
         texts: dict[tuple[int, int], str] = {}
         for key in zip(e.group.tolist(), e.port.tolist(), strict=True):

@@ -28,8 +28,6 @@ TIERS = ("endpoint", "leaf_spine", "spine_core", "interzone", "intra_group", "in
 
 @record
 class _EndpointTable:
-    """One row per endpoint."""
-
     group: Ints
     """Position of the node group in the design, int16."""
     node: Ints
@@ -51,8 +49,6 @@ class _EndpointTable:
 
 @record
 class _SwitchTable:
-    """One row per switch."""
-
     role: Ints
     """int8, see ROLES."""
     plane: Ints
@@ -70,8 +66,6 @@ class _SwitchTable:
 
 @record
 class _LinkTable:
-    """One row per link."""
-
     a: Ints
     """Lower device, int32."""
     a_port: Ints

@@ -1,4 +1,4 @@
-"""The wired fabric of a design: every plane, zone, switch, endpoint and link, as arrays."""
+"""The wired fabric of a design, trees or dragonfly: every plane, zone, switch, endpoint and link, as arrays."""
 
 from __future__ import annotations
 
@@ -9,11 +9,13 @@ import numpy as np
 
 from ffplan.base.array_math import Ints, ceil_div
 from ffplan.base.record import record
+from ffplan.fabric.sizing.endpoints import ports_per_plane
 from ffplan.fabric.sizing.fat_tree import Tree
 from ffplan.fabric.sizing.leaf_ports import _leaf_ports, _LeafPorts, _ports_in_plane
 from ffplan.fabric.wiring.links import (
     _core_table,
     _CoreTable,
+    _dragonfly_links,
     _pods_of_switches,
     _WiredDragonfly,
     _Wires,
@@ -24,7 +26,9 @@ from ffplan.fabric.wiring.network import (
     CORE,
     INTERZONE,
     LEAF,
+    ROUTER,
     SPINE,
+    TIERS,
     Network,
     _EndpointTable,
     _LinkTable,
@@ -34,6 +38,7 @@ from ffplan.fabric.wiring.network import (
 
 if TYPE_CHECKING:
     from ffplan.design.resolved import ResolvedDesign
+    from ffplan.fabric.sizing.low_diameter import _DragonflyShape
     from ffplan.fabric.sizing.plan import FabricPlan
 
 
@@ -107,8 +112,6 @@ def _tree_switches(tree: Tree, plane: int, zone: int, pods: Ints) -> _SwitchTabl
 
 
 class _Builder:
-    """Gathers the trees of a fabric into one network."""
-
     def __init__(self, link_rate: float) -> None:
         self.link_rate = link_rate
         self.switches: list[_SwitchTable] = []
@@ -242,11 +245,7 @@ def _ports(design: ResolvedDesign, tree: Tree) -> tuple[int, ...]:
 
 
 def wire_trees(design: ResolvedDesign, plan: FabricPlan) -> WiredFabric:
-    """Return the wired trees of a design.
-
-    Args:
-        plan: its fabric, sized.
-    """
+    """Return the wired trees of a design."""
     spec = design.spec.fabric
     trees = plan.trees
     builder = _Builder(design.link_gbyte_s)
@@ -268,4 +267,100 @@ def wire_trees(design: ResolvedDesign, plan: FabricPlan) -> WiredFabric:
         planes=design.planes,
         interzone=trunk.switches if trunk else 0,
         side_by_side=design.side_by_side,
+    )
+
+
+INTRA_GROUP, INTER_GROUP = TIERS.index("intra_group"), TIERS.index("inter_group")
+
+
+@record
+class _Seats:
+    group: Ints
+    node: Ints
+    port: Ints
+    """Number of the node's port in this plane."""
+    router: Ints
+    slot: Ints
+
+
+def _seats(design: ResolvedDesign, shape: _DragonflyShape) -> _Seats:
+    """Fill groups of routers node by node, and inside a group router after router, rail by rail."""
+    groups, nodes, rails = [], [], []
+    for position, members in enumerate(design.groups):
+        count, ports = members.group.count, ports_per_plane(design, members)
+        groups.append(np.full(count * ports, position, np.int16))
+        nodes.append(np.repeat(np.arange(count, dtype=np.int32), ports))
+        rails.append(np.tile(np.arange(ports, dtype=np.int16), count))
+    group, node, rail = np.concatenate(groups), np.concatenate(nodes), np.concatenate(rails)
+    home = np.arange(len(node)) // shape.group_ports
+    # rail by rail inside a group, so a router holds one rail of many nodes
+    order = np.lexsort((node, rail, group, home))
+    place = np.arange(len(node))
+    return _Seats(
+        group=group[order],
+        node=node[order],
+        port=rail[order],
+        router=(place // shape.endpoints).astype(np.int32),
+        slot=(place % shape.endpoints).astype(np.int16),
+    )
+
+
+def _switches(shape: _DragonflyShape, plane: int) -> _SwitchTable:
+    count = shape.groups * shape.routers
+    number = np.arange(count, dtype=np.int32)
+    return _SwitchTable(
+        role=np.full(count, ROUTER, np.int8),
+        plane=np.full(count, plane, np.int16),
+        zone=np.zeros(count, np.int16),
+        pod=number // shape.routers,
+        index=number % shape.routers,
+    )
+
+
+def wire_dragonfly(design: ResolvedDesign, plan: FabricPlan) -> WiredFabric:
+    """Return the wired dragonfly of a design."""
+    shape = plan.dragonfly
+    assert shape is not None
+    seats, inside = _seats(design, shape), _dragonfly_links(shape)
+    routers, planes, count = shape.groups * shape.routers, design.planes, len(seats.node)
+    endpoints, ends, between = [], [], []
+    for plane in range(planes):
+        port, rate = _ports_in_plane(design, seats.group, seats.port, plane)
+        # endpoints are numbered behind all switches of all planes
+        first, device = plane * routers, planes * routers + plane * count + np.arange(count)
+        endpoints.append(
+            _EndpointTable(
+                group=seats.group,
+                node=seats.node,
+                port=port.astype(np.int16),
+                plane=np.full(count, plane, np.int16),
+                zone=np.zeros(count, np.int16),
+                leaf=seats.router + np.int32(first),
+                slot=seats.slot,
+            )
+        )
+        ends.append(_make_links(device, np.zeros(count), seats.router + first, seats.slot, tier=0, rate=rate))
+        tier = np.where(inside.inter_group, INTER_GROUP, INTRA_GROUP)
+        between.append(
+            _make_links(
+                inside.a + first, inside.a_port, inside.b + first, inside.b_port, tier=tier, rate=design.link_gbyte_s
+            )
+        )
+    switches = join([_switches(shape, plane) for plane in range(planes)])
+    parts = tuple(
+        _WiredDragonfly(
+            shape=shape,
+            first_switch=plane * routers,
+            first_link=planes * count + plane * len(inside.a),
+        )
+        for plane in range(planes)
+    )
+    return WiredFabric(
+        family=plan.family,
+        network=Network(
+            endpoints=join(endpoints), switches=switches, links=join([*ends, *between]), radix=design.radix
+        ),
+        zones=1,
+        planes=planes,
+        dragonflies=parts,
     )

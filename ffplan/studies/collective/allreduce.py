@@ -11,13 +11,12 @@ from ffplan.base.formatting import ids_listed
 from ffplan.base.outcomes import LedgerLine
 from ffplan.base.record import record
 from ffplan.collectives import expert_dispatch
+from ffplan.collectives.algorithm import RankLayout
 from ffplan.collectives.bottleneck import Line, lacking, solve
-from ffplan.collectives.bounds import ring_factor
 from ffplan.collectives.hfreduce import hfreduce, ledger_total
 from ffplan.collectives.nccl import ALGORITHMS
-from ffplan.collectives.rank_layout import RankLayout
 from ffplan.collectives.timing import CollectiveQuery, chosen, dispatch_ledger, fastest, time_choices
-from ffplan.collectives.volumes import bus_factor
+from ffplan.collectives.volumes import bus_factor, ring_factor
 from ffplan.fabric.sizing.plan import reachable_nodes
 from ffplan.node.resources import resources
 from ffplan.results.collective import CollectiveBound, CollectiveReport, CollectiveRow
@@ -26,7 +25,7 @@ from ffplan.studies.basis.job_layout import job_layout, most_gpus, node_of
 if TYPE_CHECKING:
     from ffplan.base.errors import Finding
     from ffplan.catalog.library import Library
-    from ffplan.collectives.bounds import Bound
+    from ffplan.collectives.volumes import Bound
     from ffplan.design.resolved import ResolvedDesign
     from ffplan.design.schema import Communication
     from ffplan.fabric.sizing.plan import FabricPlan

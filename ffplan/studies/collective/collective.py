@@ -11,8 +11,8 @@ from ffplan.base.formatting import ids_listed, plural
 from ffplan.base.record import record
 from ffplan.catalog.library import Library
 from ffplan.collectives import expert_dispatch
+from ffplan.collectives.algorithm import RankLayout
 from ffplan.collectives.nccl import ALGORITHMS
-from ffplan.collectives.rank_layout import RankLayout
 from ffplan.collectives.timing import CollectiveQuery, TimingGrid, choices, time_grid
 from ffplan.collectives.volumes import OF_TOKENS
 from ffplan.fabric.family import plan_fabric
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from ffplan.base.array_math import Floats, Number
     from ffplan.catalog.store import Catalog
-    from ffplan.collectives.bounds import Bound
+    from ffplan.collectives.volumes import Bound
     from ffplan.design.resolved import ResolvedDesign
     from ffplan.fabric.sizing.plan import FabricPlan
     from ffplan.node.host import Host

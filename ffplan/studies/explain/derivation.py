@@ -97,7 +97,7 @@ def _collective_parts(report: CollectiveReport, places: _Places | None) -> tuple
         given(term.label, term.gbyte_s, "GB/s", how=term.derivation, binds=term.gbyte_s == least)
         for term in sorted(report.bound.terms, key=lambda term: term.gbyte_s)
     )
-    parts.append(derived("bound", report.bound.algbw_gbyte_s, "GB/s", "ffplan.collectives.bounds:rate", terms))
+    parts.append(derived("bound", report.bound.algbw_gbyte_s, "GB/s", "ffplan.collectives.volumes:rate", terms))
     if report.ledger_operations is not None:
         label, place = "host-memory operations of the busiest node", "ffplan.collectives.hfreduce:ledger_total"
         steps = tuple(

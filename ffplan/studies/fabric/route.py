@@ -10,12 +10,10 @@ from ffplan.base.formatting import plural
 from ffplan.base.record import record
 from ffplan.fabric.family import routing_of, wire
 from ffplan.fabric.routing import job_loads
-from ffplan.fabric.routing.degraded import DegradedJob
-from ffplan.fabric.routing.double_binary_tree import crossings
-from ffplan.fabric.routing.failures import default_losses, draw, parse_loss
+from ffplan.fabric.routing.degraded import DegradedJob, default_losses, draw, parse_loss
 from ffplan.fabric.routing.job_loads import ORDERS, all_nodes, zone_sizes
 from ffplan.fabric.routing.link_loads import lane_rates, outcome
-from ffplan.fabric.routing.traffic import Flows
+from ffplan.fabric.routing.traffic import Flows, crossings
 from ffplan.fabric.sizing.striping import uneven
 from ffplan.results.design import SCHEMA_VERSION
 from ffplan.results.fabric import FaultReport, LaneReport, LossReport, OrderReport, PlacementReport, RouteReport
@@ -26,8 +24,7 @@ if TYPE_CHECKING:
 
     from ffplan.base.array_math import Floats
     from ffplan.design.resolved import ResolvedDesign
-    from ffplan.fabric.routing.degraded import Remaining
-    from ffplan.fabric.routing.failures import Loss
+    from ffplan.fabric.routing.degraded import Loss, Remaining
     from ffplan.fabric.routing.job_loads import JobNodes
     from ffplan.fabric.sizing.plan import FabricPlan
     from ffplan.studies.fabric.cabling import WiredDesign
@@ -218,7 +215,7 @@ class FaultRequest:
     """Losses to draw, and the routing of the remaining fabric."""
 
     lose: tuple[str, ...] = ()
-    """Losses as `failures.parse_loss` reads them; the usual ones if empty."""
+    """Losses as `degraded.parse_loss` reads them; the usual ones if empty."""
     routing: str = "adaptive"
     samples: int = 20
     seed: int = 0

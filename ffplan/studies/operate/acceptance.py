@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from ffplan.base.formatting import ids_listed
 from ffplan.base.version import __version__
 from ffplan.catalog.parts import Server
-from ffplan.node.host_copies import host_copies
+from ffplan.node.resources import host_copies
 from ffplan.results import acceptance as out
 from ffplan.results.design import SCHEMA_VERSION
 from ffplan.results.result import ToolInfo

@@ -9,7 +9,7 @@ from ffplan.base.formatting import first_few, listed, number, percent, plural
 from ffplan.base.record import record
 from ffplan.catalog.parts import Server
 from ffplan.node.host import memory_bandwidth
-from ffplan.node.host_copies import pcie_line_rate
+from ffplan.node.resources import pcie_line_rate
 from ffplan.results.acceptance import CheckRow, JudgedRow, Measured, SlowRow
 from ffplan.studies.basis.job_layout import Placement, node_of, placement_fault, placement_of, ranks_key
 from ffplan.studies.operate.goodput_basis import _storage_range

@@ -13,7 +13,7 @@ from ffplan.cost.inputs import Input
 from ffplan.cost.sensitivity import likely
 from ffplan.design.training import Workload
 from ffplan.fabric.sizing.plan import zones_of
-from ffplan.node.host_copies import host_copies
+from ffplan.node.resources import host_copies
 from ffplan.reliability.hazards import OF_NODES, domain_nodes, job_units
 from ffplan.reliability.job import JobCase, JobOutcome, job_outcome
 from ffplan.reliability.storage import with_nics

@@ -21,7 +21,7 @@ from ffplan.results.design import LevelRow
 from ffplan.results.training import Roofline
 from ffplan.studies.basis.job_layout import own_library
 from ffplan.training.group_collectives import Cluster, GroupPlacement, cut_fraction
-from ffplan.training.rooflines import (
+from ffplan.training.mfu import (
     data_parallel_tokens,
     expert_parallel_tokens,
     scattered_tokens,

@@ -6,8 +6,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ffplan.calibration.collective_fit import _collective_runs, _fit_collectives, _with_rates, of_collectives
-from ffplan.calibration.collective_overlay import _overlay_text
+from ffplan.calibration.collective_fit import (
+    _collective_runs,
+    _fit_collectives,
+    _overlay_text,
+    _with_rates,
+    of_collectives,
+)
 from ffplan.calibration.fit import FitError
 from ffplan.catalog.parts import Accelerator
 from ffplan.catalog.store import Catalog

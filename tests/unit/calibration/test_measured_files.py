@@ -8,7 +8,7 @@ import pytest
 
 from ffplan.base.errors import InputError
 from ffplan.calibration.fit import FitError
-from ffplan.calibration.measured_attention import _measured_attention
+from ffplan.calibration.kernel_times import _measured_attention
 from ffplan.calibration.measured_fit import MeasuredRequest, MeasuredResult, fit_recording
 from ffplan.calibration.measured_fits import _default_rates
 from ffplan.calibration.overlay import (

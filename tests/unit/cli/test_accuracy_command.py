@@ -11,7 +11,7 @@ import pytest
 
 from ffplan.base.errors import UsageError
 from ffplan.cli.loading import series
-from ffplan.collectives.bounds import ring_factor
+from ffplan.collectives.volumes import ring_factor
 from tests.support import ROOT, but_few, checker, ffplan
 from tests.unit.validation.test_communication import CASE
 

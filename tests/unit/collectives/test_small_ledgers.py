@@ -11,16 +11,15 @@ import pytest
 
 from ffplan.catalog.library import Library
 from ffplan.catalog.store import Catalog
+from ffplan.collectives.algorithm import RankLayout
 from ffplan.collectives.bottleneck import Line, _on_nic_ports, totals
 from ffplan.collectives.hfreduce import _scale_up_groups
 from ffplan.collectives.inside_node import _axes_spanned, _exchange_factor, _link_factor
 from ffplan.collectives.latency import transfer_time
-from ffplan.collectives.rank_layout import RankLayout
 from ffplan.collectives.timing import CollectiveQuery, chosen, time_choices
 from ffplan.collectives.trees import tree
-from ffplan.node.host import Port
-from ffplan.node.host_copies import host_copies
-from ffplan.node.link_graph import _link_graph
+from ffplan.node.host import Port, _link_graph
+from ffplan.node.resources import host_copies
 from tests.support import host_named
 
 if TYPE_CHECKING:

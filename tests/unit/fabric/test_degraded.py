@@ -122,7 +122,7 @@ def test_zones_carry_what_their_planes_do_together(name: str, zones: tuple[float
 
 def test_flows_of_an_endpoint_without_its_link_are_not_counted(pods: WiredFabric) -> None:
     """Who counts flows takes out those of lost endpoints first: here endpoint 5 has lost its link, and 6 sends none."""
-    from ffplan.fabric.routing.static_traffic import _StaticTraffic
+    from ffplan.fabric.routing.link_loads import _StaticTraffic
     from ffplan.fabric.routing.traffic import Flows
     from ffplan.fabric.routing.tree_routing import TreeRouting
 

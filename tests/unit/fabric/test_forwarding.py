@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from ffplan.fabric.routing import forwarding
-from ffplan.fabric.routing.forwarding import Forwarding, Tracer
+from ffplan.fabric.routing import routing
 from ffplan.fabric.routing.link_loads import flow_loads
+from ffplan.fabric.routing.routing import Forwarding, Tracer
 from ffplan.fabric.routing.traffic import Flows, _one_by_one
 from ffplan.fabric.routing.tree_routing import TreeRouting
 from ffplan.fabric.sizing.fat_tree import _build_tree, _TreeRule
@@ -49,7 +49,7 @@ def flows(src: Ints, dst: Ints) -> Flows:
 
 
 def test_tables_load_the_links_of_the_routes(fabric: WiredFabric, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(forwarding, "WALKERS", 7)  # several batches
+    monkeypatch.setattr(routing, "WALKERS", 7)  # several batches
     some = flows(np.array([0, 3, 5, 9, 15, 4, 4, 8]), np.array([1, 12, 5 + 8, 2, 0, 7, 11, 3]))
     load, lost = Tracer(fabric.network, tables(fabric)).flow_loads(some, 5)
     wanted, _ = flow_loads(TreeRouting(fabric), some.src, some.dst, some.nbytes)
@@ -58,7 +58,7 @@ def test_tables_load_the_links_of_the_routes(fabric: WiredFabric, monkeypatch: p
 
 
 def test_all_to_all_is_the_sum_of_its_flows(fabric: WiredFabric, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(forwarding, "WALKERS", 9)
+    monkeypatch.setattr(routing, "WALKERS", 9)
     members = np.array([0, 1, 5, 6, 7, 14])
     load, lost = Tracer(fabric.network, tables(fabric)).all_to_all_loads(members, 3.0, 5)
     pairs = _one_by_one(members[:, None], np.zeros(16, np.int16), 15.0)

@@ -12,13 +12,11 @@ from ffplan.catalog.store import Catalog
 from ffplan.design.resolve import resolve
 from ffplan.fabric.family import plan_fabric, wire
 from ffplan.fabric.routing import job_loads
-from ffplan.fabric.routing.degraded import DegradedJob, _links_alive, _zone_cuts
-from ffplan.fabric.routing.double_binary_tree import _binary_tree, _double_binary_tree
+from ffplan.fabric.routing.degraded import DegradedJob, _links_alive, _zone_cuts, default_losses
 from ffplan.fabric.routing.dragonfly_routing import _DragonflyRouting
-from ffplan.fabric.routing.failures import default_losses
 from ffplan.fabric.routing.job_loads import aligned
 from ffplan.fabric.routing.link_loads import flow_loads, lane_rates, outcome
-from ffplan.fabric.routing.traffic import _one_by_one, incast, permutation, ring
+from ffplan.fabric.routing.traffic import _binary_tree, _double_binary_tree, _one_by_one, incast, permutation, ring
 from ffplan.fabric.routing.tree_routing import TreeRouting
 from ffplan.fabric.sizing.fat_tree import _build_tree, _TreeRule
 from ffplan.fabric.sizing.low_diameter import _router_degree

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ffplan.fabric.sizing.capacity import _interzone_finding, _rails_finding
+from ffplan.fabric.sizing.endpoints import _interzone_finding, _rails_finding
 from ffplan.fabric.sizing.families import Candidate, Request, candidates
 from ffplan.fabric.sizing.low_diameter import _delta_of, _prime_power, _router_degree
 from ffplan.fabric.sizing.plan import _dragonfly_cuts, _tree_cuts, reachable_nodes, zones_of

@@ -14,7 +14,7 @@ import pytest
 
 from ffplan.base.errors import UsageError
 from ffplan.fabric.family import routing_of
-from ffplan.fabric.routing.forwarding import Forwarding
+from ffplan.fabric.routing.routing import Forwarding
 from ffplan.interop import opensm, verify_opensm, verify_simgrid, verify_slurm
 from ffplan.interop.exported import subnet
 from ffplan.interop.opensm import _read_tables

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from ffplan.measuring import nvidia
+from ffplan.measuring import torch_device
 from ffplan.measuring.kernels import _HostCopy, _MemoryCall
 from ffplan.measuring.run import _time_kernel, _UnsupportedKernelError
 from ffplan.measuring.torch_device import TorchDevice
@@ -116,7 +116,7 @@ class Gpu:
 def device(monkeypatch: pytest.MonkeyPatch, gpu: Gpu) -> TorchDevice:
     made = gpu.torch()
     monkeypatch.setattr(importlib, "import_module", lambda _: made)
-    monkeypatch.setattr(nvidia, "answer", lambda *_: None)
+    monkeypatch.setattr(torch_device, "answer", lambda *_: None)
     return TorchDevice()
 
 
@@ -177,7 +177,7 @@ def test_facts_of_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
         asked.append(gpu)
         return ["0x233010DE"] if fields == ("pci.device_id",) else None
 
-    monkeypatch.setattr(nvidia, "answer", answer)
+    monkeypatch.setattr(torch_device, "answer", answer)
     assert found.facts().pci_id == "10de:2330"
     assert found.state("now").clock_mhz is None
     assert set(asked) == {"GPU-0123"}

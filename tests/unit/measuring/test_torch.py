@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from ffplan.measuring import nvidia
+from ffplan.measuring import torch_device
 from ffplan.measuring.kernels import AttentionCall, Gemm, _HostCopy, _MemoryCall, _tiny_plan
 from ffplan.measuring.run import RecordingHead, run_plan
 from ffplan.measuring.torch_device import NoDeviceError, TorchDevice
@@ -103,13 +103,13 @@ def test_nvidia_smi_says_what_it_knows(monkeypatch: pytest.MonkeyPatch) -> None:
         return SimpleNamespace(returncode=0, stdout=ANSWERS[words[3].removeprefix("--query-gpu=")])
 
     monkeypatch.setattr(subprocess, "run", run)
-    assert nvidia._facts("GPU-1") == {
+    assert torch_device._facts("GPU-1") == {
         "driver": "580.65.06",
         "power_limit_w": 700.0,
         "clock_limit_mhz": 1980.0,
         "pci_id": "10de:2330",
     }
-    assert nvidia.state("GPU-1") == {
+    assert torch_device.state("GPU-1") == {
         "clock_mhz": 1410.0,
         "memory_clock_mhz": 2619.0,
         "power_w": 699.12,
@@ -122,9 +122,9 @@ def test_a_machine_without_nvidia_smi_says_nothing(monkeypatch: pytest.MonkeyPat
         raise FileNotFoundError(words[0])
 
     monkeypatch.setattr(subprocess, "run", missing)
-    assert (nvidia._facts("0"), nvidia.state("0")) == ({}, {})
+    assert (torch_device._facts("0"), torch_device.state("0")) == ({}, {})
     monkeypatch.setattr(subprocess, "run", lambda *_, **__: SimpleNamespace(returncode=6, stdout="No devices\n"))
-    assert (nvidia._facts("0"), nvidia.state("0")) == ({}, {})
+    assert (torch_device._facts("0"), torch_device.state("0")) == ({}, {})
 
 
 def test_pytorch_itself_runs_the_tiny_plan_on_a_cpu() -> None:

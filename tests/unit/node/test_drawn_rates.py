@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from ffplan.fabric.sizing.plan import LinkCut
-from ffplan.node.host import host_of
-from ffplan.node.link_graph import _link_graph
+from ffplan.node.host import _link_graph, host_of
 from ffplan.node.resources import FULL_DUPLEX, Resource, resources
 from tests.unit.node.drawn import accelerator, cpu, fig, nic, port, rates, scale_up, server, small, socket
 

@@ -8,9 +8,8 @@ from typing import Any
 
 import pytest
 
-from ffplan.node.host import host_of, with_first_nics
-from ffplan.node.host_copies import host_copies
-from ffplan.node.link_graph import _link_graph
+from ffplan.node.host import _link_graph, host_of, with_first_nics
+from ffplan.node.resources import host_copies
 from tests.unit.node.drawn import accelerator, cpu, fig, nic, port, rates, scale_up, server, small, socket
 
 

@@ -18,8 +18,8 @@ from ffplan.catalog.store import Catalog
 from ffplan.design.resolve import resolve
 from ffplan.design.training import PlanFields
 from ffplan.inputs.document import read_document
-from ffplan.node.host_copies import host_copies, host_shares
-from ffplan.node.link_graph import _link_graph, _smallest_cut
+from ffplan.node.host import _link_graph, _smallest_cut
+from ffplan.node.resources import host_copies, host_shares
 from ffplan.studies.train.assumptions import copy_gaps
 from ffplan.studies.train.setup import host_room
 from ffplan.training.data_parallel import _host_rates

@@ -119,7 +119,7 @@ def test_the_slower_of_two_processors_sets_the_path_between_gpu_and_nic() -> Non
 
 def test_copies_and_peers_take_the_likely_rate_of_a_range() -> None:
     """A PCIe link of 20 to 30 GB/s, likely 25; peers reach no more than that, whatever the collectives' rate says."""
-    from ffplan.node.host_copies import host_copies
+    from ffplan.node.resources import host_copies
 
     own = replace(host_named("fire-flyer-2-node"), pcie=(20.0, 25.0, 30.0))
     copies = host_copies(own)
@@ -135,8 +135,8 @@ def test_copies_and_peers_take_the_likely_rate_of_a_range() -> None:
 
 def test_a_port_without_gpus_passes_none() -> None:
     """In an allreduce over Fire-Flyer's nodes, the NIC's own root port passes the NIC's bytes alone."""
+    from ffplan.collectives.algorithm import RankLayout
     from ffplan.collectives.bottleneck import _on_ports
-    from ffplan.collectives.rank_layout import RankLayout
 
     own = host_named("fire-flyer-2-node")
     lines = _on_ports(RankLayout(host=own, nodes=4, per_node=8), 2.0, 0.0)

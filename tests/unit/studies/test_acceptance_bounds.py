@@ -12,7 +12,7 @@ from ffplan.catalog.store import Catalog
 from ffplan.design.resolve import resolve
 from ffplan.inputs.document import read_document
 from ffplan.interop.logs.read import read_log
-from ffplan.node.host_copies import pcie_line_rate
+from ffplan.node.resources import pcie_line_rate
 from ffplan.studies.basis.job_layout import node_of
 from ffplan.studies.operate.acceptance_verdicts import _collective_bound, _node_bounds
 from ffplan.studies.operate.goodput_job import goodput_job

@@ -7,8 +7,8 @@ import pytest
 
 from ffplan.base.outcomes import Term
 from ffplan.collectives.bottleneck import _port_rate
-from ffplan.collectives.bounds import _double_tree_load, bound, rate, ring_factor
 from ffplan.collectives.hfreduce import _hfreduce_ledger, ledger_total
+from ffplan.collectives.volumes import _double_tree_load, bound, rate, ring_factor
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from ffplan.training.accelerator_rates import (
     accelerator_rates,
     attention_curve,
 )
-from ffplan.training.rooflines import (
+from ffplan.training.mfu import (
     data_parallel_tokens,
     expert_parallel_tokens,
     scattered_tokens,

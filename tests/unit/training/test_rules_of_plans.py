@@ -15,7 +15,7 @@ from ffplan.training.accelerator_rates import UncalibratedError, _curve
 from ffplan.training.axes import RECOMPUTE, ParallelPlans, _inside, divisors
 from ffplan.training.constraints import violations
 from ffplan.training.conv_layers import _conv_kept_bytes
-from ffplan.training.fsdp import _unit_collectives
+from ffplan.training.data_parallel import _unit_collectives
 from ffplan.training.gemm import _around_attention
 from ffplan.training.group_collectives import Cluster, with_sharding_nics
 from ffplan.training.kept_activations import _layer_kept_bytes, policy_kept_bytes

@@ -18,8 +18,7 @@ from ffplan.studies.train.cluster import cluster_of
 from ffplan.training.accelerator_rates import UncalibratedError, accelerator_rates
 from ffplan.training.axes import ParallelPlans
 from ffplan.training.constraints import violations
-from ffplan.training.data_parallel import _drive_rates, _host_rates
-from ffplan.training.fsdp import _backward_wait, _forward_wait
+from ffplan.training.data_parallel import _backward_wait, _drive_rates, _forward_wait, _host_rates
 from ffplan.training.group_collectives import Cluster, GroupPlacement, _contention, _group_time, cut_fraction
 from ffplan.training.kept_activations import _in_flight, policy_kept_bytes
 from ffplan.training.memory import stage_bytes
