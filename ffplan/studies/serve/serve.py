@@ -140,9 +140,6 @@ def _traced(setup: ServeSetup, load: Load, largest: Saturation) -> tuple[float, 
     """Return the mean rate of a trace with times; nothing without times.
 
     A trace may be above saturation for a while: its run has the latencies, and the mean rate gives the rest.
-
-    Raises:
-        ServeError: if its mean is.
     """
     if load.trace is None or load.trace.times is None:
         return ()
@@ -186,24 +183,13 @@ def _most_within(setup: ServeSetup, task: ServeTask, top: int) -> int:
 
 
 def scaled(targets: ServeTargets, factor: float) -> ServeTargets:
-    """Return targets of other times at the same statistic.
-
-    Args:
-        targets: the targets.
-        factor: new times over the old [1].
-    """
+    """Return targets whose times are multiplied [1], at the same statistic."""
     ttft, tpot = (None if limit is None else limit * factor for limit in (targets.ttft_s, targets.tpot_s))
     return ServeTargets(ttft_s=ttft, tpot_s=tpot, at=targets.at)
 
 
 def within(targets: ServeTargets, ttft: Latency, tpot: Latency) -> bool:
-    """Return whether latencies meet targets at their percentile.
-
-    Args:
-        targets: the targets.
-        ttft: time to the first token.
-        tpot: time of a further one.
-    """
+    """Return whether latencies meet targets at their percentile."""
     pairs = ((targets.ttft_s, ttft), (targets.tpot_s, tpot))
     return all(limit is None or getattr(latency, targets.at) <= limit for limit, latency in pairs)
 
@@ -214,26 +200,18 @@ def _closed(setup: ServeSetup, task: ServeTask, concurrency: float) -> tuple[Ste
 
 
 def latency_of(values: Floats, mean: float | None = None) -> Latency:
-    """Return a latency over requests.
-
-    Args:
-        values: value of each request [s].
-        mean: mean by formula; the requests' mean if None [s].
-    """
+    """Return a latency over the values of requests [s], with a mean by formula if one is given [s]."""
     p50, p90, p99 = (float(value) for value in np.percentile(values, (50, 90, 99)))
     return Latency(mean=float(values.mean()) if mean is None else mean, p50=p50, p90=p90, p99=p99)
 
 
 def _latencies(task: ServeTask, steady: Steady, times: Times | None) -> tuple[Latency, Latency, Latency]:
     """Return TTFT, TPOT and latency of a whole request; without a run, every quantile is the mean."""
+    means = (float(steady.ttft), float(steady.tpot), float(steady.latency(float(task.load.requests.output))))
     if times is None:
-        means = (float(steady.ttft), float(steady.tpot), float(steady.latency(float(task.load.requests.output))))
         ttft, tpot, whole = (Latency(mean=mean, p50=mean, p90=mean, p99=mean) for mean in means)
         return ttft, tpot, whole
-    if (task.load.trace is None or task.load.trace.constant) and not times.crowded:
-        output = float(task.load.requests.output)
-        means = (float(steady.ttft), float(steady.tpot), float(steady.latency(output)))
-    else:
+    if times.crowded or (task.load.trace is not None and not task.load.trace.constant):
         means = (float(times.ttft.mean()), float(times.tpot.mean()), float(times.e2e.mean()))
     if task.load.requests.output <= 1:
         times = replace(times, tpot=np.full_like(times.tpot, means[1]))  # no request has a second token
@@ -256,9 +234,6 @@ def _served_row(
 
     Args:
         percentiles: run the requests; every quantile is the mean otherwise.
-
-    Raises:
-        ServeError: if a queue grows at the rate.
     """
     price, peak = _price_and_peak(setup, catalog)
     return _row(setup, task, price, peak, concurrency=concurrency, rate=rate, percentiles=percentiles)
