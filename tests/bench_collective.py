@@ -12,8 +12,8 @@ import numpy as np
 
 from ffplan.catalog.library import Library
 from ffplan.catalog.store import Catalog
-from ffplan.collectives.algorithm import RankLayout
 from ffplan.collectives.latency import transfer_time
+from ffplan.collectives.rank_layout import RankLayout
 from ffplan.collectives.timing import COEFFICIENTS, CollectiveQuery, choices, stack, time_grid
 from tests.support import host_named
 

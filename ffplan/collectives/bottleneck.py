@@ -16,7 +16,7 @@ from ffplan.collectives.volumes import Bound, bound, rate, ring_factor
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from ffplan.collectives.algorithm import RankLayout
+    from ffplan.collectives.rank_layout import RankLayout
     from ffplan.node.host import Host, Port
     from ffplan.node.resources import Resource
 

@@ -16,7 +16,7 @@ from ffplan.collectives.inside_node import _bridged, _exchange_factor, _link_fac
 
 if TYPE_CHECKING:
     from ffplan.base.array_math import Number
-    from ffplan.collectives.algorithm import RankLayout
+    from ffplan.collectives.rank_layout import RankLayout
 
 
 def _all_to_all(operation: str, job: RankLayout, *, rail: bool = False) -> list[Line]:

@@ -10,7 +10,7 @@ from ffplan.collectives.bottleneck import Line
 from ffplan.collectives.inside_node import _link_factor
 
 if TYPE_CHECKING:
-    from ffplan.collectives.algorithm import RankLayout
+    from ffplan.collectives.rank_layout import RankLayout
     from ffplan.node.host import Host
 
 SCALE_BLOCK = 128

@@ -16,7 +16,7 @@ from ffplan.collectives.bottleneck import Line
 from ffplan.collectives.volumes import _depth, _double_tree_load, _mean_tree_load, ring_factor
 
 if TYPE_CHECKING:
-    from ffplan.collectives.algorithm import RankLayout
+    from ffplan.collectives.rank_layout import RankLayout
     from ffplan.node.host import Host
 
 

@@ -16,7 +16,7 @@ from ffplan.base.array_math import Number, ceil_div, choose, maximum
 from ffplan.collectives.bottleneck import Line, _on_nic_ports
 
 if TYPE_CHECKING:
-    from ffplan.collectives.algorithm import RankLayout
+    from ffplan.collectives.rank_layout import RankLayout
     from ffplan.node.host import Port
 
 

@@ -30,8 +30,9 @@ if TYPE_CHECKING:
     from ffplan.catalog.evidence import FractionFigure
     from ffplan.catalog.library import Library, NodeRates
     from ffplan.catalog.rates import LowLatencyCeiling, Protocol
-    from ffplan.collectives.algorithm import Algorithm, RankLayout
+    from ffplan.collectives.algorithm import Algorithm
     from ffplan.collectives.bottleneck import Key
+    from ffplan.collectives.rank_layout import RankLayout
     from ffplan.node.host import Host
     from ffplan.node.resources import Resource
 

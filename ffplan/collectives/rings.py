@@ -18,7 +18,7 @@ from ffplan.collectives.volumes import PROTOCOLS, bus_factor, ring_factor, ring_
 
 if TYPE_CHECKING:
     from ffplan.base.array_math import Number
-    from ffplan.collectives.algorithm import RankLayout
+    from ffplan.collectives.rank_layout import RankLayout
     from ffplan.node.host import Host
 
 

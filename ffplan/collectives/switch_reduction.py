@@ -22,7 +22,7 @@ from ffplan.collectives.volumes import _double_tree_load
 if TYPE_CHECKING:
     from ffplan.base.array_math import Truth
     from ffplan.catalog.library import Library
-    from ffplan.collectives.algorithm import RankLayout
+    from ffplan.collectives.rank_layout import RankLayout
 
 
 IN_NETWORK = "reduction in the network's switches"

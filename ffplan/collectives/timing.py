@@ -19,8 +19,8 @@ from ffplan.collectives.volumes import OF_TOKENS, _mean_tree_load, bus_factor
 from ffplan.node.resources import resources
 
 if TYPE_CHECKING:
-    from ffplan.collectives.algorithm import RankLayout
     from ffplan.collectives.bottleneck import Line
+    from ffplan.collectives.rank_layout import RankLayout
 
 
 COEFFICIENTS = (

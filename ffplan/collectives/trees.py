@@ -20,7 +20,7 @@ from ffplan.collectives.volumes import PROTOCOLS, _double_tree_load, bus_factor
 
 if TYPE_CHECKING:
     from ffplan.catalog.library import Library
-    from ffplan.collectives.algorithm import RankLayout
+    from ffplan.collectives.rank_layout import RankLayout
 
 
 MANY = 4

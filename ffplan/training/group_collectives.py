@@ -10,8 +10,8 @@ import numpy as np
 from ffplan.base.array_math import Floats, Ints, Number, choose, maximum
 from ffplan.base.record import record
 from ffplan.catalog.library import Library
-from ffplan.collectives.algorithm import RankLayout
 from ffplan.collectives.nccl import call_time
+from ffplan.collectives.rank_layout import RankLayout
 from ffplan.collectives.timing import Coefficients, CollectiveQuery, coefficients, grid_of, side_by_side
 from ffplan.node.host import Host, with_first_nics
 from ffplan.training.parallel_plan import _placed

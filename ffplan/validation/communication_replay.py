@@ -24,7 +24,7 @@ from ffplan.validation.measured_system import CaseParts
 if TYPE_CHECKING:
     from ffplan.base.array_math import Floats
     from ffplan.catalog.store import Catalog
-    from ffplan.collectives.algorithm import RankLayout
+    from ffplan.collectives.rank_layout import RankLayout
     from ffplan.inputs.document import Document
     from ffplan.node.host import Host
     from ffplan.validation.measured_system import Path

@@ -8,7 +8,7 @@ import numpy as np
 
 from ffplan.base.errors import InputError
 from ffplan.catalog.parts import Accelerator, Cpu, Nic, Part, Server
-from ffplan.collectives.algorithm import RankLayout
+from ffplan.collectives.rank_layout import RankLayout
 from ffplan.fabric.sizing.plan import LinkCut
 from ffplan.node.host import Host, host_of
 from ffplan.training.group_collectives import cut_fraction

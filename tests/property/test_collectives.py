@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from ffplan.catalog.library import Library
 from ffplan.catalog.store import Catalog
-from ffplan.collectives.algorithm import RankLayout
 from ffplan.collectives.bottleneck import solve, sustained_rate, totals
 from ffplan.collectives.expert_dispatch import Routing, _expected_hits
 from ffplan.collectives.nccl import ALGORITHMS
+from ffplan.collectives.rank_layout import RankLayout
 from ffplan.collectives.timing import CollectiveQuery, TimingGrid, time_choices, time_grid
 from ffplan.fabric.sizing.plan import LinkCut
 from ffplan.node.resources import Resource, resources

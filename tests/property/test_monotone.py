@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import ffplan
 from ffplan.catalog.library import Library
 from ffplan.catalog.store import Catalog
-from ffplan.collectives.algorithm import RankLayout
+from ffplan.collectives.rank_layout import RankLayout
 from ffplan.collectives.timing import CollectiveQuery, fastest, time_choices
 from ffplan.design.resolve import resolve
 from ffplan.results.comparison import Ratios

@@ -19,8 +19,8 @@ from ffplan.base.errors import InputError
 from ffplan.base.plain import csv_parts
 from ffplan.catalog.library import Library
 from ffplan.catalog.store import Catalog
-from ffplan.collectives.algorithm import RankLayout
 from ffplan.collectives.bottleneck import sustained_rate
+from ffplan.collectives.rank_layout import RankLayout
 from ffplan.collectives.timing import CollectiveQuery, chosen, fastest, time_choices
 from ffplan.design.resolve import resolve
 from ffplan.inputs.composer import compose

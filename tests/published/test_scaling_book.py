@@ -13,9 +13,9 @@ import pytest
 from ffplan.catalog.library import Library
 from ffplan.catalog.parts import Accelerator, Server, Switch
 from ffplan.catalog.store import Catalog
-from ffplan.collectives.algorithm import RankLayout
 from ffplan.collectives.bottleneck import totals
 from ffplan.collectives.inside_node import _axes_spanned, _exchange_factor
+from ffplan.collectives.rank_layout import RankLayout
 from ffplan.collectives.switch_reduction import level_bandwidth, reduction_rate, sharded_rate, sharded_speedup
 from ffplan.collectives.timing import CollectiveQuery, Timed, chosen, time_choices
 from ffplan.design.training import PlanFields

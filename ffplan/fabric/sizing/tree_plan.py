@@ -18,8 +18,8 @@ from ffplan.fabric.sizing.endpoints import (
     rails_of,
 )
 from ffplan.fabric.sizing.fat_tree import Tree, _build_tree, _TreeRule, _uplink_choices
+from ffplan.fabric.sizing.leaf_cables import _leaf_cables
 from ffplan.fabric.sizing.leaf_fill import (
-    _leaf_cables,
     _leaf_fill,
     _leaves_of,
     _pair_split,

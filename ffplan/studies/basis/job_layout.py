@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from ffplan.base.array_math import Number, ceil_div, minimum
 from ffplan.base.record import record
 from ffplan.catalog.named import is_another
-from ffplan.collectives.algorithm import RankLayout
+from ffplan.collectives.rank_layout import RankLayout
 from ffplan.fabric.family import fabric_cuts
 from ffplan.fabric.sizing.plan import reachable_nodes, zones_of
 from ffplan.node.host import Host, host

@@ -20,7 +20,7 @@ from ffplan.collectives.timing import CollectiveQuery, chosen_time
 from ffplan.cost.bom import CostPlan, cable_items, cables_sold, price
 from ffplan.cost.power import annual_energy, plan_power
 from ffplan.design.schema import MOST_PUE
-from ffplan.fabric.sizing.leaf_fill import countable
+from ffplan.fabric.sizing.leaf_cables import countable
 from ffplan.fabric.sizing.plan import reachable_nodes
 from ffplan.fabric.sizing.tree_grid import REASONS, check_divisible, plan_tree_grid
 from ffplan.inputs.model import MOST_COUNT
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection
 
     from ffplan.catalog.parts import Link
-    from ffplan.collectives.algorithm import RankLayout
+    from ffplan.collectives.rank_layout import RankLayout
     from ffplan.design.resolved import FabricParts, ResolvedDesign
     from ffplan.fabric.sizing.plan import FabricPlan
 

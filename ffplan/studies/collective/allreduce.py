@@ -11,10 +11,10 @@ from ffplan.base.formatting import ids_listed
 from ffplan.base.outcomes import LedgerLine
 from ffplan.base.record import record
 from ffplan.collectives import expert_dispatch
-from ffplan.collectives.algorithm import RankLayout
 from ffplan.collectives.bottleneck import Line, lacking, solve
 from ffplan.collectives.hfreduce import hfreduce, ledger_total
 from ffplan.collectives.nccl import ALGORITHMS
+from ffplan.collectives.rank_layout import RankLayout
 from ffplan.collectives.timing import CollectiveQuery, chosen, dispatch_ledger, fastest, time_choices
 from ffplan.collectives.volumes import bus_factor, ring_factor
 from ffplan.fabric.sizing.plan import reachable_nodes

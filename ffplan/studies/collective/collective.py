@@ -11,8 +11,8 @@ from ffplan.base.formatting import ids_listed, plural
 from ffplan.base.record import record
 from ffplan.catalog.library import Library
 from ffplan.collectives import expert_dispatch
-from ffplan.collectives.algorithm import RankLayout
 from ffplan.collectives.nccl import ALGORITHMS
+from ffplan.collectives.rank_layout import RankLayout
 from ffplan.collectives.timing import CollectiveQuery, TimingGrid, choices, time_grid
 from ffplan.collectives.volumes import OF_TOKENS
 from ffplan.fabric.family import plan_fabric

@@ -17,7 +17,7 @@ from ffplan.serving.hardware import group_link
 if TYPE_CHECKING:
     from ffplan.base.array_math import Floats, Ints
     from ffplan.catalog.store import Catalog
-    from ffplan.collectives.algorithm import RankLayout
+    from ffplan.collectives.rank_layout import RankLayout
     from ffplan.fabric.routing.traffic import Flows
     from ffplan.studies.fabric.cabling import WiredDesign
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from ffplan.collectives.algorithm import RankLayout
 from ffplan.collectives.nccl import _Choice, call_time, choices
+from ffplan.collectives.rank_layout import RankLayout
 from tests.support import exactly, host_named, library_named
 
 if TYPE_CHECKING:

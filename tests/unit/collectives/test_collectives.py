@@ -10,7 +10,7 @@ import pytest
 
 from ffplan.catalog.library import Library
 from ffplan.catalog.store import Catalog
-from ffplan.collectives.algorithm import RankLayout, _LatencyFigures
+from ffplan.collectives.algorithm import _LatencyFigures
 from ffplan.collectives.bottleneck import Line, solve, sustained_rate, totals
 from ffplan.collectives.exchanges import _all_to_all, _rail_all_to_all, _send_receive, star
 from ffplan.collectives.expert_dispatch import (
@@ -27,6 +27,7 @@ from ffplan.collectives.expert_dispatch import (
 )
 from ffplan.collectives.hfreduce import _one_way_ledger, _pipeline_hops, hfreduce
 from ffplan.collectives.latency import _log_latency, _switch_latency, _tree_latency, ring_latency
+from ffplan.collectives.rank_layout import RankLayout
 from ffplan.collectives.rings import hierarchical, pod_ring, ring
 from ffplan.collectives.switch_reduction import _nvls_tree, nvls, sharp
 from ffplan.collectives.timing import CollectiveQuery, choices, time_grid

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from ffplan.collectives.algorithm import RankLayout
 from ffplan.collectives.exchanges import _all_to_all
 from ffplan.collectives.hfreduce import hfreduce
 from ffplan.collectives.inside_node import _ring_lines
+from ffplan.collectives.rank_layout import RankLayout
 from ffplan.fabric.sizing.plan import LinkCut
 from ffplan.node.host import host_of
 from tests.unit.node.drawn import accelerator, cpu, nic, port, scale_up, server, socket

@@ -10,7 +10,6 @@ import pytest
 
 from ffplan.catalog.library import Library
 from ffplan.catalog.store import Catalog
-from ffplan.collectives.algorithm import RankLayout
 from ffplan.collectives.bottleneck import sustained_rate, totals
 from ffplan.collectives.inside_node import (
     _axes_spanned,
@@ -23,6 +22,7 @@ from ffplan.collectives.inside_node import (
     _ring_lines,
 )
 from ffplan.collectives.nccl import ALGORITHMS
+from ffplan.collectives.rank_layout import RankLayout
 from ffplan.collectives.timing import CollectiveQuery, chosen, time_choices
 from ffplan.node.resources import resources
 from tests.support import host_named

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ffplan.collectives.algorithm import RankLayout
 from ffplan.collectives.bottleneck import totals
 from ffplan.collectives.latency import ring_latency, transfer_time
 from ffplan.collectives.nccl import _Choice, choices
+from ffplan.collectives.rank_layout import RankLayout
 from ffplan.collectives.switch_reduction import _nvls_tree, nvls, sharp
 from ffplan.collectives.trees import tree
 from ffplan.fabric.sizing.plan import LinkCut

@@ -6,7 +6,7 @@ import pytest
 
 from ffplan.catalog.library import Library
 from ffplan.catalog.store import Catalog
-from ffplan.collectives.algorithm import RankLayout
+from ffplan.collectives.rank_layout import RankLayout
 from ffplan.collectives.timing import CollectiveQuery, Timed, time_choices
 from tests.support import host_named
 

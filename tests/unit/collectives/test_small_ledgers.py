@@ -11,11 +11,11 @@ import pytest
 
 from ffplan.catalog.library import Library
 from ffplan.catalog.store import Catalog
-from ffplan.collectives.algorithm import RankLayout
 from ffplan.collectives.bottleneck import Line, _on_nic_ports, totals
 from ffplan.collectives.hfreduce import _scale_up_groups
 from ffplan.collectives.inside_node import _axes_spanned, _exchange_factor, _link_factor
 from ffplan.collectives.latency import transfer_time
+from ffplan.collectives.rank_layout import RankLayout
 from ffplan.collectives.timing import CollectiveQuery, chosen, time_choices
 from ffplan.collectives.trees import tree
 from ffplan.node.host import Port, _link_graph

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ffplan.collectives.algorithm import RankLayout
 from ffplan.collectives.nccl import _estimate_time, _size_correction
+from ffplan.collectives.rank_layout import RankLayout
 from ffplan.collectives.timing import CollectiveQuery, chosen, chosen_time, time_choices, time_grid
 from ffplan.collectives.timing import choices as choices_of
 from tests.support import exactly, ffplan, host_named, library_named

@@ -11,7 +11,8 @@ from ffplan.fabric.sizing.endpoints import MOST_RADIX
 from ffplan.fabric.sizing.families import Candidate, Request, _plane_trees, _rail_trees
 from ffplan.fabric.sizing.fat_tree import Pod, _TreeRule
 from ffplan.fabric.sizing.formulas import leaf_uplinks
-from ffplan.fabric.sizing.leaf_fill import _packed_cables, _parts_between, _railed_cables, _tree_cables
+from ffplan.fabric.sizing.leaf_cables import _packed_cables, _railed_cables
+from ffplan.fabric.sizing.leaf_fill import _parts_between, _tree_cables
 from tests.support import assess_file, wired
 
 

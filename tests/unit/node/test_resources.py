@@ -135,8 +135,8 @@ def test_copies_and_peers_take_the_likely_rate_of_a_range() -> None:
 
 def test_a_port_without_gpus_passes_none() -> None:
     """In an allreduce over Fire-Flyer's nodes, the NIC's own root port passes the NIC's bytes alone."""
-    from ffplan.collectives.algorithm import RankLayout
     from ffplan.collectives.bottleneck import _on_ports
+    from ffplan.collectives.rank_layout import RankLayout
 
     own = host_named("fire-flyer-2-node")
     lines = _on_ports(RankLayout(host=own, nodes=4, per_node=8), 2.0, 0.0)

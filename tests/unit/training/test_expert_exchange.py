@@ -8,8 +8,8 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
-from ffplan.collectives.algorithm import RankLayout
 from ffplan.collectives.expert_dispatch import Gate, Routing, _expected_hits, _neighbours_reached
+from ffplan.collectives.rank_layout import RankLayout
 from ffplan.collectives.timing import CollectiveQuery, chosen_time
 from ffplan.training.exchange import _copying_time, _gate, _sent, dispatcher_fault, sms_fault
 from ffplan.training.group_collectives import Cluster, _group_time
