@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
 
 def _assessed(loaded: Design, money: CostRequest) -> Assessment:
-    """Return the assessment of a design, its money by some draws."""
     from ffplan.check.run import examine
     from ffplan.studies.cost.ledger import CostRequest
 
@@ -109,14 +108,6 @@ def _compared_job(
     tokens: float | None,
     options: dict[str, Any],
 ) -> tuple[ComparedJob | None, str]:
-    """Return the job of a model, or the designs' own, and what to say of that one; None without one.
-
-    Args:
-        options: batch, accelerators, plan file, and whether to search.
-
-    Raises:
-        UsageError: for a model without batch and tokens, or options without a model.
-    """
     from ffplan.catalog.models import Model
     from ffplan.studies.compare.job import ComparedJob, own_job
 

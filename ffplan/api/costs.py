@@ -80,11 +80,6 @@ def costs(
 
 
 def _own_job(loaded: Design, parts: Catalog, tokens: float | None) -> TimedJob | None:
-    """Return the design's workload with its step time; None without tokens in design and arguments.
-
-    Raises:
-        UsageError: for tokens without a workload, or a job that cannot run.
-    """
     from ffplan.studies.train.default_job import answered, own_workload, timed_workload, with_tokens
 
     if tokens is None and (loaded.resolved.workload is None or loaded.resolved.workload.tokens is None):
@@ -103,11 +98,6 @@ def _timed(
     *,
     searching: bool,
 ) -> TimedJob:
-    """Return the job with its step time.
-
-    Raises:
-        UsageError: for a job that cannot run.
-    """
     from ffplan.catalog.models import Model
     from ffplan.studies.train.default_job import timed_on
 

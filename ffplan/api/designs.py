@@ -27,15 +27,6 @@ class Design:
     """A design with its parts; every function of ffplan takes it, or whatever `load` takes."""
 
     def __init__(self, document: Document, catalogs: Iterable[str | Path] = ()) -> None:
-        """Resolve a design.
-
-        Args:
-            document: the file.
-            catalogs: folders of your own parts, searched first.
-
-        Raises:
-            InputError: for a wrong design, with every fault.
-        """
         self.document = document
         self.catalogs: tuple[str, ...] = tuple(str(folder) for folder in catalogs)
         self._catalog = Catalog(self.catalogs)
@@ -97,7 +88,6 @@ class Design:
         return Design(parse_document(text.encode(), self.document.file), self.catalogs)
 
     def __repr__(self) -> str:
-        """Return its name, file and size."""
         return f"Design({self.name!r}, {self.document.file!r}, {self.resolved.accelerators:,} accelerators)"
 
 

@@ -54,7 +54,6 @@ def wire(design: str | Path | Design, *, network: str | None = "compute", merged
 
 
 def _devices(network: str, wired: WiredDesign, places: Positions | None) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield the name and the attributes of every switch, then of every NIC port."""
     from ffplan.fabric.wiring.network import LEAF, ROLES, ROUTER
 
     switches, endpoints, names = wired.fabric.network.switches, wired.fabric.network.endpoints, wired.names
@@ -103,7 +102,6 @@ def _place(places: Positions | None, device: int) -> dict[str, int]:
 
 
 def _wired(tables: Iterable[tuple[str, WiredDesign, CableTable]]) -> nx.MultiGraph[str]:
-    """Return the links as edges with ports, tier, rate and cable."""
     import networkx as nx
 
     from ffplan.fabric.wiring.cabling import cable_legs

@@ -183,14 +183,7 @@ _LEAST = {"tokens": 1.0, "batch": 1.0, "gpus": 1.0, "years": 0.5, "draws": 0.0}
 
 
 def _refuse_outside(command: str, given: Mapping[str, Any]) -> None:
-    """Refuse numbers of a job or its money below their least, or infinite ones.
-
-    Args:
-        given: what the function was called with, by name; None for what was not given.
-
-    Raises:
-        UsageError: for the first.
-    """
+    """Refuse numbers of a job or its money below their least, or infinite ones; None was not given."""
     for name, least in _LEAST.items():
         value = given.get(name)
         if value is not None and not least <= value < float("inf"):
@@ -198,11 +191,6 @@ def _refuse_outside(command: str, given: Mapping[str, Any]) -> None:
 
 
 def _ran(command: str, run: Callable[[], T]) -> T:
-    """Return a job as a study times it.
-
-    Raises:
-        UsageError: if it cannot run, with the reason and what can.
-    """
     from ffplan.training.accelerator_rates import UncalibratedError
     from ffplan.training.constraints import RefusedError
 

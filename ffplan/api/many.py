@@ -24,37 +24,24 @@ class ManyDesigns:
     """Results of many designs: a column for each path of an assessment that is a number."""
 
     def __init__(self, axes: dict[str, Any], columns: dict[str, Any], feasible: Any, why: Any) -> None:
-        """Keep the columns.
-
-        Args:
-            axes: varied numbers, arrays by path.
-            columns: results, arrays by path; NaN if a design cannot be built.
-            feasible: which designs can be built.
-            why: why each of the others cannot; empty texts elsewhere.
-        """
         self.axes: dict[str, Any] = axes
         self.columns: dict[str, Any] = columns
         self.feasible: Any = feasible
         self.why: Any = why
 
     def __getitem__(self, path: str) -> Any:
-        """Return a column of results."""
         return self.columns[path]
 
     def __contains__(self, path: object) -> bool:
-        """Return whether a column exists."""
         return path in self.columns
 
     def __iter__(self) -> Iterator[str]:
-        """Return the paths of the columns."""
         return iter(self.columns)
 
     def __len__(self) -> int:
-        """Return the number of designs."""
         return int(self.feasible.size)
 
     def __repr__(self) -> str:
-        """Return how many there are, and how many can be built."""
         built = int(self.feasible.sum())
         return f"ManyDesigns({len(self):,} designs, {built:,} can be built, {len(self.columns)} columns)"
 
@@ -76,7 +63,6 @@ class ManyDesigns:
         return table(self.to_dict())
 
     def _repr_html_(self) -> str:
-        """Return the first rows as HTML, for a notebook."""
         html: str = self.to_frame().head(10).to_html()
         return html
 
@@ -123,11 +109,6 @@ def assess_many(
 
 
 def _arrays(axes: Mapping[str, Any]) -> list[Any]:
-    """Return axes as arrays of one shape, in double precision.
-
-    Raises:
-        UsageError: for axes that are not numeric, or do not broadcast.
-    """
     import numpy as np
 
     arrays = []
@@ -147,7 +128,6 @@ def _arrays(axes: Mapping[str, Any]) -> list[Any]:
 
 
 def _one_by_one(designs: list[Design]) -> ManyDesigns:
-    """Return the numbers of designs that are evaluated one by one."""
     import numpy as np
 
     rows: list[dict[str, Any]] = []

@@ -19,11 +19,6 @@ if TYPE_CHECKING:
 
 
 def _profiled(loaded: Design, profile: str | None) -> ResolvedDesign:
-    """Return a design with another reliability profile; unchanged without one.
-
-    Raises:
-        UsageError: for an unknown profile.
-    """
     if profile is None:
         return loaded.resolved
     from ffplan.catalog.reliability import ReliabilityProfile
@@ -33,11 +28,6 @@ def _profiled(loaded: Design, profile: str | None) -> ResolvedDesign:
 
 
 def _job(loaded: Design, parts: Catalog, model: str | None, gpus: int | None, command: str) -> GoodputJob | None:
-    """Return the job of a model, or the design's workload; None without either.
-
-    Raises:
-        UsageError: for an unknown model, or a job that is too large.
-    """
     from ffplan.catalog.models import Model
     from ffplan.studies.operate.goodput_job import goodput_job
     from ffplan.studies.train.default_job import answered

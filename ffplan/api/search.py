@@ -56,12 +56,10 @@ class Swept(Result):
         return table(self.to_dict())
 
     def _repr_html_(self) -> str:
-        """Return the HTML of the report."""
         return html(self.report)
 
 
 def _number_or_text(value: str) -> float | str:
-    """Return a value of an axis as a number, if it is one."""
     try:
         return float(value)
     except ValueError:
@@ -71,11 +69,6 @@ def _number_or_text(value: str) -> float | str:
 def _points(
     vary: Mapping[str, str | Iterable[Any]], pareto: Mapping[str, str], *, zipped: bool, sample: int | None, seed: int
 ) -> Points:
-    """Return the points of a sweep.
-
-    Raises:
-        UsageError: if values, directions or the sample are wrong.
-    """
     from ffplan.studies.choose.sweep_axes import Points, axis
 
     def written(values: str | Iterable[Any]) -> str:
@@ -151,16 +144,10 @@ def sweep(
 
 
 def _several(names: Any) -> tuple[str, ...]:
-    """Return one name or several."""
     return (names,) if isinstance(names, str) else tuple(names)
 
 
 def _with_ids(parts: Catalog, limits: LimitKeywords) -> dict[str, Any]:
-    """Return limits with the ids of the parts that they name.
-
-    Raises:
-        UsageError: for a part that the catalogue lacks.
-    """
     from ffplan.catalog.named import part_of
     from ffplan.catalog.parts import Accelerator, Switch
     from ffplan.inputs.part_ids import id_of

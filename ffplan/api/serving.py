@@ -79,11 +79,6 @@ _KEYWORDS = {field: name for name, field in _FIELDS.items()}
 
 
 def _stated(owner: Design | None, model: str, options: ServeKeywords) -> tuple[str, ServeKeywords]:
-    """Return model and options; a design that serves a model fills in missing ones.
-
-    Raises:
-        UsageError: if neither names a model.
-    """
     from ffplan.studies.serve.answer import stated_fields
 
     section = owner.resolved.serving if owner is not None else None
@@ -97,11 +92,6 @@ def _stated(owner: Design | None, model: str, options: ServeKeywords) -> tuple[s
 
 
 def _pools(prefill: str | None, decode: str | None) -> tuple[PoolPlan, PoolPlan] | None:
-    """Return plans of pools; None without any.
-
-    Raises:
-        UsageError: if one is malformed, or missing.
-    """
     from ffplan.inputs.workloads import pool_of
 
     if prefill is None and decode is None:
@@ -112,7 +102,6 @@ def _pools(prefill: str | None, decode: str | None) -> tuple[PoolPlan, PoolPlan]
 
 
 def _plan(options: ServeKeywords) -> PlanRequest:
-    """Return the plan that the options request."""
     from ffplan.studies.serve.setup import PlanRequest
 
     return PlanRequest(
@@ -127,12 +116,6 @@ def _plan(options: ServeKeywords) -> PlanRequest:
 
 
 def _requests(engine: Engine, options: ServeKeywords) -> Requests:
-    """Return the mean requests.
-
-    Raises:
-        ServeError: if the engine has no such speculation.
-        UsageError: if a length or a fraction is none.
-    """
     from ffplan.serving.load import Requests
     from ffplan.studies.serve.answer import speculation
 
@@ -144,11 +127,6 @@ def _requests(engine: Engine, options: ServeKeywords) -> Requests:
 
 
 def _numbers(value: float | Sequence[float], what: str) -> tuple[float, ...]:
-    """Return one number or several.
-
-    Raises:
-        UsageError: if one is not above 0.
-    """
     numbers = (float(value),) if isinstance(value, int | float) else tuple(float(number) for number in value)
     if not all(0 < number < float("inf") for number in numbers):
         raise UsageError(f"{_WHO}: {what}: give numbers above 0")
@@ -156,12 +134,6 @@ def _numbers(value: float | Sequence[float], what: str) -> tuple[float, ...]:
 
 
 def _fleet(design: Design | None, accelerator: str | None, gpus: int | None) -> tuple[Fleet, Catalog]:
-    """Return the accelerators to serve on.
-
-    Raises:
-        ServeError: if the design has fewer.
-        UsageError: without a design or an accelerator, or with both.
-    """
     from ffplan.catalog.parts import Accelerator
     from ffplan.catalog.store import Catalog
     from ffplan.studies.serve.links import Fleet, fleet_of

@@ -26,11 +26,6 @@ TOP = 5
 
 
 def _numbers(value: Any, what: str, *, units: bool = True) -> tuple[float, ...]:
-    """Return one number or several; texts may have units, such as `186MiB`.
-
-    Raises:
-        UsageError: for anything but numbers above 0.
-    """
     from ffplan.inputs.dimensions import DATA
     from ffplan.inputs.quantities import parse_quantity
 
@@ -49,11 +44,6 @@ def _numbers(value: Any, what: str, *, units: bool = True) -> tuple[float, ...]:
 
 
 def _counts(value: Any, what: str = "gpus") -> tuple[int, ...]:
-    """Return whole numbers; none for None.
-
-    Raises:
-        UsageError: for fractions.
-    """
     counts = () if value is None else _numbers(value, what, units=False)
     if any(number != int(number) for number in counts):
         raise UsageError(f"{what}: give whole numbers")
@@ -61,11 +51,6 @@ def _counts(value: Any, what: str = "gpus") -> tuple[int, ...]:
 
 
 def _one_of(value: Any, known: Iterable[str], what: str) -> None:
-    """Refuse an unknown name.
-
-    Raises:
-        UsageError: with the nearest.
-    """
     from ffplan.base.errors import did_you_mean
 
     names = list(known)
@@ -153,7 +138,6 @@ def collective(
 def _train_request(
     design: str | Path | Design, model: str, gpus: Any, plan: str | Path | None, memory: Any, fields: PlanKeywords
 ) -> tuple[Design, Catalog, TrainRequest]:
-    """Return the design, its parts, and the training request."""
     from ffplan.catalog.models import Model
     from ffplan.design.plan_file import read_plan
     from ffplan.studies.basis.job_layout import most_gpus

@@ -93,7 +93,6 @@ def table(columns: Mapping[str, Sequence[Any]]) -> Any:
 
 
 def _typed(values: list[Any]) -> tuple[list[Any], None, str]:
-    """Return the values of a column, no index, and its type in pandas."""
     kinds = {type(value) for value in values if value is not None}
     gaps = None in values
     if kinds == {bool}:

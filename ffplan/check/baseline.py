@@ -25,8 +25,6 @@ def _key(finding: Finding) -> _Key:
 
 @record
 class _Compared:
-    """Findings held against a baseline."""
-
     new: tuple[Finding, ...]
     known: int
     """Findings that the baseline has [1]."""

@@ -71,15 +71,11 @@ def path_of(file: str) -> str:
 
 
 def _uri_of(file: str) -> str:
-    """Return a file as a relative URI reference."""
     return quote(path_of(file))
 
 
 def _fingerprints(findings: tuple[Finding, ...]) -> list[str]:
-    """Return a fingerprint of each finding, which outlives moved lines: of rule, file, field and repetition.
-
-    A finding without a field takes its message in place of it.
-    """
+    """Hash rule, file, field (the message without one) and repetition, but no line: prints outlive moved lines."""
     repeats: dict[str, int] = {}
     prints = []
     for finding in findings:
@@ -90,6 +86,5 @@ def _fingerprints(findings: tuple[Finding, ...]) -> list[str]:
 
 
 def _in_one_line(finding: Finding) -> str:
-    """Return message and remedy in one line."""
     text = f"{finding.message}; {finding.remedy}" if finding.remedy else finding.message
     return " ".join(text.split())

@@ -31,14 +31,7 @@ class Examined:
     def __init__(
         self, study: DesignStudy, catalog: Catalog, today: date | None = None, held: ResolvedDesign | None = None
     ) -> None:
-        """Take the study.
-
-        Args:
-            study: the study of the design.
-            catalog: the catalogue of its parts.
-            today: the day for rules about age; None if a report must not depend on it.
-            held: the design with the limits of a policy, which judge its figures and never change them.
-        """
+        """Take a study; without `today` no rule looks at age, and the limits of `held` never change figures."""
         self.study, self.catalog, self.today, self.held = study, catalog, today, held
 
     @property

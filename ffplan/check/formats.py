@@ -35,10 +35,7 @@ _SARIF = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "
 
 
 def _text(checked: Checked, width: int | None = None) -> str:
-    """Return findings for people: the worst first, recalled figures in one line for all files, and a summary.
-
-    Without a width each message and each remedy stays in one line, which programs and copies take as it is.
-    """
+    """Without a width each message stays in one line, which programs and copies take as it is."""
     rows = [row for row in checked.worst_first if not _only_recalled(row)]
     count = len(checked.findings) - len(rows)
     rest = "rests" if count == 1 else "rest"
@@ -57,7 +54,6 @@ def _text(checked: Checked, width: int | None = None) -> str:
 
 
 def _only_recalled(finding: Finding) -> bool:
-    """Return whether a finding is the one on recalled figures, which nearly every design has."""
     return finding.rule == "recalled-figures" and finding.severity is Severity.INFO
 
 
@@ -88,10 +84,7 @@ def _markdown(checked: Checked) -> str:
 
 
 def _github(checked: Checked) -> str:
-    """Return workflow commands of GitHub Actions, which shows them next to the lines of a pull request.
-
-    Where there are more than GitHub shows, the last command says how many.
-    """
+    """Return workflow commands; where there are more than GitHub shows, the last says how many."""
     lines = []
     for severity in reversed(Severity):
         findings = [finding for finding in checked.worst_first if finding.severity is severity]
@@ -235,12 +228,7 @@ def _sarif_rule(rule: Rule) -> dict[str, Any]:
 def _sarif_result(
     finding: Finding, fingerprint: str, position: dict[str, int], lines: list[str] | None
 ) -> dict[str, Any]:
-    """Return a result.
-
-    Args:
-        position: place of each rule in the list of rules.
-        lines: the file's lines; None if it ships with ffplan.
-    """
+    """`lines` is None for a file that ships with ffplan."""
     region: dict[str, Any] = {"startLine": max(finding.line, 1), "startColumn": max(finding.column, 1)}
     if lines and 0 < finding.line <= len(lines):
         region["snippet"] = {"text": lines[finding.line - 1]}

@@ -130,12 +130,10 @@ def _shown(value: float, unit: str) -> str:
 
 
 def _declared(limit: DesignLimit, examined: Examined) -> Any:
-    """Return the bound of a limit that a design declares."""
     return getattr(examined.design.spec.limits, limit.field)
 
 
 def _unknown_job(examined: Examined, *, tokens: bool = False) -> str:
-    """Return why the step of the workload, or its run over `tokens`, is unknown; empty if it is known."""
     workload = examined.design.workload
     if workload is None:
         return "the design has no `workload`"
@@ -145,7 +143,6 @@ def _unknown_job(examined: Examined, *, tokens: bool = False) -> str:
 
 
 def _number(limit: DesignLimit, results: dict[str, Any]) -> float | None:
-    """Return the figure that a limit holds, from records by the root of their addresses."""
     from ffplan.figures.address import number_at_address  # few designs declare limits
 
     return number_at_address(results, LIMITED[limit.field])
@@ -178,7 +175,6 @@ def _of_load(limit: DesignLimit, examined: Examined) -> Iterator[Breach]:
 
 
 def _of_site(limit: DesignLimit, examined: Examined) -> Iterator[Breach]:
-    """Hold a power of the whole site."""
     (site, unknown), plan = examined.site, examined.assessment.power
     figure = LIMITED[limit.field].partition(".")[2]
     # Nothing is added to what a design without accelerators plans.
@@ -199,7 +195,6 @@ def _of_site(limit: DesignLimit, examined: Examined) -> Iterator[Breach]:
 
 
 def _unrated(missing: Iterable[MissingFigure]) -> str:
-    """Name the powers that a sum lacks; empty if it is complete."""
     parts = listed(f"`{figure.path}` of `{figure.part}`" for figure in missing)
     return f"no {parts}" if parts else ""
 

@@ -54,7 +54,6 @@ NO_POLICY = Policy(file="", folder=Path(), fields=PolicyFields.model_construct()
 
 
 def _known_rules() -> list[str]:
-    """Return the ids of all rules."""
     from ffplan.check.team_rules import every_rule  # few files have a policy or a waiver
 
     return [rule.id for rule in every_rule()]
@@ -108,7 +107,6 @@ def _line_of(text: str, path: tuple[str | int, ...]) -> int:
 
 
 def _unknown_rules(fields: PolicyFields, text: str, file: str) -> Iterator[Finding]:
-    """Yield a fault for each rule that does not exist, and for each waiver of a rule that takes none."""
     known = set(_known_rules())
     named: list[tuple[tuple[str | int, ...], str]] = [(("rules", name), name) for name in fields.rules]
     named += [(("mandatory",), name) for name in fields.mandatory]
@@ -126,7 +124,6 @@ def _unknown_rules(fields: PolicyFields, text: str, file: str) -> Iterator[Findi
 
 
 def _unknown_figures(fields: PolicyFields, text: str, file: str) -> Iterator[Finding]:
-    """Yield a fault for each threshold of a figure that no two designs are compared by."""
     named = fields.regressions.model_extra or {}
     if not named:
         return
@@ -139,11 +136,6 @@ def _unknown_figures(fields: PolicyFields, text: str, file: str) -> Iterator[Fin
 
 
 def _toml(path: Path, file: str) -> tuple[str, dict[str, Any]]:
-    """Return the text and the data of a TOML file.
-
-    Raises:
-        InputError: if the file is not UTF-8 text or not TOML.
-    """
     import tomllib
 
     raw = read_bytes(path, file)
@@ -193,11 +185,6 @@ def read_defaults(path: Path, file: str) -> PolicyFields:
 
 
 def _settings(path: Path, file: str) -> tuple[str, dict[str, Any]]:
-    """Return the text and the table of a policy.
-
-    Raises:
-        InputError: if the file has none.
-    """
     text, data = _toml(path, file)
     if path.name == _NAMES[1]:
         tool = data.get("tool")
@@ -209,11 +196,6 @@ def _settings(path: Path, file: str) -> tuple[str, dict[str, Any]]:
 
 
 def _fields(text: str, data: dict[str, Any], file: str) -> PolicyFields:
-    """Return the fields of a policy.
-
-    Raises:
-        InputError: with a located finding for every fault of its schema.
-    """
     written = {name.replace("-", "_"): name for name in data}  # a message names a field as the file does
     fields = policy_fields({name.replace("-", "_"): value for name, value in data.items()})
     if not isinstance(fields, PolicyFields):

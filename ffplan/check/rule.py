@@ -67,7 +67,6 @@ class Rule:
 
 
 def _rule_of_limit(field: str) -> str:
-    """Return the id of the rule of a field under `limits`."""
     return f"limit-{field.replace('_', '-')}"
 
 

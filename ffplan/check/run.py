@@ -81,7 +81,6 @@ def _read_site(design: ResolvedDesign, catalog: Catalog) -> None:
 
 
 def _findings_report(checked: Checked) -> Findings:
-    """Return the findings as `ffplan check --format json` prints them."""
     return Findings(
         schema_version=SCHEMA_VERSION,
         tool=ToolInfo("ffplan", __version__),

@@ -59,7 +59,6 @@ def _finding(rule: str, file: str, line: int, message: str, remedy: str) -> Find
 
 
 def _paths(root: Node) -> Iterator[tuple[int, str]]:
-    """Yield (line, path) of every field, from the root on."""
     stack = [(root, "")]  # no recursion: a hostile file nests deeper than Python's stack
     while stack:
         node, path = stack.pop()
@@ -133,7 +132,6 @@ def comment_waivers(text: str, file: str, root: Node | None) -> tuple[list[Waive
 
 
 def _comment_fault(parts: re.Match[str] | None) -> tuple[str, ...]:
-    """Return (fault, remedy) of a comment that waives; an empty tuple if it is valid."""
     if parts is None:
         return ("a waiver without rule or reason", "write `# ffplan: waive RULE until 2027-03-31: reason`")
     known = _known_rules()
@@ -200,8 +198,6 @@ def policy_waivers(policy: Policy, path: Path) -> list[Waiver]:
 
 @record
 class _Waived:
-    """Findings after waiving."""
-
     kept: tuple[Finding, ...]
     waived: tuple[tuple[Finding, Waiver], ...]
     used: tuple[Waiver, ...]

@@ -26,11 +26,6 @@ MOST_BYTES = 64 * 2**20
 
 
 def _said(operation: str | None, ranks: int | None, files: list[str]) -> CollectiveHints:
-    """Return the options' hints for collectives that the log does not name.
-
-    Raises:
-        UsageError: if the operation is unknown, or there is no log.
-    """
     from ffplan.interop.logs.measured import CollectiveHints
     from ffplan.interop.logs.nccl_operations import OPERATIONS, operation_named
 
@@ -45,11 +40,6 @@ def _said(operation: str | None, ranks: int | None, files: list[str]) -> Collect
 
 
 def _read(files: list[str], said: CollectiveHints) -> tuple[Measured, ...]:
-    """Read measurements from logs.
-
-    Raises:
-        UsageError: if a log cannot be read.
-    """
     from ffplan.interop.logs.read import read_log
 
     measured_values: list[Measured] = []
@@ -136,11 +126,6 @@ def acceptance(
 
 
 def _save(values: tuple[Measured, ...], design: ResolvedDesign, file: str, date: str) -> None:
-    """Write measured collectives whose ranks fill nodes as cases.
-
-    Raises:
-        UsageError: if nothing was measured, or the day is invalid.
-    """
     import re
     from datetime import date as day
     from pathlib import Path

@@ -49,7 +49,6 @@ RowsOption = Annotated[
 
 
 def _replayed(subject: str, cases: list[str] | None, catalog: list[str] | None) -> AccuracyReport:
-    """Return the report over the user's case files, or the shipped ones."""
     from ffplan.catalog.store import Catalog
     from ffplan.validation.replay import case_files, replay_files
 
@@ -108,11 +107,6 @@ class Left(StrEnum):
 def _leave_one_out(
     by: Left, cases: list[str] | None, form: ReportFormat, output: str | None, catalog: list[str] | None
 ) -> None:
-    """Fit without each source, stack, accelerator, chip or process in turn, and print its error.
-
-    Raises:
-        UsageError: if SciPy is missing.
-    """
     from ffplan.calibration.calibrate import runs
     from ffplan.calibration.fit import FitError
     from ffplan.calibration.leave_one_out import leave_one_out
@@ -161,8 +155,6 @@ def training(
 
 
 def _plain(subject: str, summary: str) -> None:
-    """Add a command that replays a subject without further options."""
-
     def command(
         cases: CasesOption = None,
         max_mape: LimitOption = None,

@@ -73,7 +73,6 @@ def _skipped(file: str, why: str) -> Finding:
 
 
 def _of_design(file: str, result: _CheckedFile, reference: Version | str, assessor: _Assessor) -> Iterator[Finding]:
-    """Yield findings on figures of one design that got worse."""
     from ffplan.inputs.document import read_document
     from ffplan.studies.explain.reproduce import figure_changes, regressions
 
@@ -90,17 +89,6 @@ def _of_design(file: str, result: _CheckedFile, reference: Version | str, assess
 
 
 def _with_regressions(files: list[str], results: list[_CheckedFile], against: str, task: _Task) -> list[_CheckedFile]:
-    """Add a finding to checked files for every figure that got worse than the policy allows.
-
-    Args:
-        files: names of the checked files.
-        results: their results.
-        against: a revision of git, or a report that `ffplan design -f json` saved.
-        task: settings of the check.
-
-    Raises:
-        UsageError: if the revision is unknown, or the report matches no design.
-    """
     from ffplan.catalog.store import Catalog
     from ffplan.check.waivers import waive
     from ffplan.cli.versions import _Assessor, _saved_version

@@ -42,7 +42,6 @@ class _TopGroup(typer.core.TyperGroup):
     """The top of the command line, whose help needs no module of a command."""
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002 - Typer passes it
-        """Write the commands under their headings."""
         for heading, commands in PANELS.items():
             with formatter.section(heading):
                 formatter.write_dl([(name.ljust(_LONGEST), command.summary) for name, command in commands.items()])
@@ -57,8 +56,6 @@ _UNDER_ONE_HEADING = 12
 
 
 class _PanelCommand(typer.core.TyperCommand):
-    """A command whose help has its options under headings."""
-
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Write arguments and options, and how to see the rare ones if they are left out."""
         shown, rare = self._shown(ctx)
@@ -76,7 +73,6 @@ class _PanelCommand(typer.core.TyperCommand):
             formatter.write_text(f"{rare} rarer options: --help-all")
 
     def _shown(self, ctx: Any) -> tuple[list[Any], int]:
-        """Return the arguments and options to show, and how many options are left out."""
         return self.get_params(ctx), 0
 
     def _heading(self, param: Any, shown: int) -> str:
@@ -89,8 +85,6 @@ class _PanelCommand(typer.core.TyperCommand):
 
 
 class _BriefCommand(_PanelCommand):
-    """A command whose help shows its common options."""
-
     def _shown(self, ctx: Any) -> tuple[list[Any], int]:
         common = TOP[self.name].common if self.name in TOP else ()
         params = [param for param in self.get_params(ctx) if not getattr(param, "hidden", False)]
@@ -132,7 +126,6 @@ def _add(
     only: str | None,
     cls: type[typer.core.TyperCommand] | None = None,
 ) -> None:
-    """Add a command to the command line, or a group with one of its commands, or all."""
     place, _, function = command.module.partition(":")
     module: Any = import_module(f"ffplan.cli.{place}") if place else None
     if command.commands is None:
@@ -152,7 +145,6 @@ def _add(
 
 
 def _viewed(command: Callable[..., None]) -> Callable[..., None]:
-    """Return a command with the options of a report, if it makes one."""
     if command.__annotations__.get("form") != "FormatOption":
         return command
     from ffplan.cli.output import _with_view
@@ -161,11 +153,7 @@ def _viewed(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def _invoked(words: list[str]) -> tuple[str | None, str | None]:
-    """Return the command and subcommand that words name, so that only their modules are loaded.
-
-    Raises:
-        UsageError: if there is no such command.
-    """
+    """Return the command and subcommand that words name, so that only their modules are loaded."""
     if os.environ.get("_FFPLAN_COMPLETE"):
         return None, None
     first, second = [*words, "", ""][:2]
@@ -244,11 +232,7 @@ SAME = (
 
 
 def _unknown_option(name: str, command: str, options: list[str]) -> str:
-    """Return why an option is refused, with the one of the command that means the same, or the nearest.
-
-    Args:
-        options: of the command.
-    """
+    """Return why an option is refused, with the one of the command that means the same, or the nearest."""
     from ffplan.base.errors import _containing, listed_names, nearest
 
     word = name.lstrip("-").lower().replace("_", "-")
@@ -262,7 +246,6 @@ def _unknown_option(name: str, command: str, options: list[str]) -> str:
 
 
 def _report_usage(error: Any) -> int:
-    """Print why the command line is refused: refused values and options in our wording, the rest in Typer's."""
     if type(error).__name__ == "NoSuchOption" and error.ctx is not None:
         options = [option for param in error.ctx.command.params for option in param.opts if option.startswith("--")]
         name = " ".join(["ffplan", *error.ctx.command_path.split()[1:]])

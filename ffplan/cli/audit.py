@@ -25,17 +25,6 @@ MOST_FILES = 10_000
 
 
 def _read_files(paths: list[str], command: str, *, partial: bool = False) -> AsBuilt:
-    """Read a fabric as built from files, or from a folder's files.
-
-    Args:
-        paths: files and folders.
-        command: the command, for messages.
-        partial: accept incomplete outputs.
-
-    Raises:
-        UsageError: if a folder is empty or too large.
-        InputError: located, if a file cannot be read.
-    """
     from ffplan.interop.asbuilt.model import MOST_BYTES, MOST_STREAMED
     from ffplan.interop.asbuilt.read import read_as_built
 
@@ -52,11 +41,7 @@ def _read_files(paths: list[str], command: str, *, partial: bool = False) -> AsB
 
 
 def _of_this_part(built: AsBuilt, others: set[str], file: str) -> None:
-    """Refuse a file of another plane or zone than requested.
-
-    Raises:
-        UsageError: if most of its devices belong to other planes or zones of the design.
-    """
+    """Refuse a file of another plane or zone than requested."""
     foreign = [device.name for device in built.devices if device.name in others]
     if len(foreign) > len(built.devices) / 2:
         fault = "is of another plane or zone: leave out --plane and --zone, or give the other"

@@ -80,11 +80,6 @@ DateOption = Annotated[
 
 
 def _named(value: str | None, known: tuple[str, ...], option: str) -> str | None:
-    """Return a choice, checked.
-
-    Raises:
-        UsageError: if there is no such choice.
-    """
     from ffplan.cli.loading import choice
 
     return None if value is None else choice(value, known, option)
@@ -158,11 +153,6 @@ def calibrate_serving(
 
 
 def _refuse_doubts(result: ServingResult, *, force: bool) -> None:
-    """Exit with 1 if there is a reason not to use the constants.
-
-    Raises:
-        Exit: if the constants are not written.
-    """
     reasons = () if force else result.doubts
     more = "; --force writes it anyway" if reasons else ""
     if not result.report.constants:

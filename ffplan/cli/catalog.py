@@ -16,15 +16,11 @@ app = typer.Typer(help="List, show and audit parts.", no_args_is_help=True, rich
 
 
 class _ListFormat(StrEnum):
-    """Formats of the catalogue."""
-
     TABLE = "table"
     JSON = "json"
 
 
 class _AuditFormat(StrEnum):
-    """Formats of the audit."""
-
     TABLE = "table"
     JSON = "json"
     CSV = "csv"
@@ -40,11 +36,6 @@ def _complete_part(incomplete: str) -> list[str]:
 
 
 def _kind(kind: str | None, command: str) -> str | None:
-    """Return a kind of part, given in singular or plural.
-
-    Raises:
-        UsageError: if the kind is unknown.
-    """
     from ffplan.catalog.kinds import KINDS, kind_hint
 
     if kind is None or kind in KINDS:
@@ -171,8 +162,6 @@ def new_part(
 
 
 class _SchemaName(StrEnum):
-    """Files and outputs with a JSON Schema."""
-
     DESIGN = "design"
     CATALOG = "catalog"
     ASSESSMENT = "assessment"

@@ -49,8 +49,6 @@ MOST_JOBS = 256
 
 
 class _FailOn(StrEnum):
-    """Least severity that makes the exit code 1."""
-
     INFO = "info"
     WARNING = "warning"
     ERROR = "error"
@@ -67,7 +65,6 @@ def _day(text: str | None) -> date:
 
 
 def _results(files: list[str], task: _Task, jobs: int) -> list[_CheckedFile]:
-    """Check every file, with several processes if requested."""
     from ffplan.cli.checked_files import _checked
 
     progress = Progress("checking")

@@ -41,8 +41,6 @@ OTHER_KINDS = {
 
 @record
 class _Task:
-    """Settings of a check."""
-
     catalogs: tuple[str, ...]
     """Folders of parts."""
     policy: str | None
@@ -56,8 +54,6 @@ class _Task:
 
 @record
 class _CheckedFile:
-    """A file with its findings."""
-
     file: str
     """Name in messages."""
     word: str
@@ -80,11 +76,7 @@ class _CheckedFile:
 
 
 def _below(folder: str) -> list[str]:
-    """Return every YAML file below a folder, by path, without hidden files, pipes and devices.
-
-    Raises:
-        UsageError: if the folder has no YAML file or far too many, or cannot be read.
-    """
+    """Return every YAML file below a folder, by path, without hidden files, pipes and devices."""
 
     def fail(error: OSError) -> NoReturn:
         raise UsageError(f"ffplan check: {error.filename}: cannot be read: {error.strerror}")
@@ -102,14 +94,6 @@ def _below(folder: str) -> list[str]:
 
 
 def _yaml_files(names: Sequence[str]) -> list[str]:
-    """Return the files to check: named files, and every YAML file below named folders.
-
-    Args:
-        names: design names, files and folders, as given.
-
-    Raises:
-        UsageError: if a folder holds no YAML file.
-    """
     paths: list[str] = []
     for name in names:
         paths += _below(name) if name and is_folder(name) else [name]
@@ -117,7 +101,6 @@ def _yaml_files(names: Sequence[str]) -> list[str]:
 
 
 def _kind(document: Document) -> str | None:
-    """Return the stated kind of a file; None for a design."""
     data = document.data
     kind = data.get("kind") if isinstance(data, dict) else None
     return None if kind is None or kind == "design" else str(kind)
@@ -125,7 +108,6 @@ def _kind(document: Document) -> str | None:
 
 @cache
 def _parts(catalogs: tuple[str, ...]) -> Catalog:
-    """Return the parts, indexed and parsed only once."""
     from ffplan.catalog.store import Catalog
 
     return Catalog(catalogs)
@@ -141,11 +123,6 @@ _found = cache(find_policy)
 
 
 def _policy_for(path: Path, task: _Task) -> Policy:
-    """Return the policy of a file.
-
-    Raises:
-        InputError: if the policy is wrong.
-    """
     if task.isolated:
         return NO_POLICY
     if task.policy is not None:
@@ -155,11 +132,6 @@ def _policy_for(path: Path, task: _Task) -> Policy:
 
 
 def _design(result: _CheckedFile, document: Document, task: _Task) -> _CheckedFile:
-    """Return a design with its findings, and how many of its limits hold.
-
-    Raises:
-        InputError: if the file is wrong.
-    """
     from ffplan.check.rule import _rule_of_limit
     from ffplan.check.run import examine
     from ffplan.cli.loading import _with_profile
@@ -180,11 +152,6 @@ def _design(result: _CheckedFile, document: Document, task: _Task) -> _CheckedFi
 
 
 def _check(document: Document, path: Path, kind: str, task: _Task) -> tuple[Finding, ...]:
-    """Return the findings on a file of another kind than a design.
-
-    Raises:
-        InputError: if the file is wrong.
-    """
     if kind == "fleet":
         from ffplan.catalog.store import Catalog
         from ffplan.studies.fleet.plan import check_fleet
@@ -211,7 +178,6 @@ def _check(document: Document, path: Path, kind: str, task: _Task) -> tuple[Find
 
 
 def _unfinished(document: Document, part: Part) -> tuple[Finding, ...]:
-    """Return findings on template text left in a part."""
     texts: dict[tuple[str, ...], str] = {("name",): part.name, ("vendor",): part.vendor}
     texts |= {("sources", key, "title"): source.title for key, source in part.sources.items()}
     return tuple(
@@ -245,15 +211,7 @@ def _waived(result: _CheckedFile, path: Path, document: Document | None, task: _
 
 
 def _checked(name: str, task: _Task) -> _CheckedFile:
-    """Return the findings on one file: a design, or by its `kind` a part, a file of measured cases or a plan.
-
-    Args:
-        name: a file, or the name of a shipped design.
-        task: settings of the check.
-
-    Raises:
-        UsageError: if the design is unknown.
-    """
+    """Return the findings on one file: a design, or by its `kind` a part, a file of measured cases or a plan."""
     from ffplan.inputs.document import read_document
 
     path, file = find_design(name)

@@ -102,11 +102,6 @@ MOST_POINTS = 100_000
 
 
 def _refuse_idle(operation: str, of_tokens: dict[str, int | None], of_messages: dict[str, str | None]) -> None:
-    """Refuse options without effect.
-
-    Raises:
-        UsageError: if such an option is given.
-    """
     from ffplan.collectives.volumes import OF_TOKENS
 
     tokens = operation in OF_TOKENS

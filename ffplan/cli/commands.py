@@ -9,8 +9,6 @@ from ffplan.base.record import record
 
 @record
 class _Command:
-    """A command, or a group of commands."""
-
     summary: str
     """What the help says of it, in a line."""
     module: str = ""

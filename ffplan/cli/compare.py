@@ -107,8 +107,6 @@ def _each(files: list[str], read: Callable[[str], T]) -> tuple[T, ...]:
 
 @record
 class _JobOptions:
-    """The training job in options."""
-
     model: str | None
     """Id of the model; None for the designs' job."""
     fields: dict[str, Any]
@@ -123,11 +121,7 @@ class _JobOptions:
 def _job(
     resolved: Sequence[tuple[ResolvedDesign, Catalog]], labels: tuple[str, ...], asked: _JobOptions
 ) -> tuple[ComparedJob | None, str]:
-    """Return the job that options ask for, or the designs' own, and what to say of that one; None without one.
-
-    Raises:
-        UsageError: if the batch is missing, or the model is unknown.
-    """
+    """Return the job that options ask for, or the designs' own, and what to say of that one; None without one."""
     from ffplan.studies.compare.job import ComparedJob, own_job
     from ffplan.studies.train.default_job import answered
 
@@ -148,11 +142,6 @@ def _job(
 
 
 def _plan_on(job: ComparedJob, asked: _JobOptions, parts: Catalog, gpus: int) -> PlanFields:
-    """Return the plan of a job on a number of accelerators.
-
-    Raises:
-        UsageError: if its stack is unknown.
-    """
     from ffplan.catalog.launch.read import LaunchSize
     from ffplan.catalog.stacks import SoftwareStack
     from ffplan.cli.train_options import _told_plan
@@ -165,11 +154,6 @@ def _plan_on(job: ComparedJob, asked: _JobOptions, parts: Catalog, gpus: int) ->
 
 
 def _refuse_without_model(model: str | None, options: object) -> None:
-    """Refuse options of a job without a model.
-
-    Raises:
-        UsageError: if any is given.
-    """
     if model is None and options:
         message = "--batch, --gpus, --plan, --stack and --search have an effect with --model only"
         raise UsageError(f"ffplan compare: {message}")
@@ -244,14 +228,6 @@ def _compared(
     asked: _JobOptions,
     effort: Effort | None,
 ) -> Comparison:
-    """Return designs side by side with a job on all of them: the one asked for, or their own.
-
-    Args:
-        read: the designs, each with its parts and its assessment.
-
-    Raises:
-        UsageError: if the job cannot run, or options have no effect.
-    """
     from ffplan.studies.compare import compare as study
     from ffplan.studies.compare.job import compare_job
     from ffplan.studies.train.default_job import answered
@@ -280,11 +256,6 @@ def _compared(
 def _read(
     file: str, catalogs: list[str] | None, named: tuple[str | None, Effort | None], money: CostRequest
 ) -> tuple[ResolvedDesign, Catalog, Assessment]:
-    """Return a design with its parts and its assessment.
-
-    Args:
-        named: reliability profile and effort in place of the design's own.
-    """
     from ffplan.check.run import examine
 
     design, parts = _resolved_design(file, catalogs, *named)

@@ -31,8 +31,6 @@ _TRAINING = ("batch", "gpus", "plan", "search", "stack", "tokens", "years", "dra
 
 @record
 class _ServedOutput:
-    """Where the report goes, and what it names."""
-
     files: list[str]
     """The designs."""
     form: ReportFormat
@@ -42,11 +40,6 @@ class _ServedOutput:
 
 
 def _refuse_others(context: typer.Context, *, serve: bool) -> None:
-    """Refuse options of training beside --serve, and of serving without it.
-
-    Raises:
-        UsageError: with the first.
-    """
     given = [name for name in (_TRAINING if serve else SERVING) if name in _given_options(context)]
     if given and serve:
         raise UsageError(f"{_WHO}: --{given[0]} has an effect on training only; leave it out, or --serve")
@@ -61,18 +54,7 @@ def _compare_served(
     asked: tuple[str | None, _ServedModel],
     output: _ServedOutput,
 ) -> None:
-    """Print how designs serve a model; exit with 1 if none meets the targets.
-
-    Args:
-        designs: the designs, each with its catalogue.
-        labels: their names, each once.
-        baseline: place of the design that ratios refer to.
-        asked: name of the model, and what is asked of it.
-        output: where the report goes.
-
-    Raises:
-        UsageError: without a model, or if a value is wrong.
-    """
+    """Print how designs serve a model; exit with 1 if none meets the targets."""
     from ffplan.report.serve import serve_comparison_document
     from ffplan.studies.fleet.compare import compare_served as study
 
@@ -98,11 +80,6 @@ def _compare_served(
 
 
 def _question(parts: Catalog, model: str, load: _ServedModel) -> ServeQuestion:
-    """Return the request to a design.
-
-    Raises:
-        UsageError: if a value is wrong.
-    """
     from ffplan.serving.load import Requests
     from ffplan.studies.serve.answer import ServeQuestion
     from ffplan.studies.serve.loads import Load

@@ -43,11 +43,6 @@ def _timed(
     gpus: int | None,
     search: bool,
 ) -> TimedJob:
-    """Return the job with its step time.
-
-    Raises:
-        UsageError: if the model is unknown, or the plan is invalid.
-    """
     from ffplan.catalog.launch.read import LaunchSize
     from ffplan.cli.train_options import _told_plan
     from ffplan.studies.basis.job_layout import most_gpus
@@ -65,11 +60,7 @@ def _timed(
 
 
 def _own_job(design: ResolvedDesign, parts: Catalog, tokens: str | None) -> TimedJob | None:
-    """Return the design's workload with its step time; None without tokens in design and options.
-
-    Raises:
-        UsageError: if tokens are given but no workload.
-    """
+    """Return the design's workload with its step time; None without tokens in design and options."""
     if tokens is None and (design.workload is None or design.workload.tokens is None):
         return None  # before the imports: a cluster without a job needs no model of training
 
@@ -82,11 +73,7 @@ def _own_job(design: ResolvedDesign, parts: Catalog, tokens: str | None) -> Time
 
 
 def _rented(design: ResolvedDesign, parts: Catalog, offer: str) -> ResolvedDesign:
-    """Return the design with its cluster rented by an offer, or at a quote such as 2.10:3-year.
-
-    Raises:
-        UsageError: if the offer is unknown for its accelerator, or the quote lacks a term or a price.
-    """
+    """Return the design with its cluster rented by an offer, or at a quote such as 2.10:3-year."""
     from ffplan.base.errors import did_you_mean
     from ffplan.catalog.prices import RentBook
     from ffplan.design.ownership import offers_for
@@ -107,11 +94,6 @@ def _rented(design: ResolvedDesign, parts: Catalog, offer: str) -> ResolvedDesig
 
 
 def _shown(timed: Callable[[], TimedJob], model: str) -> TimedJob:
-    """Return a job with its step time, showing progress while plans are searched.
-
-    Raises:
-        UsageError: if the accelerators have no training constants, or the plan is invalid.
-    """
     from ffplan.training.accelerator_rates import UncalibratedError
     from ffplan.training.constraints import RefusedError
 

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 
 def _with_levels(file: str, catalogs: list[str] | None, profile: str | None) -> Assessment:
-    """Return the assessment of a design with its scaling-book rooflines."""
     from ffplan.check.run import examine
     from ffplan.studies.train.cluster import level_rooflines
 

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 
 def _versions(before: str, after: str, assessor: _Assessor) -> tuple[Version, Version]:
-    """Return the two versions named by the arguments."""
     from ffplan.cli.versions import _design_document, _revision_document, _saved_version
     from ffplan.inputs.revision import revisions
 
@@ -98,11 +97,7 @@ MOST_BYTES = 16 * 2**20
 
 
 def _design_of(report: str, file: str) -> str:
-    """Return the design of a report: a regular file, or a shipped one.
-
-    Raises:
-        UsageError: if it is neither; the report chooses the path, so pipes and devices are never opened.
-    """
+    """The report chooses the path, so pipes and devices are never opened."""
     from ffplan.inputs.design_files import shipped_designs, shipped_label
     from ffplan.inputs.quantities import printable
 

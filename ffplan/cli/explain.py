@@ -28,7 +28,6 @@ def _rule_text(rule: Rule) -> str:
 
 
 def _glossary() -> dict[str, list[tuple[str, str]]]:
-    """Return every term and symbol with its rows and the titles of their tables, terms before symbols."""
     from ffplan.base.files import data_folder
 
     rows: dict[str, list[tuple[str, str]]] = {}
@@ -52,11 +51,6 @@ def _bare(name: str) -> str:
 
 
 def _word(name: str) -> str:
-    """Return the page of a rule, the definitions of a term, or the meaning of a path of the JSON outputs.
-
-    Raises:
-        UsageError: if none exists.
-    """
     from ffplan.base.errors import did_you_mean
     from ffplan.base.formatting import ids_listed
     from ffplan.check.team_rules import every_rule
@@ -87,7 +81,6 @@ def _word(name: str) -> str:
 
 
 def _meaning(document: Any, path: str) -> str:
-    """Return the description of a path in an assessment, or of a field in another record."""
     from ffplan.results.design import Assessment
     from ffplan.schema.described import described
     from ffplan.schema.json_schema import field_docs

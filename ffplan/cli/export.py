@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
 
 class _Target(StrEnum):
-    """Targets of an export."""
-
     IBSIM = "ibsim"
     OPENSM_QOS = "opensm-qos"
     OPENSM_CONF = "opensm-conf"
@@ -152,7 +150,6 @@ def _nccl(wired: WiredDesign, plane: int | None, zone: int | None) -> str:
 
 
 def _every_network(wired: WiredDesign) -> Exported:
-    """Return a design with its side networks."""
     from ffplan.interop.exported import Exported
     from ffplan.studies.fabric.cabling import wired_networks
 
@@ -193,7 +190,6 @@ _OTHERS: dict[_Target, Callable[[WiredDesign, int | None, int | None], str | Ite
 
 
 def _subnet(target: _Target, wired: WiredDesign, plane: int | None, zone: int | None) -> str | Iterator[str]:
-    """Export the devices of one plane and zone, or of all."""
     from ffplan.interop.exported import subnet
 
     module, function = _OF_SUBNET[target]
@@ -222,11 +218,6 @@ def _interop(module: str, function: str) -> Callable[..., Any]:
 
 
 def _check_table(target: _Target, table: Table | None) -> None:
-    """Refuse a table without an inventory, and an inventory without a table.
-
-    Raises:
-        UsageError: for either.
-    """
     inventories = (_Target.NETBOX, _Target.NAUTOBOT)
     if table is not None and target not in inventories:
         raise UsageError("ffplan fabric export: --table goes with --to netbox and --to nautobot")

@@ -25,11 +25,6 @@ FileArgument = Annotated[str, typer.Argument(metavar="FILE", help="The file.")]
 
 
 def _basis(catalog: Catalog, name: str | None) -> Basis | None:
-    """Return the server that fills figures missing in a file.
-
-    Raises:
-        UsageError: if the server is unknown.
-    """
     from ffplan.catalog.parts import Server
     from ffplan.interop.topology.server_file import Basis
 
@@ -40,11 +35,6 @@ def _basis(catalog: Catalog, name: str | None) -> Basis | None:
 
 
 def _refuse_id(name: str, who: str) -> None:
-    """Refuse a name that is no id.
-
-    Raises:
-        UsageError: if it is none.
-    """
     from ffplan.inputs.model import IDENTIFIER
     from ffplan.inputs.validate import pattern_remedy
 
@@ -142,11 +132,6 @@ def import_model(
 
 
 def _refuse_plan(launch: Launch) -> None:
-    """Refuse a plan that no plan file may hold.
-
-    Raises:
-        InputError: if a field is wrong, or fields contradict each other.
-    """
     from ffplan.design.training import PlanFile
     from ffplan.inputs.validate import validate
 
@@ -154,7 +139,6 @@ def _refuse_plan(launch: Launch) -> None:
 
 
 def _model_text(imported: Import) -> tuple[str | None, list[str]]:
-    """Return the file of a model, and what is to be said of it; None if there is none."""
     from ffplan.catalog.models import Model
     from ffplan.catalog.store import Catalog
     from ffplan.training.model_flops import parameters

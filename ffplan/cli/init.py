@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
 
 class _PowerOf(StrEnum):
-    """Kind of power limited by --power."""
-
     FACILITY_PEAK = "facility-peak"
     FACILITY_TRAINING = "facility-training"
     IT_PEAK = "it-peak"
@@ -62,7 +60,6 @@ PowerOfOption = Annotated[
 
 
 def _row(built: Built, file: str | None, wishes: Wishes, catalog: Catalog) -> FirstDesign:
-    """Return a design with its figures, and the model's time if requested."""
     from ffplan.results.first_designs import FirstDesign
     from ffplan.studies.train.default_job import workload_report
     from ffplan.training.accelerator_rates import UncalibratedError
@@ -95,7 +92,6 @@ def _row(built: Built, file: str | None, wishes: Wishes, catalog: Catalog) -> Fi
 
 
 def _copied(name: str, prefix: str | None, folder: str, *, force: bool) -> None:
-    """Copy a shipped design under another name."""
     from ffplan.inputs.design_files import find_design
     from ffplan.inputs.document import read_bytes
     from ffplan.inputs.model import IDENTIFIER
@@ -117,11 +113,6 @@ def _copied(name: str, prefix: str | None, folder: str, *, force: bool) -> None:
 
 
 def _make_room(targets: list[Path], *, force: bool) -> None:
-    """Make the folder of files; refuse to replace them unless forced.
-
-    Raises:
-        UsageError: for the first existing file, or a folder that cannot be made.
-    """
     for target in targets:
         try:
             target.parent.mkdir(parents=True, exist_ok=True)
@@ -206,7 +197,6 @@ def _wishes(
     pue: float,
     catalogs: list[str] | None,
 ) -> Wishes:
-    """Return the wishes of the command line, with every name resolved."""
     from ffplan.catalog.named import part_of
     from ffplan.catalog.parts import Accelerator, Switch
     from ffplan.catalog.store import Catalog
@@ -236,11 +226,6 @@ def _wishes(
 
 
 def _family(name: str, parts: Catalog) -> str:
-    """Return a family of fabrics by name.
-
-    Raises:
-        UsageError: if it is unknown; of switches, it points to their option.
-    """
     family = name.replace("optimized", "optimised")
     if family not in FAMILIES and (called := parts.switches_called(name)):
         raise UsageError(f"ffplan init: --fabric: `{name}` names switches; write --switch with {ids_listed(called)}")
@@ -256,7 +241,6 @@ def _wished(
     *,
     force: bool,
 ) -> None:
-    """Write the designs that meet the wishes, or the nearest, and print their figures."""
     from ffplan.catalog.store import Catalog
     from ffplan.report.choose import init_document
     from ffplan.results.design import SCHEMA_VERSION

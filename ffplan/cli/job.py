@@ -51,16 +51,7 @@ DrawsOption = Annotated[
 
 
 def _model_part(parts: Catalog, name: str, command: str) -> Model:
-    """Return the model given by `--model`; of a file, say once what was assumed and left out.
-
-    Args:
-        parts: the catalogue, which takes a model read from a file.
-        command: for messages.
-
-    Raises:
-        UsageError: if the catalogue has no such model.
-        InputError: if the file holds none.
-    """
+    """Return the model given by `--model`; of a file, say once what was assumed and left out."""
     from ffplan.catalog.models import Model
     from ffplan.catalog.named import names_file, part_of
 
@@ -73,11 +64,7 @@ def _model_part(parts: Catalog, name: str, command: str) -> Model:
 
 
 def _refuse_own_file(parts: Catalog, name: str, command: str) -> None:
-    """Refuse a model read from a file where designs are written: they would name one that no catalogue has.
-
-    Raises:
-        UsageError: if the model is in no catalogue.
-    """
+    """Refuse a model read from a file where designs are written: they would name one that no catalogue has."""
     part = _model_part(parts, name, command)
     if parts.admitted(str(name)) == part.id:
         raise UsageError(
@@ -89,16 +76,7 @@ def _refuse_own_file(parts: Catalog, name: str, command: str) -> None:
 def _requested_job(
     command: str, design: ResolvedDesign, parts: Catalog, model: str | None, gpus: int | None
 ) -> GoodputJob | None:
-    """Return the job with its fastest plan; None without a job.
-
-    Args:
-        command: for messages.
-        model: catalogue id of the model; None for the design's workload.
-        gpus: accelerators [1].
-
-    Raises:
-        UsageError: if the model is unknown, or the job too large.
-    """
+    """Return the job with its fastest plan; None without a job."""
     from ffplan.studies.operate.goodput_job import goodput_job
     from ffplan.studies.train.default_job import answered
 
@@ -122,18 +100,7 @@ def _requested_job(
 def _workload_of(
     command: str, catalog: Catalog, model: str | None, tokens: str | None, batch: int | None, gpus: int | None
 ) -> Workload | None:
-    """Return the job given by options; None if each design keeps its own.
-
-    Args:
-        command: for messages.
-        catalog: catalogue of the model.
-        tokens: tokens to train on, as written.
-        batch: sequences of a step [1].
-        gpus: accelerators [1].
-
-    Raises:
-        UsageError: if the model is unknown, or job options are given without a model.
-    """
+    """Return the job given by options; None if each design keeps its own."""
     from ffplan.design.training import Workload
 
     if model is None:
@@ -146,54 +113,24 @@ def _workload_of(
 
 
 def _own_tokens(command: str, model: str | None, tokens: str | None) -> float | None:
-    """Return the tokens that replace the design's; None without tokens, or with a model.
-
-    Args:
-        command: for messages.
-        model: id of another model.
-        tokens: tokens to train on, as written.
-
-    Raises:
-        UsageError: if the text is not a number of tokens.
-    """
+    """Return the tokens that replace the design's; None without tokens, or with a model."""
     return _tokens_of(tokens, command) if tokens and model is None else None
 
 
 def _own_workload(command: str, design: ResolvedDesign) -> Workload:
-    """Return the workload of a design.
-
-    Args:
-        command: for messages.
-
-    Raises:
-        UsageError: if it has none.
-    """
     from ffplan.studies.train.default_job import answered, own_workload
 
     return answered(f"ffplan {command}", lambda: own_workload([design]), "--")[1]
 
 
 def _tokens_of(text: str, command: str) -> float:
-    """Parse a number of tokens.
-
-    Args:
-        text: such as 300B, 15.6T or 2e12.
-        command: for messages.
-
-    Raises:
-        UsageError: if the text is not a number above 0.
-    """
+    """Parse a number of tokens, such as 300B, 15.6T or 2e12."""
     from ffplan.inputs.workloads import parse_tokens
 
     return _parsed(lambda: parse_tokens(text), "--tokens", command)
 
 
 def _book_of(parts: Catalog, name: str, command: str) -> PriceBook:
-    """Return the price book that --prices names.
-
-    Raises:
-        UsageError: if it is unknown.
-    """
     from ffplan.catalog.named import part_of
     from ffplan.catalog.prices import PriceBook
 
@@ -201,15 +138,7 @@ def _book_of(parts: Catalog, name: str, command: str) -> PriceBook:
 
 
 def _money_of(text: str | None, book: PriceBook, option: str, command: str) -> float | None:
-    """Parse an amount in the currency of a price book [currency]; None if not given.
-
-    Args:
-        text: such as $40M.
-        command: for messages.
-
-    Raises:
-        UsageError: if the text is no amount, or in another currency.
-    """
+    """Parse an amount in the currency of a price book [currency]; None if not given."""
     from ffplan.inputs.quantities import parse_money
 
     if text is None:
@@ -223,14 +152,6 @@ def _money_of(text: str | None, book: PriceBook, option: str, command: str) -> f
 
 
 def _transformer_of(parts: Catalog, name: str, command: str) -> Model:
-    """Return a model whose work is counted in tokens.
-
-    Args:
-        command: for messages.
-
-    Raises:
-        UsageError: if the part is not a model, or no transformer.
-    """
     part = _model_part(parts, name, command)
     if part.transformer is None:
         raise UsageError(f"ffplan {command}: --model {name}: a workload is counted in tokens; name a transformer")

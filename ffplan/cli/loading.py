@@ -50,11 +50,6 @@ def read_bytes(file: str, most: int = MOST_BYTES) -> bytes:
 
 
 def _read_text(file: str, most: int = MOST_BYTES) -> str:
-    """Return the content of a text file.
-
-    Raises:
-        UsageError: if the file cannot be read, or is no UTF-8 text.
-    """
     try:
         return read_bytes(file, most).decode("utf-8")
     except UnicodeDecodeError:
@@ -62,11 +57,7 @@ def _read_text(file: str, most: int = MOST_BYTES) -> str:
 
 
 def _output(file: str, raw: bytes, text: str | None) -> str:
-    """Decode the output of another program.
-
-    Raises:
-        UsageError: if the output is compressed, or no text.
-    """
+    """Decode the output of another program."""
     if raw.startswith(PACKED):
         raise UsageError(f"ffplan: {file}: this is packed; unpack it first")
     if text is None:
@@ -77,26 +68,13 @@ def _output(file: str, raw: bytes, text: str | None) -> str:
 
 
 def _read_output(file: str, most: int = MOST_BYTES) -> str:
-    """Return the text of another program's output file.
-
-    Raises:
-        UsageError: if the file cannot be read, is compressed, or is no text.
-    """
     raw = read_bytes(file, most)
     return _output(file, raw, text_of(raw))
 
 
 @contextmanager
 def _large_output(file: str, held: int, most: int) -> Iterator[str | LargeText]:
-    """Open another program's output file: its text, or its parts if too large to hold.
-
-    Args:
-        held: size above which the file is read in parts [byte].
-        most: largest file [byte].
-
-    Raises:
-        UsageError: if the file cannot be read, is compressed, is no text, or exceeds the largest size.
-    """
+    """Open another program's output: its text, or its parts above `held` bytes; `most` bytes at the most."""
     try:
         stream = opened(Path(file))
     except (OSError, ValueError) as error:
@@ -122,17 +100,6 @@ def _large_output(file: str, held: int, most: int) -> Iterator[str | LargeText]:
 def _resolved_design(
     name: str, catalogs: list[str] | None, profile: str | None = None, effort: Effort | None = None
 ) -> tuple[ResolvedDesign, Catalog]:
-    """Return a design given by path or name, with its catalogue.
-
-    Args:
-        name: path or name.
-        catalogs: folders of parts.
-        profile: reliability profile in place of the design's own, if given.
-        effort: how well training runs are tuned, in place of the design's own, if given.
-
-    Raises:
-        UsageError: if the profile is unknown.
-    """
     from ffplan.catalog.store import Catalog
     from ffplan.design.resolve import resolve
     from ffplan.design.resolved import with_effort
@@ -145,14 +112,6 @@ def _resolved_design(
 
 
 def _with_profile(design: ResolvedDesign, catalog: Catalog, profile: str | None) -> ResolvedDesign:
-    """Return a design with another reliability profile, if given.
-
-    Args:
-        profile: catalogue id of the profile.
-
-    Raises:
-        UsageError: if the profile is unknown.
-    """
     if profile is None:
         return design
     from ffplan.catalog.named import part_of
@@ -163,55 +122,28 @@ def _with_profile(design: ResolvedDesign, catalog: Catalog, profile: str | None)
 
 
 def _wired_design(name: str, catalogs: list[str] | None) -> WiredDesign:
-    """Return a design given by path or name, wired."""
     from ffplan.studies.fabric.cabling import wire_design
 
     return wire_design(_resolved_design(name, catalogs)[0])
 
 
 def _wired_trees(name: str, catalogs: list[str] | None, what: str) -> WiredDesign:
-    """Return a design given by path or name, wired; refuse a fabric that is no tree.
-
-    Args:
-        name: path or name.
-        catalogs: folders of parts.
-        what: the command, with its part that needs trees.
-
-    Raises:
-        UsageError: for a dragonfly.
-    """
     return _only_trees(_wired_design(name, catalogs), what)
 
 
 def _only_trees(wired: WiredDesign, what: str) -> WiredDesign:
-    """Refuse a wired design without trees; return any other.
-
-    Raises:
-        UsageError: for a dragonfly.
-    """
     if not wired.fabric.trees:
         raise UsageError(f"ffplan {what} only, and `{wired.design.spec.name}` is a {wired.fabric.family}")
     return wired
 
 
 def _examined_design(name: str, catalogs: list[str] | None, profile: str | None = None) -> Assessment:
-    """Return the assessment of a design, with the findings of every rule; arguments as for `resolved_design`."""
     from ffplan.check.run import examine
 
     return examine(*_resolved_design(name, catalogs, profile))
 
 
 def _parsed(parse: Callable[[], T], option: str, command: str = "") -> T:
-    """Return a quantity or an amount of money given on the command line.
-
-    Args:
-        parse: reads it.
-        option: the option that holds it, for messages.
-        command: the command, for messages.
-
-    Raises:
-        UsageError: if the text cannot be parsed.
-    """
     from pydantic_core import PydanticCustomError
 
     try:
@@ -223,14 +155,7 @@ def _parsed(parse: Callable[[], T], option: str, command: str = "") -> T:
 
 
 def _day_of(text: str | None, command: str) -> str:
-    """Return a day as YYYY-MM-DD; today if None.
-
-    Args:
-        command: the command, for messages.
-
-    Raises:
-        UsageError: if the text is not a day.
-    """
+    """Return a day as YYYY-MM-DD; today if None."""
     from datetime import UTC, date, datetime
 
     if text is None:

@@ -31,15 +31,11 @@ INTERRUPTED = 130
 
 
 class _SizesChoice(StrEnum):
-    """Plans of kernels."""
-
     USUAL = "usual"
     TINY = "tiny"
 
 
 class _DeviceChoice(StrEnum):
-    """Devices."""
-
     CUDA = "cuda"
     CPU = "cpu"
 
@@ -55,11 +51,6 @@ GroupsOption = Annotated[
 
 
 def _plan(sizes: _SizesChoice | None, groups: str | None, *, cpu: bool = False) -> KernelPlan:
-    """Return the requested plan.
-
-    Raises:
-        UsageError: if the group is unknown.
-    """
     from ffplan.cli.loading import choices
     from ffplan.measuring.kernels import GROUPS, PLANS
 
@@ -127,22 +118,12 @@ def run(
 
 
 def _title(title: str | None) -> str:
-    """Return the title of a recording.
-
-    Raises:
-        UsageError: if the title is empty or far too long.
-    """
     if title is not None and not 0 < len(title) <= 500:
         raise UsageError("ffplan model measure run: --title: write 1 to 500 letters")
     return title or "ffplan model measure run"
 
 
 def _date(date: str | None) -> str:
-    """Return the date of a recording.
-
-    Raises:
-        UsageError: if the text is not a date.
-    """
     from datetime import date as day
 
     if date is None:
@@ -154,11 +135,6 @@ def _date(date: str | None) -> str:
 
 
 def _device(device: _DeviceChoice) -> TorchDevice:
-    """Return the device.
-
-    Raises:
-        UsageError: if PyTorch or a GPU is missing.
-    """
     from ffplan.measuring.torch_device import NoDeviceError, TorchDevice
 
     if device is _DeviceChoice.CPU:
@@ -243,11 +219,7 @@ def fit(
 
 
 def _write(result: MeasuredResult, folder: str, targets: dict[str, Path], *, force: bool) -> None:
-    """Write the files of a catalogue, unless the fit is doubtful.
-
-    Raises:
-        Exit: if nothing was written.
-    """
+    """Write the files of a catalogue, unless the fit is doubtful."""
     doubts = () if force else result.report.doubts
     if doubts or not result.files:
         reasons = "; ".join(doubts) or "the recording tells none of it"
@@ -260,11 +232,7 @@ def _write(result: MeasuredResult, folder: str, targets: dict[str, Path], *, for
 
 
 def _names(only: str | None, stack: str | None) -> tuple[str, ...] | None:
-    """Return the constants to write; None if none is chosen.
-
-    Raises:
-        UsageError: if a constant is unknown, or a stack is named without constants to write.
-    """
+    """Return the constants to write; None if none is chosen."""
     from ffplan.calibration.measured_fit import MEASURED
     from ffplan.cli.loading import choices
 

@@ -44,14 +44,6 @@ MOST_BYTES = 256 * 2**20
 
 
 def _needs_simpy(what: str) -> None:
-    """Refuse to run without SimPy.
-
-    Args:
-        what: the command, with the option that needs it.
-
-    Raises:
-        UsageError: if SimPy is missing.
-    """
     try:
         import simpy  # noqa: F401
     except ImportError:
@@ -59,12 +51,6 @@ def _needs_simpy(what: str) -> None:
 
 
 def _announce(what: str, seconds: float) -> None:
-    """Announce the expected time of a long simulation.
-
-    Args:
-        what: the command, with its long step.
-        seconds: expected time [s].
-    """
     if seconds > LONG_S:
         long = f"{seconds / 60:.0f} minutes" if seconds > 2 * 60 else f"{seconds:.0f} seconds"
         typer.echo(f"ffplan {what} takes about {long}; Ctrl-C keeps the runs done so far", err=True)
@@ -73,11 +59,6 @@ def _announce(what: str, seconds: float) -> None:
 def _with_options(
     design: ResolvedDesign, interval: str | None, checkpoints: str | None, restart: str | None, spares: int | None
 ) -> ResolvedDesign:
-    """Return the design with the options on its reliability.
-
-    Raises:
-        UsageError: if an option is invalid.
-    """
     from ffplan.design.reliability_schema import Checkpointing, Reliability, Restart
     from ffplan.inputs.dimensions import DURATION
     from ffplan.inputs.quantities import parse_quantity
@@ -118,15 +99,6 @@ def _losses(design: ResolvedDesign) -> FabricLosses | None:
 
 
 def _simulated(study: GoodputStudy, days: float, runs: int, seed: int) -> SimulationReport:
-    """Return simulated runs of the job.
-
-    Args:
-        days: length of a run [day].
-        runs: number of runs [1].
-
-    Raises:
-        UsageError: without SimPy.
-    """
     from ffplan.studies.goodput.simulation import SimulationRequest, expected_seconds, simulate
 
     request = SimulationRequest(days, runs, seed)
@@ -230,7 +202,6 @@ def storage(
 
 
 def _seconds(text: str, option: str) -> float:
-    """Return a time given on the command line [s]."""
     from ffplan.inputs.dimensions import DURATION
     from ffplan.inputs.quantities import parse_quantity
 
@@ -238,7 +209,6 @@ def _seconds(text: str, option: str) -> float:
 
 
 def _jobs(design: ResolvedDesign, parts: Catalog, jobs: str) -> tuple[JobMix | None, JobTable | None]:
-    """Return a job mix of the catalogue, or the jobs of a CSV."""
     from ffplan.catalog.named import part_of
     from ffplan.catalog.reliability import JobMix
     from ffplan.reliability.scheduler import JobTable
@@ -260,11 +230,6 @@ def _days(table: JobTable | None) -> float:
 
 
 def _policies(policy: str, options: dict[str, str]) -> tuple[tuple[str, ...], dict[str, float]]:
-    """Return the policies, and times by option [s].
-
-    Raises:
-        UsageError: if an option is invalid.
-    """
     from ffplan.reliability.scheduler import POLICIES
 
     policies = tuple(dict.fromkeys(choices(policy, POLICIES, "--policy")))

@@ -46,11 +46,7 @@ def _here() -> Path | None:
 
 @cache
 def _settings(folder: Path | None) -> tuple[Path, PolicyFields] | None:
-    """Return the folder of the nearest settings upwards, and the settings; None without any.
-
-    Raises:
-        InputError: if the settings are wrong.
-    """
+    """Return the folder of the nearest settings upwards, and the settings; None without any."""
     if folder is None or not any(map(_may_have, (folder, *folder.parents))):
         return None
     from ffplan.check.policy import find_policy, read_defaults
@@ -60,32 +56,24 @@ def _settings(folder: Path | None) -> tuple[Path, PolicyFields] | None:
 
 
 def _project_catalogs(given: list[str] | None = None) -> list[str]:
-    """Return the folders of parts: first from the option, then from the project.
-
-    Args:
-        given: values of `--catalog`.
-    """
+    """Return the folders of parts: first from the option, then from the project."""
     settings = _settings(_here())
     folders = [] if settings is None else [os.path.relpath(settings[0] / name) for name in settings[1].catalog]
     return [*(given or ()), *folders]
 
 
 def _project_prices() -> str | None:
-    """Return the project's price book; None of a project without one."""
     settings = _settings(_here())
     return None if settings is None else settings[1].prices
 
 
 def _complete_design(incomplete: str) -> list[str]:
-    """Return the shipped designs that complete a name, for the shell."""
     from ffplan.inputs.design_files import shipped_designs
 
     return [name for name in shipped_designs() if name.startswith(incomplete)]
 
 
 def _complete_part(kind: str) -> Callable[[str], list[str]]:
-    """Return a shell completer for ids of one kind of part."""
-
     def complete(incomplete: str) -> list[str]:
         from ffplan.catalog.store import Catalog
 
@@ -95,7 +83,6 @@ def _complete_part(kind: str) -> Callable[[str], list[str]]:
 
 
 def _part_option(kind: str, text: str, *names: str, metavar: str = "ID") -> Any:
-    """Return an option that names a part of one kind."""
     return typer.Option(*names, metavar=metavar, help=text, autocompletion=_complete_part(kind))
 
 
@@ -213,7 +200,6 @@ def _document(ctx: typer.Context) -> Document | None:
 
 
 def _complete_varied(ctx: typer.Context, incomplete: str) -> list[str]:
-    """Return the fields of the design that begin so, each with the `=` that values follow."""
     from ffplan.base.plain import leaves
 
     document = _document(ctx)
@@ -223,7 +209,6 @@ def _complete_varied(ctx: typer.Context, incomplete: str) -> list[str]:
 
 
 def _complete_figure(ctx: typer.Context, incomplete: str) -> list[str]:
-    """Return the figures of the design that begin so."""
     document = _document(ctx)
     if document is None:
         return []

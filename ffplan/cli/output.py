@@ -30,7 +30,6 @@ _view: ContextVar[tuple[bool, tuple[str, ...]]] = ContextVar("view", default=(Fa
 
 
 def _current_view() -> View:
-    """Return how much of its report the command in progress shows."""
     from ffplan.report.document import View
 
     full, sections = _view.get()
@@ -38,26 +37,15 @@ def _current_view() -> View:
 
 
 def _to_terminal(output: str | None) -> bool:
-    """Return whether the report goes to a terminal."""
     return output is None and sys.stdout is not None and sys.stdout.isatty()
 
 
 def _refuse_page(option: str, output: str | None, remedy: str = "add `-o page.html`") -> None:
-    """Refuse to print a page of HTML on a terminal, before it is made.
-
-    Args:
-        option: what asks for the page.
-
-    Raises:
-        UsageError: if the page would go to a terminal.
-    """
     if _to_terminal(output):
         raise UsageError(f"ffplan: {option} is a page for a browser, not for a terminal: {remedy}")
 
 
 def _with_view(command: Callable[..., None]) -> Callable[..., None]:
-    """Return a command with `--full` and `--section`, which `current_view` then returns."""
-
     @functools.wraps(command)
     def run(*, full: bool, section: list[str] | None, **options: Any) -> None:
         # before a search of minutes; without its path, `explain` makes no report
@@ -143,11 +131,7 @@ def _discard_stdout() -> None:
 
 
 def _refuse_target(name: str, option: str) -> None:
-    """Refuse an unwritable file before computing.
-
-    Raises:
-        UsageError: if the path is a folder, its folder is missing, or it would replace a YAML file.
-    """
+    """Refuse an unwritable file before computing."""
     target, real = Path(name), Path(os.path.realpath(name))
     if is_folder(name):
         raise UsageError(f"ffplan: {option} {name}: this is a folder; name a file")
@@ -178,15 +162,7 @@ def emit(document: Document, form: StrEnum, output: str | None) -> None:
 
 
 def _overlay_target(folder: str, name: str, parts: Catalog, command: str) -> Path:
-    """Return the file to write a part to: a new one, or its existing file in a catalogue folder.
-
-    Args:
-        name: id of the part.
-        command: the command, for messages.
-
-    Raises:
-        UsageError: if the file cannot be written, or another file would be lost.
-    """
+    """Return the file to write a part to: a new one, or its existing file in a catalogue folder."""
     import os
     from pathlib import Path
 
@@ -204,15 +180,6 @@ def _overlay_target(folder: str, name: str, parts: Catalog, command: str) -> Pat
 
 
 def _write_overlay(path: Path, folder: str, text: str, command: str) -> str:
-    """Write the file of a part; return its path.
-
-    Args:
-        folder: the folder as the user wrote it.
-        command: the command, for messages.
-
-    Raises:
-        UsageError: if the file cannot be written.
-    """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         write_whole(path, text)

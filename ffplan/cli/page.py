@@ -29,14 +29,6 @@ MOST_MEANINGS = 4_000
 def _with_extras(
     document: Document, form: StrEnum, files: Sequence[str], catalogs: Sequence[str] | None, schema: str
 ) -> Document:
-    """Add a page's extras to a document; other formats skip the work.
-
-    Args:
-        form: requested format.
-        files: its design files.
-        catalogs: folders of parts.
-        schema: name of its JSON Schema.
-    """
     if form.value != "html":
         return document
     return replace(document, extras=lambda: _extras(document.value, files, tuple(catalogs or ()), schema))
@@ -83,7 +75,6 @@ def _extras(value: Any, files: Sequence[str], catalogs: tuple[str, ...], schema:
 
 
 def _derivation(value: Any, path: str, leaf: float, meaning: str) -> Derivation | None:
-    """Return the derivation of a design's figure, alone or in a comparison; None for any other figure."""
     from ffplan.studies.explain.derivation import derivation_of
 
     assessments = _assessments(value)
@@ -94,7 +85,6 @@ def _derivation(value: Any, path: str, leaf: float, meaning: str) -> Derivation 
 
 
 def _verdict(value: Any) -> tuple[str, ...]:
-    """Return an assessment in sentences; other results contain theirs."""
     from ffplan.report.design import design_words
     from ffplan.results.design import Assessment
 
@@ -102,7 +92,6 @@ def _verdict(value: Any) -> tuple[str, ...]:
 
 
 def _assessments(value: Any) -> tuple[Assessment, ...]:
-    """Return the assessments in a result, in the order of its design files."""
     from ffplan.results.comparison import Comparison
     from ffplan.results.design import Assessment
 
@@ -112,7 +101,6 @@ def _assessments(value: Any) -> tuple[Assessment, ...]:
 
 
 def _read(value: Any, catalog: Catalog) -> Catalog:
-    """Return a catalogue with the files read that a result, or a comparison's job, names."""
     for file in (*getattr(value, "catalog", ()), *getattr(getattr(value, "training", None), "catalog", ())):
         catalog.entry(file.id)
     return catalog
@@ -138,7 +126,6 @@ def _drawings(design: Any) -> list[Drawing]:
 
 
 def _racks(design: Any, plan: Any) -> tuple[RackKind, ...]:
-    """Return the kinds of racks in a design's floor plan whose nodes have a stated height."""
     from ffplan.cost.power import plan_power
     from ffplan.fabric.wiring.floor import nodes_per_rack
     from ffplan.interop.canvas import RackKind
@@ -173,7 +160,6 @@ def _shown(value: Any) -> str:
 
 
 def _sources(catalog: Catalog) -> dict[tuple[str, str], Evidence]:
-    """Return every figure of a design's parts with its evidence, without prices of other parts."""
     from ffplan.results.explanation import Evidence
 
     evidence: dict[tuple[str, str], Evidence] = {}
@@ -200,12 +186,7 @@ def _sources(catalog: Catalog) -> dict[tuple[str, str], Evidence]:
 def _measured_curves(
     position: int, design: ResolvedDesign, assessments: tuple[Assessment, ...], base: Catalog
 ) -> list[MeasuredCurve]:
-    """Return the measurements for each curve of a design; empty without curves.
-
-    Args:
-        position: position of the design in the result.
-        assessments: its assessment first; empty if the result has none.
-    """
+    """Return the measurements for each curve of a design; empty without curves."""
     from ffplan.report.document import MeasuredCurve
     from ffplan.validation.replay import measured_files, measured_points, rows_at
 
@@ -229,7 +210,6 @@ def _measured_curves(
 
 
 def _requirements(accelerator: str, report: CollectiveReport) -> str:
-    """Return the attributes a measurement must match to be shown with a curve."""
     from ffplan.validation.replay import TOLERANCE
 
     size = f"{data_size(report.message_bytes)} (within {100 * TOLERANCE:.0f} %)"

@@ -23,7 +23,6 @@ class Line:
     """The line of progress, redrawn with the time since its work began."""
 
     def __init__(self) -> None:
-        """Begin with no line."""
         self._lock = threading.RLock()
         self._text = ""
         self._began = 0.0
@@ -108,7 +107,6 @@ class Progress:
     """What one piece of work shows of its progress; silent unless standard error is a terminal."""
 
     def __init__(self, what: str) -> None:
-        """Name the work."""
         self.what = what
         self.done = 0
         self.shown = Line.shown()

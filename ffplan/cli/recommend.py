@@ -72,7 +72,6 @@ _LATER = re.compile(r"([0-9]{1,3}(?:\.[0-9]{1,3})?):([0-9]{1,5}(?:\.[0-9]{1,3})?
 def _parts(
     parts: Catalog, accelerator: list[str] | None, switch: list[str] | None, exclude: list[str] | None
 ) -> dict[str, Any]:
-    """Return the parts to choose from, and those to leave out, as fields of a target."""
     from ffplan.catalog.named import part_of
     from ffplan.catalog.parts import Accelerator, Switch
 
@@ -85,7 +84,6 @@ def _parts(
 
 
 def _bought(parts: Catalog, names: list[str] | None) -> tuple[str, ...]:
-    """Return the excluded parts, each checked against the catalogue."""
     from ffplan.base.errors import did_you_mean
     from ffplan.inputs.part_ids import id_of
 
@@ -141,7 +139,6 @@ def _stages(most_days: float, later: list[str] | None, *, by_rate: bool) -> tupl
 
 
 def _space(power: str | None, racks: int | None, floor: str | None, area_per_rack: str | None) -> dict[str, Any]:
-    """Return the building's limits as fields of the target."""
     from ffplan.inputs.dimensions import AREA, POWER
     from ffplan.inputs.quantities import parse_quantity
 
@@ -159,8 +156,7 @@ def _space(power: str | None, racks: int | None, floor: str | None, area_per_rac
 def _found(
     parts: Catalog, target: Target, currency: str, best: int, folder: str | None
 ) -> tuple[RecommendReport, bool, UsageError | None]:
-    """Size the clusters, and write the best designs to a given folder; return whether it was interrupted, and why
-    writing failed, if it did."""
+    """Return the result, whether the search was interrupted, and why writing failed, if it did."""
     from ffplan.studies.choose.recommend import recommend as search
     from ffplan.studies.choose.recommendation import kept, recommendation
 
@@ -257,12 +253,6 @@ def recommend(
 
 
 def _recommend_cluster(parts: Catalog, target: Target, currency: str, place: Output) -> None:
-    """Print the clusters that train a model in time, written to a folder if one is given; exit with 1 without any.
-
-    Args:
-        currency: currency of the price book.
-        place: where designs and report go.
-    """
     from ffplan.report.choose import recommendation_document
 
     report, stopped, refused = _found(parts, target, currency, place.best, place.folder)
@@ -278,7 +268,6 @@ def _training_target(
     later: list[str] | None,
     shared: dict[str, Any],
 ) -> Target:
-    """Return the training target of a cluster from tokens, days and a sustained rate."""
     from ffplan.cli.job import _transformer_of
     from ffplan.studies.choose.recommend_target import Target
 

@@ -36,8 +36,6 @@ _RACKS = re.compile(r"(\d{1,6}) ?racks?")
 
 @record
 class _ServedLoad:
-    """What is asked to be served, as written."""
-
     rate: tuple[str | None, str, str | None]
     """Rate, peak over it, and file of its hours; no rate for as many requests as the limits allow."""
     model: _ServedModel
@@ -58,11 +56,6 @@ class Output:
 
 
 def _refuse_others(context: typer.Context, serve: str | None, within: str | None) -> None:
-    """Refuse options of training beside --serve or --within, and of serving without; and both of these.
-
-    Raises:
-        UsageError: with the first.
-    """
     written_out, serves = _given_options(context), serve is not None or within is not None
     if serve is not None and within is not None:
         raise UsageError(f"{WHO}: --within sizes the load by a limit; bound a load with --power, --capex or --racks")
@@ -78,15 +71,7 @@ def _refuse_others(context: typer.Context, serve: str | None, within: str | None
 
 
 def _limit_of(within: str | None, book: PriceBook) -> dict[str, Any]:
-    """Return the limit of --within as a field of a target: watts, capex or racks; nothing without it.
-
-    Args:
-        within: the limit.
-        book: price book with the currency of money.
-
-    Raises:
-        UsageError: if it is neither a power, nor money, nor racks.
-    """
+    """Return the limit of --within as a field of a target: watts, capex or racks; nothing without it."""
     from ffplan.cli.job import _money_of
     from ffplan.inputs.dimensions import POWER
     from ffplan.inputs.quantities import parse_quantity
@@ -114,18 +99,6 @@ def _factor(text: str) -> float:
 
 
 def _recommend_fleet(parts: Catalog, model: str, asked: _ServedLoad, fixed: dict[str, Any], output: Output) -> None:
-    """Print the fleets that serve a load; exit with 1 if none is within the limits.
-
-    Args:
-        parts: the catalogue.
-        model: name of the model.
-        asked: the load.
-        fixed: book, PUE, aim, parts and limits.
-        output: where designs and report go.
-
-    Raises:
-        UsageError: if a value is wrong, no latency is bounded, or the folder holds another file.
-    """
     from ffplan.report.fleet import fleet_document
 
     report = _sized(parts, _target(parts, model, asked, fixed), output)
@@ -145,7 +118,6 @@ def _limits(fixed: dict[str, Any]) -> tuple[tuple[str, float], ...]:
 
 
 def _target(parts: Catalog, model: str, asked: _ServedLoad, fixed: dict[str, Any]) -> FleetTarget:
-    """Return the serving target of a fleet."""
     from ffplan.cli.serve import _rate_of
     from ffplan.inputs.hours import read_hours
     from ffplan.serving.load import Requests
@@ -180,7 +152,6 @@ def _target(parts: Catalog, model: str, asked: _ServedLoad, fixed: dict[str, Any
 
 
 def _sized(parts: Catalog, target: FleetTarget, output: Output) -> FleetReport:
-    """Size fleets, write the best designs to a folder if one is given, and return the report."""
     from ffplan.studies.fleet.recommend import recommend_fleet as search
     from ffplan.studies.fleet.report import fleet_report, kept
 

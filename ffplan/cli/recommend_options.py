@@ -152,15 +152,6 @@ MOST_FILE = 2**20
 
 
 def _require_folder(folder: str | None, parts: Catalog, model: str) -> None:
-    """Make the folder before sizing.
-
-    Args:
-        folder: the folder, if any.
-        model: the model that its designs name.
-
-    Raises:
-        UsageError: if it cannot be made or written, or no catalogue has the model.
-    """
     if folder is None:
         return
     _refuse_own_file(parts, model, "recommend")

@@ -64,12 +64,6 @@ _MOST_ROWS = 64
 def _fleet(
     design: str | None, accelerator: str | None, gpus: int | None, catalog: list[str] | None
 ) -> tuple[Fleet, Catalog]:
-    """Return the accelerators to serve on.
-
-    Raises:
-        ServeError: if the design has fewer.
-        UsageError: without a design or an accelerator, or with both.
-    """
     from ffplan.catalog.parts import Accelerator
     from ffplan.catalog.store import Catalog
     from ffplan.studies.serve.links import Fleet, fleet_of
@@ -88,11 +82,6 @@ def _fleet(
 
 
 def _loads(concurrency: str | None, rate: str | None) -> tuple[float, ...]:
-    """Return concurrencies or rates.
-
-    Raises:
-        UsageError: if both are given, one is malformed, or they are too many.
-    """
     from ffplan.cli.loading import series
 
     if concurrency and rate:
@@ -111,16 +100,6 @@ def _loads(concurrency: str | None, rate: str | None) -> tuple[float, ...]:
 
 
 def _rate_of(text: str, option: str, command: str) -> float:
-    """Return a rate of requests [1/s].
-
-    Args:
-        text: such as `5/s`.
-        option: its option, for messages.
-        command: the command, for messages.
-
-    Raises:
-        UsageError: if it is malformed.
-    """
     from ffplan.inputs.workloads import parse_rate
 
     return _parsed(lambda: parse_rate(text), option, command)
@@ -137,12 +116,6 @@ def _share(text: str) -> float:
 
 
 def _speculation(text: str | None, engine: Engine) -> dict[str, float]:
-    """Return the fields that speculation adds to requests.
-
-    Raises:
-        ServeError: if the engine has none of that kind, or a number is out of range.
-        UsageError: if it is malformed.
-    """
     from ffplan.studies.serve.answer import speculation
 
     if text is None:
@@ -158,16 +131,6 @@ def _speculation(text: str | None, engine: Engine) -> dict[str, float]:
 
 
 def _trace(options: dict[str, Any], given: Collection[str]) -> Trace | None:
-    """Return the requests of a file.
-
-    Args:
-        options: values of all options.
-        given: those that are written.
-
-    Raises:
-        InputError: if the file is wrong.
-        UsageError: if an option says what the file has, or a trace has no times.
-    """
     import numpy as np
 
     from ffplan.inputs.requests import read_requests
@@ -263,11 +226,6 @@ def serve(
 
 
 def _stated(context: typer.Context, options: dict[str, Any], fleet: Fleet, parts: Catalog) -> dict[str, Any]:
-    """Return the options by name; a design that serves a model fills in missing ones.
-
-    Raises:
-        UsageError: if neither names a model.
-    """
     from ffplan.studies.serve.answer import stated_fields, stated_parts
 
     given = _given_options(context)
@@ -284,12 +242,6 @@ def _stated(context: typer.Context, options: dict[str, Any], fleet: Fleet, parts
 
 
 def _question(parts: Catalog, options: dict[str, Any], trace: Trace | None) -> ServeQuestion:
-    """Return the request to an engine.
-
-    Raises:
-        ServeError: if the engine, a feature or a statistic is unknown.
-        UsageError: if a value is malformed.
-    """
     from ffplan.studies.serve.answer import ServeQuestion
     from ffplan.studies.serve.loads import Load
     from ffplan.studies.serve.serve import ServeTask, targets_of
@@ -327,11 +279,6 @@ def _question(parts: Catalog, options: dict[str, Any], trace: Trace | None) -> S
 
 
 def _pools(prefill: Any, decode: Any, *, sought: bool) -> tuple[PoolPlan, PoolPlan] | None:
-    """Return plans of pools; None without any.
-
-    Raises:
-        UsageError: if one is malformed, or missing.
-    """
     from ffplan.inputs.workloads import pool_of
 
     if prefill is None and decode is None:
@@ -345,6 +292,5 @@ def _pools(prefill: Any, decode: Any, *, sought: bool) -> tuple[PoolPlan, PoolPl
 
 
 def _finish(report: ServeReport) -> None:
-    """Exit with 1 if no load meets the targets."""
     if report.targets is not None and not any(row.meets for row in report.rows):
         raise typer.Exit(EXIT_FINDINGS)

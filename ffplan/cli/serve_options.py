@@ -136,8 +136,6 @@ SERVING = ("isl", "osl", "ttft", "tpot", "at", "engine", "precision", "kv", "dis
 
 @record
 class _ServedModel:
-    """What is asked to be served, as written."""
-
     lengths: tuple[int, int]
     """Tokens of a prompt and of an answer."""
     targets: tuple[str | None, str | None, str]
@@ -148,15 +146,6 @@ class _ServedModel:
     """Pools for prefill and for decoding are tried too."""
 
     def engine_and_targets(self, parts: Catalog, who: str) -> tuple[Engine, ServeTargets | None]:
-        """Return the engine, and the latency targets if there are any.
-
-        Args:
-            parts: the catalogue.
-            who: the command, for messages.
-
-        Raises:
-            UsageError: if an engine, a precision, a statistic or a time is wrong.
-        """
         from ffplan.studies.serve.answer import refuse_precisions
         from ffplan.studies.serve.links import ServeError
         from ffplan.studies.serve.serve import targets_of
@@ -172,16 +161,6 @@ class _ServedModel:
 
 
 def _seconds_of(text: str | None, option: str, who: str = "ffplan serve") -> float | None:
-    """Return a duration of an option [s]; None if it is not given.
-
-    Args:
-        text: the duration.
-        option: its option.
-        who: the command, for messages.
-
-    Raises:
-        UsageError: if it is malformed.
-    """
     from ffplan.inputs.dimensions import DURATION
     from ffplan.inputs.quantities import parse_quantity
 

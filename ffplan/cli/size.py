@@ -46,7 +46,6 @@ LinkOption = Annotated[str | None, _part_option("link", "Link between switches, 
 
 
 def _counts(texts: list[str] | None, option: str) -> tuple[int, ...]:
-    """Return the numbers of an option that takes lists; none if it is omitted."""
     return tuple(int(number) for number in series(",".join(texts), f"ffplan fabric size: {option}")) if texts else ()
 
 

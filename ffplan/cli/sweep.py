@@ -61,12 +61,10 @@ TLS = {"ca": "tls_ca_file", "cert": "tls_client_cert", "key": "tls_client_key"}
 
 
 def _cores() -> int:
-    """Return the cores available to this process [1]."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _directions(text: str | None) -> dict[str, str]:
-    """Return min or max for each metric of the front."""
     directions: dict[str, str] = {}
     for part in (text or "").split(","):
         if not part.strip():
@@ -98,15 +96,12 @@ def _security(tls: str | None) -> dict[str, str]:
 
 @record
 class _Where:
-    """Execution of chunks: processes or a Dask cluster."""
-
     jobs: int
     cluster: str | None
     security: dict[str, str]
 
 
 def _chunks(job: SweepJob, sweep: Sweep, first: int, where: _Where) -> Iterator[Kept]:
-    """Return the chunks from `first` on, in order."""
     from ffplan.studies.choose import sweep_run
 
     left = sweep.chunks - first
@@ -123,7 +118,6 @@ def _chunks(job: SweepJob, sweep: Sweep, first: int, where: _Where) -> Iterator[
 def _swept(
     query: SweepQuery, directions: dict[str, str], points: str | None, where: _Where, *, resume: bool
 ) -> tuple[Sweep, Total, bool]:
-    """Run a sweep; return it, its outcome, and whether it was interrupted."""
     from ffplan.cli.sweep_file import _form_of, _PointsFile, _PointsFolder
     from ffplan.studies.choose.sweep import Sweep
     from ffplan.studies.choose.sweep_rows import grid_axes, header
@@ -143,7 +137,6 @@ def _swept(
 
 
 def _run(chunks: Iterator[Kept], sweep: Sweep, total: Total, target: _PointsTarget | None) -> bool:
-    """Process all chunks; return whether the sweep was interrupted."""
     progress, began, before = Progress("sweep"), time.monotonic(), total.points
     try:
         for part in chunks:

@@ -32,16 +32,10 @@ NOTED_EVERY = 0.5
 
 
 def _digest(key: str, kept: int, check: int, state: Any) -> str:
-    """Return the check sum of a note."""
     return sha256(json.dumps([key, kept, check, state]).encode()).hexdigest()
 
 
 def _form_of(name: str | None) -> str | None:
-    """Return the format of a points file by its name; None without a name.
-
-    Raises:
-        UsageError: if its extension is unknown, or Parquet is not available.
-    """
     if name is None:
         return None
     form = FORMS.get(Path(name).suffix.lower())
@@ -53,14 +47,7 @@ def _form_of(name: str | None) -> str | None:
 
 
 class _PointsTarget(ABC):
-    """Points on disk, with a note beside them until they are complete."""
-
     def __init__(self, name: str, key: str) -> None:
-        """Set path and key of the sweep.
-
-        Args:
-            key: identity of the sweep.
-        """
         self.name, self.key = name, key
         self.path, self.note = Path(name), Path(f"{name}.resume")
         self.kept = 0
@@ -77,15 +64,7 @@ class _PointsTarget(ABC):
         """Chunks written, and chunks counted in the last note [1]."""
 
     def start(self, total: Total, *, resume: bool) -> None:
-        """Begin, or cut back to the last complete chunk.
-
-        Args:
-            total: receives the outcome of existing chunks.
-            resume: continue an interrupted sweep.
-
-        Raises:
-            UsageError: if the file cannot be written, belongs to another sweep, or its note is damaged.
-        """
+        """Begin, or cut back to the last complete chunk."""
         self.refuse()
         self._nothing = deepcopy(total.state())  # its lists grow with the chunks
         noted = os.path.lexists(self.note)
@@ -128,14 +107,7 @@ class _PointsTarget(ABC):
         self._written = self._noted = total.chunks
 
     def say(self, total: Total) -> None:
-        """Write a note of the progress, if the last note is behind and no chunk is half processed.
-
-        Args:
-            total: outcome of all chunks.
-
-        Raises:
-            UsageError: if the file cannot be written.
-        """
+        """Write a note of the progress, if the last note is behind and no chunk is half processed."""
         if not self._noted < self._written == total.chunks:
             return
         try:
@@ -145,11 +117,7 @@ class _PointsTarget(ABC):
         self._noted_at, self._noted = time.monotonic(), self._written
 
     def _note(self, kept: int, check: int, state: Any) -> None:
-        """Write the note.
-
-        Raises:
-            OSError: if writing fails; the last note then stays unchanged.
-        """
+        """Write the note; if writing fails, the last note stays unchanged."""
         digest = _digest(self.key, kept, check, state)
         note = {"key": self.key, "bytes": kept, "check": check, "digest": digest, "total": state}
         write_whole(self.note, json.dumps(note), follow=False)
@@ -160,11 +128,7 @@ class _PointsTarget(ABC):
 
     @abstractmethod
     def refuse_again(self, *, interrupted: bool) -> None:
-        """Refuse existing data that a new sweep must not replace.
-
-        Args:
-            interrupted: whether a sweep to this path was interrupted.
-        """
+        """Refuse existing data that a new sweep must not replace."""
 
     @abstractmethod
     def begin(self) -> None:
@@ -179,14 +143,7 @@ class _PointsTarget(ABC):
         """Write a chunk; return its bytes or parts."""
 
     def add(self, data: bytes, total: Total) -> None:
-        """Append a chunk, and write a note if the last is old; a chunk without a note is evaluated again.
-
-        Args:
-            total: outcome of all chunks up to this one.
-
-        Raises:
-            UsageError: if the file cannot be written.
-        """
+        """Append a chunk, and write a note if the last is old; a chunk without a note is evaluated again."""
         try:
             if not self.begun:
                 self._note(0, 0, self._nothing)  # from now on what is there is known to be a part
@@ -200,11 +157,7 @@ class _PointsTarget(ABC):
             self.say(total)
 
     def finish(self) -> None:
-        """Drop the note once all data is on disk.
-
-        Raises:
-            UsageError: if writing fails; the note stays.
-        """
+        """Drop the note once all data is on disk."""
         try:
             self.settle()
         except OSError as error:
@@ -217,26 +170,17 @@ class _PointsTarget(ABC):
 
 
 class _PointsFile(_PointsTarget):
-    """A file of lines."""
-
     def __init__(self, name: str, key: str, header: str) -> None:
-        """Set path and key of the sweep.
-
-        Args:
-            key: identity of the sweep.
-        """
         super().__init__(name, key)
         self.header = header
 
     def refuse(self) -> None:
-        """Refuse a folder, a missing folder, and YAML files."""
         _refuse_target(self.name, "--points")
 
     def refuse_again(self, *, interrupted: bool) -> None:
         """Refuse nothing: a points file is replaced like any output."""
 
     def begin(self) -> None:
-        """Write the header."""
         with self.path.open("wb") as stream:
             self.kept = stream.write(self.header.encode())
         self.check = crc32(self.header.encode())
@@ -255,14 +199,12 @@ class _PointsFile(_PointsTarget):
         return True
 
     def put(self, data: bytes) -> int:
-        """Append lines; return their bytes."""
         with self.path.open("ab") as stream:
             count = stream.write(data)
         self.check = crc32(data, self.check)
         return count
 
     def settle(self) -> None:
-        """Wait until every line is on disk."""
         if self.begun:
             with self.path.open("r+b") as stream:
                 os.fsync(stream.fileno())
@@ -274,34 +216,25 @@ class _PointsFolder(_PointsTarget):
     PARTS = "part-[0-9][0-9][0-9][0-9][0-9][0-9].parquet"
 
     def refuse(self) -> None:
-        """Refuse the name of a file."""
         if is_file(self.name):
             raise UsageError(f"--points {self.name}: a file has this name; Parquet is written as a folder of parts")
 
     def refuse_again(self, *, interrupted: bool) -> None:
-        """Refuse a folder with other files than an interrupted sweep's.
-
-        Raises:
-            UsageError: if any exists.
-        """
         inside = list(self.path.iterdir()) if self.path.exists() else []
         if any(not (interrupted and entry.match(self.PARTS)) for entry in inside):
             raise UsageError(f"--points {self.name}: the folder has files in it; choose another name")
 
     def begin(self) -> None:
-        """Make the folder, and remove parts of an interrupted sweep."""
         self.path.mkdir(exist_ok=True)
         self.cut(0)
 
     def cut(self, kept: int) -> bool:
-        """Drop all but the first parts; return whether these exist."""
         parts = sorted(self.path.glob(self.PARTS))
         for part in parts[kept:]:
             part.unlink()
         return len(parts) >= kept
 
     def put(self, data: bytes) -> int:
-        """Write the next part; return 1."""
         write_whole(self.path / f"part-{self.kept:06}.parquet", data, follow=False)
         return 1
 

@@ -71,19 +71,6 @@ def _report(
     top: int | None,
     plan: tuple[Document | None, set[str]],
 ) -> TrainReport:
-    """Return the report of a plan, or of a search for `top` plans.
-
-    Args:
-        read: the design and its parts.
-        model: id of the model.
-        request: builds the request.
-        top: number of plans requested.
-        plan: file of the plan, and fields given by options.
-
-    Raises:
-        InputError: if the plan cannot run because of a field in its file.
-        UsageError: if the model is unknown, or the plan is invalid.
-    """
     from ffplan.design.plan_file import refuse_fields
     from ffplan.studies.basis.job_layout import most_gpus
     from ffplan.studies.train.plan_search import search
@@ -109,8 +96,6 @@ def _report(
 
 @record
 class _JobRequest:
-    """The training job, and its number of accelerators."""
-
     model: str
     plan: Any
     """Plan fields."""
@@ -121,16 +106,7 @@ class _JobRequest:
 
 
 def _own_job(design: ResolvedDesign, parts: Catalog, document: Document | None, job: _JobRequest) -> _JobRequest:
-    """Return the design's job, overridden by the command line.
-
-    Args:
-        document: the file of a plan that replaces the design's.
-        job: the command line, without a model.
-
-    Raises:
-        InputError: if the workload gives its batch twice.
-        UsageError: if the design has no workload.
-    """
+    """Return the design's job, overridden by the command line."""
     from ffplan.catalog.models import Model
     from ffplan.cli.job import _own_workload
     from ffplan.design.plan_file import plan_of
@@ -156,15 +132,7 @@ STRUCTURE = frozenset({*(axis.field for axis in AXES), "zero", "recompute", "sch
 
 
 def _as_cost(design: ResolvedDesign, parts: Catalog, document: Document | None, job: _JobRequest) -> _JobRequest:
-    """Return a job with tokens as in `ffplan cost`: default batch, and the fastest plan unless given.
-
-    Args:
-        document: the file of a plan.
-        job: the command line, with a model.
-
-    Raises:
-        UsageError: if the model is unknown.
-    """
+    """Return a job with tokens as in `ffplan cost`: default batch, and the fastest plan unless given."""
     from ffplan.studies.basis.job_layout import most_gpus
     from ffplan.studies.train.default_job import with_default_batch
 
@@ -178,11 +146,6 @@ def _as_cost(design: ResolvedDesign, parts: Catalog, document: Document | None, 
 
 
 def _as_run(read: tuple[ResolvedDesign, Catalog], report: TrainReport, tokens: float | None) -> TrainReport:
-    """Return a report with its first row as a training run, if tokens are given.
-
-    Raises:
-        UsageError: if the model has no tokens.
-    """
     if tokens is None:
         return report
     from ffplan.studies.cost.cost import study_run
@@ -197,11 +160,6 @@ def _as_run(read: tuple[ResolvedDesign, Catalog], report: TrainReport, tokens: f
 
 
 def _refuse_options(save: str | None, top: int | None, *, effort: str | None, search: bool) -> None:
-    """Refuse options that cannot be saved or have no effect.
-
-    Raises:
-        UsageError: with the reason.
-    """
     if save is not None:
         _refuse_target(save, "--save")
     if top is not None and not search:
@@ -211,11 +169,7 @@ def _refuse_options(save: str | None, top: int | None, *, effort: str | None, se
 
 
 def _numbers(gpus: list[str] | None, *, search: bool) -> tuple[int, ...]:
-    """Return the requested numbers of accelerators; an empty tuple for as many as one job can span.
-
-    Raises:
-        UsageError: if the list is malformed or too long.
-    """
+    """Return the requested numbers of accelerators; an empty tuple for as many as one job can span."""
     if gpus is None:
         return ()
     numbers = tuple(int(number) for number in series(",".join(gpus), "ffplan train: --gpus", sizes=False))
@@ -229,12 +183,7 @@ def _numbers(gpus: list[str] | None, *, search: bool) -> tuple[int, ...]:
 def _job_size(
     design: ResolvedDesign, gpus: list[str] | None, fields: dict[str, Any], *, search: bool, own: bool
 ) -> LaunchSize:
-    """Return the sizes that fill the batch of another program's plan; a design's own job takes its workload's.
-
-    Args:
-        fields: of the plan, by options.
-        own: whether the job is the design's.
-    """
+    """Return the sizes that fill the batch of another program's plan; a design's own job takes its workload's."""
     from ffplan.catalog.launch.read import LaunchSize
     from ffplan.studies.basis.job_layout import most_gpus
 
@@ -247,14 +196,12 @@ def _job_size(
 
 
 def _save(fields: PlanFields, row: TrainRow, save: str) -> None:
-    """Write the plan of a row to a file, and print its number of accelerators if some are left idle."""
     write(_plan_text(fields, row.plan), save, option="--save")
     if row.idle:
         typer.echo(f"ffplan train: {save} leaves {row.idle:,} idle: run it with --gpus {row.plan.gpus}", err=True)
 
 
 def _finish(report: TrainReport, fields: PlanFields, save: str | None) -> None:
-    """Save the first plan if requested; exit with 1 if some numbers of accelerators were skipped."""
     if save is not None:
         _save(fields, report.rows[0], save)
     if report.skipped:

@@ -183,11 +183,6 @@ ChartOption = Annotated[bool, typer.Option("--chart", help="Add a chart of token
 
 
 def _with_axes(command: Callable[..., None]) -> Callable[..., None]:
-    """Decorate a command with an option for every axis of plans, in place of its `**axes`.
-
-    Args:
-        command: receives the axes as `**axes`, by option name.
-    """
     plain = inspect.signature(command, eval_str=True)
     options = [
         inspect.Parameter(
@@ -208,7 +203,6 @@ def _with_axes(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def _option_name(axis: Axis) -> str:
-    """Return the argument name of an axis's option."""
     return axis.option.removeprefix("--").replace("-", "_")
 
 
@@ -217,11 +211,7 @@ WIDTHS = {4: "fp32", 2: "bf16"}
 
 
 def _overlap_names(text: str | None) -> tuple[str, ...] | None:
-    """Split names separated by commas; `none` gives no names.
-
-    Raises:
-        UsageError: if `none` is one of several.
-    """
+    """Split names separated by commas; `none` gives no names."""
     if text is None:
         return None
     names = [name.strip() for name in text.split(",")]
@@ -233,18 +223,7 @@ def _overlap_names(text: str | None) -> tuple[str, ...] | None:
 def _told_plan(
     file: str | None, options: dict[str, Any], command: str, job: LaunchSize | None = None
 ) -> tuple[Document | None, PlanFields]:
-    """Return the plan that options override, and its file; say what was assumed of another program's arguments.
-
-    Args:
-        file: a plan file, a shipped plan, or arguments of another program; the default plan if omitted.
-        options: fields given by options.
-        command: for messages.
-        job: what fills the batch of another program's arguments that state none.
-
-    Raises:
-        InputError: if the file is wrong, or contradicts the options.
-        UsageError: if the options contradict each other.
-    """
+    """Return the plan that options override, and its file; say what was assumed of another program's arguments."""
     from ffplan.design.plan_file import plan_document, plan_of
 
     document, remarks = plan_document(file, job)

@@ -26,8 +26,6 @@ _BUILT = re.compile(r"^(vendid=|(Switch|Ca|Hca)\s+\d+\s+\"|# Topology file)", re
 
 @record
 class _Assessor:
-    """Assesses versions of a design with the same parts, and a common workload if given."""
-
     catalog: Catalog
     """Current parts."""
     workload: Any = None
@@ -36,11 +34,6 @@ class _Assessor:
     """Tokens in place of the designs' own [1]."""
 
     def figures(self, document: Document) -> Values:
-        """Return the figures of a design.
-
-        Raises:
-            InputError: if the design cannot be assessed.
-        """
         from ffplan.check.examined import Examined
         from ffplan.design.resolve import resolve
         from ffplan.studies.design.design import study_design
@@ -56,11 +49,6 @@ class _Assessor:
         return values_of(examined.assessment.to_dict(), examined.timed, examined.run)
 
     def version(self, document: Document) -> Version:
-        """Return a version of a design from its file.
-
-        Raises:
-            InputError: if the design cannot be assessed.
-        """
         from ffplan.results.result import DesignInfo
         from ffplan.studies.explain.reproduce import Version
 
@@ -75,14 +63,6 @@ class _Assessor:
 
 
 def _saved_version(file: str, command: str) -> Version:
-    """Return a version from a report saved by `ffplan design -f json`.
-
-    Args:
-        command: for messages.
-
-    Raises:
-        UsageError: if the file is no report, or has several designs.
-    """
     from ffplan.results.result import DesignInfo
     from ffplan.studies.explain.reproduce import NoReportError, Version, read_report, values_of
 
@@ -105,12 +85,6 @@ def _saved_version(file: str, command: str) -> Version:
 
 
 def _design_document(name: str) -> Document:
-    """Return the file of a design: a path, the name of a shipped one, or `-` for standard input.
-
-    Raises:
-        UsageError: if the design is unknown, or the file is the output of ibnetdiscover.
-        InputError: if the file is not YAML.
-    """
     if name == "-":
         raw = sys.stdin.buffer.read(MAX_BYTES + 1)
         if len(raw) > MAX_BYTES:
@@ -133,16 +107,6 @@ def _is_built(path: Path) -> bool:
 
 
 def _revision_document(name: str, revision: str) -> Document:
-    """Return the file of a design at a git revision.
-
-    Args:
-        name: path of the design.
-        revision: branch, tag or hash.
-
-    Raises:
-        UsageError: if the revision or the file is unknown.
-        InputError: if the file is not YAML.
-    """
     from ffplan.inputs.revision import at_revision
 
     return parse_document(*at_revision(Path(name), revision))

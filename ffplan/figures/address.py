@@ -111,7 +111,6 @@ class Place:
 
 
 def _options(annotation: Any) -> tuple[Any, ...]:
-    """Return the types of a union, or the type alone."""
     if get_origin(annotation) in (Union, UnionType):
         return get_args(annotation)
     return (annotation,)
@@ -127,8 +126,7 @@ def _types(owner: type) -> dict[str, Any]:
 
 
 def _step(annotation: Any, step: str | int) -> tuple[type | None, Any]:
-    """Return the record class that has a step, None of a list or a mapping, and the type there; (None, None) without
-    such a step."""
+    """Return the record class with the step, None of a list or a mapping, and its type; (None, None) without it."""
     for option in _options(annotation):
         arguments, origin = get_args(option), get_origin(option)
         if is_dataclass(option) and isinstance(option, type) and step in _types(option):

@@ -50,8 +50,6 @@ def _offered(row: RentRow) -> Iterator[str]:
 
 
 def _offer(place: str = "", how: str = "", *of: str) -> Callable[[RentRow], Figure]:
-    """Return the derivation of an offer's figure, from its price and the cost of owning."""
-
     def figure(row: RentRow) -> Figure:
         inputs = ("utilisation", "electricity", "life") if of else ()
         evidence = (f"offers.{row.offer}.price",)
@@ -65,7 +63,6 @@ def _against(name: str) -> Callable[[RentRow], Figure]:
 
 
 def _of_input(how: str = "", place: str = "") -> Callable[[SwingRow | FlipRow], Figure]:
-    """Return the derivation of a figure on one input."""
     return lambda row: Figure(how=how, place=place, inputs=(row.input,))
 
 

@@ -49,12 +49,10 @@ _PRICE = Figure(unit="currency", better=-1)
 
 
 def _price(label: str, threshold: str = "") -> Figure:
-    """Return a sum of money."""
     return Figure(label=label, unit="currency", better=-1, threshold=threshold)
 
 
 def _site_power(label: str, threshold: str = "") -> Figure:
-    """Return a power of the whole site."""
     return Figure(label=label, unit="kW", better=-1, threshold=threshold)
 
 

@@ -74,13 +74,7 @@ def evidence(row: Evidence) -> str:
 def _places(
     value: Any, path: str = "", field: str = "", above: tuple[tuple[str, Any], ...] = ()
 ) -> Iterator[tuple[str, _Place]]:
-    """Yield the path and the place of every number in a record.
-
-    Args:
-        path: path of the value.
-        field: its field in the innermost record.
-        above: enclosing records with their paths, innermost first.
-    """
+    """Yield the path and the place of every number in a record; `above` has the innermost record first."""
     if is_dataclass(value):
         for inner in fields(value):
             full = f"{path}.{inner.name}" if path else inner.name
@@ -124,13 +118,6 @@ class Origins:
         sources: Iterable[Evidence],
         derivation: Callable[[str, float, str], Derivation | None],
     ) -> None:
-        """Take a result.
-
-        Args:
-            described: path, number and description of every number of it.
-            sources: figures of the catalogue that it rests on.
-            derivation: returns a figure's derivation by path, value and meaning; None if none is known.
-        """
         self.value, self.sources, self.derivation = value, tuple(sources), derivation
         self.found: Mapping[str, tuple[float, str]] = {path: (amount, text) for path, amount, text in described}
         self._at = dict(_places(value))
@@ -179,7 +166,6 @@ class Origins:
         return figure_of(holder, field), quantile
 
     def _parts(self, figure: Figure, place: _Place, path: str) -> Iterator[str]:
-        """Yield the parts of a figure, a line each."""
         for name in figure.of:
             yield from (f"{near} = {self.shown(near)}" for near in self._named(name, place) if near != path)
         if figure.said is not None:
@@ -232,12 +218,10 @@ class Origins:
                     yield row
 
     def _currency(self, path: str) -> str:
-        """Return the currency of the amounts in a figure's record."""
         currency = self._above(self._at[path], "currency") or self._above(self._at[path], "cost.currency")
         return str(currency) if currency else "currency"
 
     def _design(self, path: str) -> str:
-        """Return the label of the design that a figure of a comparison is of."""
         if not self._labels:
             return ""
         sides = _SIDE.findall(path)

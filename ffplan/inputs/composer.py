@@ -48,7 +48,6 @@ MAX_NUMBER_LENGTH = 100
 
 
 def _resolve_plain(text: str) -> Scalar:
-    """Return the value of an unquoted scalar under the YAML 1.2 core schema."""
     if text in _NULL:
         return None
     if text in _BOOL:
@@ -93,7 +92,6 @@ class _Places:
         self.same = not re.search("[\x85\u2028\u2029]", text)
 
     def at(self, mark: Any) -> tuple[int, int]:
-        """Return (line, column) of a mark, both counted from 1."""
         if self.same and (self.ended or mark.index < self.length):
             return mark.line + 1, mark.column + 1
         index = min(mark.index, self.length)
@@ -278,11 +276,6 @@ def _character(text: str, line: int, column: int) -> str:
 
 
 def _raw_events(text: str) -> Iterator[Any]:
-    """Yield the events of a YAML text.
-
-    Raises:
-        yaml.YAMLError: if the text is not YAML.
-    """
     yield from yaml.parse(text, Loader=_Loader)
 
 

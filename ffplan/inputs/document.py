@@ -34,7 +34,6 @@ class Document:
         return self.root.data
 
     def _moved(self, path: Iterable[str | int]) -> tuple[str | int, ...]:
-        """Return the path in this file."""
         steps = tuple(path)
         return (*self.inside, *steps) if self.inside and steps[:1] == ("fabric",) else steps
 

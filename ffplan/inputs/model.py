@@ -86,7 +86,6 @@ def _readers(model: type[BaseModel]) -> tuple[tuple[str, ...], dict[str, Callabl
 
 
 def _reader(kind: Any, notes: Iterable[Any] = ()) -> Callable[[Any], Any] | None:
-    """Return the reader of a type; None if its values stay as they are."""
     validator = next((note.func for note in notes if isinstance(note, PlainValidator)), None)
     if validator is not None:
         return cast("Callable[[Any], Any]", validator)
@@ -100,7 +99,6 @@ def _reader(kind: Any, notes: Iterable[Any] = ()) -> Callable[[Any], Any] | None
 
 
 def _inner_reader(outer: Any, inner: tuple[Any, ...]) -> Callable[[Any], Any] | None:
-    """Return the reader of a generic type."""
     if outer is Annotated:
         return _reader(inner[0], inner[1:])
     if outer in (Union, UnionType):

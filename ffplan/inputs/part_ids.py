@@ -21,7 +21,6 @@ MOST_NAMED = 6
 
 
 def _folded(name: str) -> str:
-    """Return a name as ids are written: lower case, `-` for `_`."""
     return name.strip().lower().replace("_", "-")
 
 
@@ -95,8 +94,6 @@ def unknown_part(
 
 
 class _PartNames(Protocol):
-    """What validation needs of a catalogue."""
-
     def id_of(self, name: str, kinds: Iterable[str]) -> str:
         """Return the id that a name matches; the name itself if it matches none, or several."""
 
@@ -112,15 +109,11 @@ class PartNaming:
     """
 
     def __init__(self, names: _PartNames, *, strict: bool = False) -> None:
-        """Take a catalogue."""
         self.names, self.strict = names, strict
 
 
 class _PartId:
-    """Marker of a field that holds the id of a part of some kinds."""
-
     def __init__(self, *kinds: str) -> None:
-        """Take the kinds, as catalogue files state them."""
         self.kinds = kinds
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> core_schema.CoreSchema:
@@ -128,11 +121,9 @@ class _PartId:
         return core_schema.with_info_before_validator_function(self._named, handler(source))
 
     def __get_pydantic_json_schema__(self, schema: core_schema.CoreSchema, handler: GetJsonSchemaHandler) -> Any:
-        """Return the schema of the id, with its kinds for whoever knows the ids of a catalogue."""
         return {**handler(schema), KINDS_KEY: list(self.kinds)}
 
     def _named(self, value: Any, info: ValidationInfo) -> Any:
-        """Return the id that a value matches."""
         naming: PartNaming | None = info.context
         if naming is None or not isinstance(value, str):
             return value

@@ -148,7 +148,6 @@ def parse_quantity(value: Any, dimension: Dimension) -> float:
 
 
 def _is_ratio(value: Any) -> bool:
-    """Return whether a value is a text such as `3:1`."""
     return isinstance(value, str) and _RATIO.fullmatch(value.strip()) is not None
 
 
@@ -204,7 +203,6 @@ MOST_YEARS = 50.0
 
 
 def _parse_years(value: Any) -> float:
-    """Return a span in years: `4 years`, `18 months`."""
     remedy = "write a span such as `4 years` or `18 months`"
     match = _SPAN.fullmatch(value.strip()) if isinstance(value, str) else None
     if match is None:
@@ -272,7 +270,6 @@ def _quantity_type(dimension: Dimension) -> Callable[[Any], float]:
 
 
 def _schema(example: str, pattern: str, *, number: bool = False) -> WithJsonSchema:
-    """Return the JSON Schema of a quantity, for editors."""
     return WithJsonSchema(
         {
             "type": ["string", "number"] if number else "string",

@@ -32,8 +32,6 @@ _MILLI = 1e3
 
 @record
 class _RequestLine:
-    """A request of a file."""
-
     prompt: float
     output: float
     time: float | None

@@ -41,11 +41,6 @@ def revisions(text: str) -> tuple[str, str | None] | None:
 
 
 def _git(folder: Path, *arguments: str) -> bytes:
-    """Run a git command; return its output.
-
-    Raises:
-        UsageError: if git is missing, takes too long, or refuses.
-    """
     try:
         done = subprocess.run(["git", "-C", str(folder), *arguments], capture_output=True, timeout=SECONDS, check=False)
     except FileNotFoundError:
@@ -58,11 +53,6 @@ def _git(folder: Path, *arguments: str) -> bytes:
 
 
 def _commit(folder: Path, revision: str) -> str:
-    """Return the hash of the commit that a revision names.
-
-    Raises:
-        UsageError: if the revision is unknown.
-    """
     if "..." in revision:
         one, _, two = revision.partition("...")
         if "..." in two:

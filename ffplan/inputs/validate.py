@@ -41,7 +41,6 @@ _BOUNDS = {
 
 
 def _model_at(model: type[BaseModel], path: Iterable[str | int]) -> type[BaseModel] | None:
-    """Return the model at `path`, whose field names remedies suggest."""
     current: Any = model
     for step in path:
         if isinstance(step, int):
@@ -83,7 +82,6 @@ def pattern_remedy(pattern: str) -> str:
 
 
 def _name(path: tuple[str | int, ...]) -> str:
-    """Return the last field of a path, with its position in a list."""
     if not path:
         return "the file"
     if path[-1] == "[key]":
@@ -197,8 +195,6 @@ def _echo(fault: Any, faults: list[Any]) -> bool:
 
 
 class _Part:
-    """A section of a document, whose faults are located in the whole file."""
-
     def __init__(self, document: Document, under: tuple[str | int, ...]) -> None:
         self.document, self.under = document, under
 
@@ -207,7 +203,6 @@ class _Part:
 
 
 def _validated(model: type[M], data: Any, place: Any, naming: PartNaming | None) -> M:
-    """Validate data as `model`; `place` locates the faults."""
     try:
         return model.model_validate(data, context=naming)
     except ValidationError as error:

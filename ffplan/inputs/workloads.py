@@ -21,8 +21,6 @@ _MOST = 4096
 
 
 class _Spread(Protocol):
-    """A plan of a copy, by its ways."""
-
     @property
     def tensor(self) -> int: ...
     @property
@@ -75,15 +73,7 @@ class PoolPlan:
 
 
 def _parse_pool(value: Any) -> PoolPlan:
-    """Parse the plan of a pool.
-
-    Args:
-        value: such as `4xTP8`, `DEP32` or `2xTP4EP4`; DEP sets attention groups and expert parallelism, TEP tensor and
-            expert parallelism.
-
-    Raises:
-        PydanticCustomError: if it is not a plan.
-    """
+    """Parse `4xTP8`, `DEP32` or `2xTP4EP4`: DEP sets attention groups and experts, TEP tensor and experts."""
     text = value.strip().upper() if isinstance(value, str) else ""
     match = _PLAN.fullmatch(text)
     sizes: dict[str, int] = {}
@@ -123,7 +113,6 @@ PoolText = Annotated[
 
 
 def _written(value: Any) -> str:
-    """Return a number or a text as it was written; empty for anything else."""
     return str(value).strip() if isinstance(value, int | float | str) and not isinstance(value, bool) else ""
 
 

@@ -96,7 +96,6 @@ def _case_block(rows: list[AccuracyRow]) -> Grid:
 
 
 def _summaries(report: AccuracyReport) -> list[Grid]:
-    """Return the errors of all rows, by source, kind and size of the message."""
     totals = [report.total] if report.total else []
     blocks = []
     if totals:
@@ -111,7 +110,6 @@ def _summaries(report: AccuracyReport) -> list[Grid]:
 
 
 def _cases(report: AccuracyReport) -> list[Grid]:
-    """Return every row, case by case."""
     groups: dict[tuple[str, ...], list[AccuracyRow]] = {}
     for row in report.rows:
         groups.setdefault((row.source, row.case, row.unit, row.kind), []).append(row)
@@ -125,7 +123,6 @@ def _cases(report: AccuracyReport) -> list[Grid]:
 
 
 def _accuracy(report: AccuracyReport, *, rows: bool) -> list[Grid]:
-    """Return the summaries, then every row or the way to see them."""
     if rows:
         return [*_summaries(report), *_cases(report)]
     text = f"{plural(len(report.rows), 'row')} in all; `--rows` prints each"
@@ -243,7 +240,6 @@ def _causes(report: Reproduction) -> list[Lines | Grid]:
 
 
 def _as_rows(report: Reproduction) -> list[Difference]:
-    """Return the causes as rows of the table of differences."""
     return [Difference(cause.what, cause.then, cause.now, None) for cause in report.causes]
 
 

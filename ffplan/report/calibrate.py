@@ -141,7 +141,6 @@ _GROUPS = {
 
 
 def _name(group: str) -> str:
-    """Return the name of a group for people."""
     word, blank, rest = group.partition(" ")
     return f"{_GROUPS.get(word, word)}{blank}{rest}"
 
@@ -189,7 +188,6 @@ def _kernel(kernel: KernelError) -> tuple[str, ...]:
 
 
 def _group(report: MeasuredFit, group: str) -> Grid:
-    """Return the kernels of a group, without columns that are empty."""
     mine = [kernel for kernel in report.kernels if kernel.group == group]
     header, rows = ("", "us", "spread %", mine[0].unit, "catalogue %", "fitted %"), list(map(_kernel, mine))
     kept = [column for column in range(len(header)) if any(row[column] for row in rows)]

@@ -85,7 +85,6 @@ def _head(report: ServingCalibration) -> str:
 
 
 def _verdict(report: ServingCalibration) -> tuple[str, ...]:
-    """Return the changes from the runs, and how sure they are."""
     first = report.errors[0]
     name = _MEASURES[first.measure]
     moved = sum(abs(_move(row)) >= _MOVED for row in report.constants)
@@ -101,7 +100,6 @@ def _verdict(report: ServingCalibration) -> tuple[str, ...]:
 
 
 def _screen(report: ServingCalibration) -> _FirstScreen:
-    """Return the first screen: errors before and after, what moved, and what to do next."""
     moved = [row for row in report.constants if abs(_move(row)) >= _MOVED]
     held = [row.name for row in report.constants if abs(_move(row)) < _MOVED]
     texts = [f"{row.name} {100 * _move(row):+.0f} % ({_value(row, row.after)})" for row in moved]

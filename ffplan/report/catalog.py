@@ -73,7 +73,6 @@ _WIDTH = 48
 
 
 def _kinds(parts: PartList) -> _Body:
-    """Return the kinds of parts: how many of each, and the first ids."""
     kinds: dict[str, list[str]] = {}
     for row in sorted(parts.parts, key=lambda part: (part.kind, part.id)):
         kinds.setdefault(row.kind, []).append(row.id)

@@ -22,7 +22,6 @@ def _cell(value: float | None, digits: int = 3) -> str:
 
 
 def _wishes(unmet: UnmetWishes) -> str:
-    """Return wishes in words."""
     wishes = [f"{unmet.accelerators:,} accelerators"] if unmet.accelerators is not None else []
     if unmet.budget is not None:
         wishes.append(f"{amount(unmet.budget)} {unmet.designs[0].currency if unmet.designs else ''}".rstrip())
@@ -32,7 +31,6 @@ def _wishes(unmet: UnmetWishes) -> str:
 
 
 def _taken(unmet: UnmetWishes) -> Grid:
-    """Return cost and power of each idea at the requested size, with the sums behind its power."""
     designs = unmet.designs
 
     def powers(label: str, name: str) -> tuple[str, ...]:
@@ -53,7 +51,6 @@ def _taken(unmet: UnmetWishes) -> Grid:
 
 
 def _unmet(unmet: UnmetWishes) -> Iterator[Block]:
-    """Yield the needs of a request that no design meets, and requests near it that one does."""
     yield Remarks((f"No design meets the wishes: {_wishes(unmet)}.",))
     if unmet.designs:
         yield _taken(unmet)
@@ -150,7 +147,6 @@ def _chances(r: RecommendReport) -> tuple[tuple[str, ...], ...]:
 
 
 def _limit_words(price: LimitPrice, r: RecommendReport) -> str:
-    """Return the price of a limit, in words."""
     figures = {
         "W": kilowatts(price.looser / 1e3),
         "currency": f"{amount(price.looser)} {r.currency}",
@@ -205,7 +201,6 @@ def _headline(r: RecommendReport) -> str:
 
 
 def _first_purchase(best: RecommendedDesign, currency: str) -> str:
-    """Compare the first purchase of a growing cluster with a cluster of that size alone."""
     first = best.purchases[0]
     if first.nodes == best.nodes:
         return " The first purchase covers everything: no later one adds a node."
@@ -218,7 +213,6 @@ def _first_purchase(best: RecommendedDesign, currency: str) -> str:
 
 
 def _purchases(r: RecommendReport) -> list[Block]:
-    """Return the purchases of each phase, design by design."""
     rows = tuple(
         (
             _short_name(design, r) if place == 0 else "",
@@ -237,7 +231,6 @@ def _purchases(r: RecommendReport) -> list[Block]:
 
 
 def _space(design: RecommendedDesign) -> str:
-    """Return the racks of a design, and their floor if known."""
     floor = f" on {number(design.floor_m2, 3)} m2" if design.floor_m2 is not None else ""
     return f"{plural(design.racks, 'rack')}{floor}"
 
@@ -268,7 +261,6 @@ def _designs(r: RecommendReport) -> list[Block]:
 
 
 def _on_paper(r: RecommendReport) -> list[Block]:
-    """Return the designs that were never measured, or whose prices are recalled."""
     title = "On paper alone: no measured training run, or prices mostly recalled"
     return [Grid(title, _rows(r.unmeasured, r), _HEADER, style="plain", name="paper")] if r.unmeasured else []
 
@@ -320,7 +312,6 @@ def _at(values: dict[str, str]) -> str:
 
 
 def _values(axis: SweepAxis) -> str:
-    """Return the values of an axis in words."""
     ends = axis.first if axis.count == 1 else f"{axis.first} to {axis.last}"
     return f"{plural(axis.count, 'value')}, {ends}"
 

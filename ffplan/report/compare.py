@@ -35,7 +35,6 @@ _BARE = (amount, kilowatts)
 
 
 def _headed(address: str, show: Callable[[float], str]) -> str:
-    """Return label and unit of a figure."""
     unit = figure_at_address(address).unit
     return f"{label_of(address)} [{unit}]" if unit and show not in _BARE else label_of(address)
 
@@ -47,7 +46,6 @@ def _over_baseline(c: Comparison, name: str, address: str) -> float | None:
 
 
 def _worded(c: Comparison, label: str, show: Callable[[Assessment], str | None]) -> Row:
-    """Return a row of texts."""
     return label, tuple(show(design) or "-" for design in c.designs)
 
 
@@ -57,7 +55,6 @@ def _valued(
     show: Callable[[float], str] = number,
     mark: Callable[[Assessment], str] = lambda _: "",
 ) -> Row:
-    """Return a row of numbers, each with its ratio to the baseline's."""
     cells = []
     for name, design in zip(c.labels, c.designs, strict=True):
         figure = value_at_address({"": design}, address)
@@ -68,7 +65,6 @@ def _valued(
 
 
 def _delta(value: float) -> str:
-    """Return a difference with its sign, to three digits."""
     return f"{'+' if value > 0 else '-'}{amount(abs(value), 3) if abs(value) >= LARGE else short(abs(value))}"
 
 
@@ -79,13 +75,7 @@ def _counted(
     mark: Callable[[Assessment], str] = lambda _: "",
     scale: float = 1.0,
 ) -> Row:
-    """Return a row of numbers, each with its difference from the baseline's and its ratio to it.
-
-    Without a ratio, or if the two cannot be compared, the cell shows the value alone.
-
-    Args:
-        scale: what the number is multiplied by.
-    """
+    """A number, its difference from the baseline's and its ratio; the value alone if they cannot be compared."""
 
     def value(design: Assessment) -> Any:
         figure = value_at_address({"": design}, address)
@@ -110,7 +100,6 @@ def _counted(
 
 
 def _ratio_row(c: Comparison, label: str, field: str, show: Callable[[float], str]) -> Row:
-    """Return a row of a ratio, with its range if it has one."""
     cells = []
     for name in c.labels:
         ratios = c.ratios[name]
@@ -157,7 +146,6 @@ def _three(value: float) -> str:
 
 
 def _groups(c: Comparison) -> tuple[tuple[str, tuple[Row, ...]], ...]:
-    """Return the comparison as titled groups of rows."""
     node = (
         _worded(c, "CPU", lambda a: a.hardware.cpu),
         _worded(c, "memory", lambda a: a.hardware.memory),
@@ -202,7 +190,6 @@ def _groups(c: Comparison) -> tuple[tuple[str, tuple[Row, ...]], ...]:
 
 
 def _fleets(c: Comparison) -> list[str]:
-    """Name in a sentence the fleets whose failures give the mean times between interruptions."""
     named = {name: d.reliability.profile for name, d in zip(c.labels, c.designs, strict=True) if d.reliability}
     if len(set(named.values())) < 2:
         return [f"MTBF: failures of `{profile}`." for profile in set(named.values())]
@@ -264,7 +251,6 @@ _ENDS = {"": "", "_p10": ".p10", "_p90": ".p90"}
 
 
 def _side(side: MoneySide, currency: str) -> Iterator[tuple[str, Any, str]]:
-    """Yield name, value and unit of each figure of a run in money on one design."""
     owned = {
         "currency": currency,
         "capex": side.capex,
@@ -295,7 +281,6 @@ def _raw_row(design: str, metric: str, value: object, ratio: object, unit: str) 
 
 
 def _comparison_rows(c: Comparison) -> list[_RawRow]:
-    """Return design, metric, value, ratio to the baseline and unit, in raw numbers; a run in money comes last."""
     rows: list[_RawRow] = []
     for name, design in zip(c.labels, c.designs, strict=True):
         for ratio in fields(Ratios):

@@ -22,19 +22,16 @@ Row = tuple[str, tuple[str, ...]]
 
 
 def _cell(value: float | None, show: Callable[[float], str], ratio: float | None = None) -> str:
-    """Return a value with its ratio to the baseline; either may be missing."""
     if value is None:
         return "-"
     return show(value) + (f" ({times(ratio)})" if ratio is not None and ratio != 1 else "")
 
 
 def _banded(label: str, bands: list[Band | None]) -> Row:
-    """Return a row of likely values with P10 and P90, in the digits that the range deserves."""
     return label, tuple("-" if band is None else band_words(band) for band in bands)
 
 
 def _money(c: Comparison, money: MoneyComparison) -> list[_Matrix | Grid]:
-    """Return the run in money: a column for each design, what drives the difference, and other sizes."""
     runs = [side.run for side in money.sides]
     unit = money.currency
 
@@ -99,7 +96,6 @@ def _two(value: float) -> str:
 
 
 def _capital(c: Comparison, job: TrainingComparison, size: JobSize) -> tuple[str, ...]:
-    """Return the capital that a token a second takes, with its currency if the designs have several."""
     cells = []
     for design, side in zip(c.designs, size.sides, strict=True):
         priced = side.capital_per_token_s is not None and job.currency is None
@@ -109,7 +105,6 @@ def _capital(c: Comparison, job: TrainingComparison, size: JobSize) -> tuple[str
 
 
 def _job(c: Comparison, job: TrainingComparison) -> _Matrix:
-    """Return the job at the batch that was asked for, a column for each design."""
     size = next(row for row in job.sizes if row.batch == job.batch)
     rows: tuple[Row, ...] = (
         ("batch", (f"{job.batch:,} on {job.gpus:,} GPUs",) * len(c.labels)),
@@ -127,7 +122,6 @@ def _job(c: Comparison, job: TrainingComparison) -> _Matrix:
 
 
 def _memory(size: JobSize) -> list[Row]:
-    """Return which plans may run out of memory; no row where all fit."""
     if not any(side.memory_words for side in size.sides):
         return []
     verdicts = ("at the edge" if side.memory_words else "fits" if side.plan else "-" for side in size.sides)
@@ -135,17 +129,14 @@ def _memory(size: JobSize) -> list[Row]:
 
 
 def _own_sizes_differ(job: TrainingComparison) -> bool:
-    """Return whether a design could give more accelerators to the job than are compared."""
     return any(own_size.gpus > job.gpus for own_size in job.own_sizes)
 
 
 def _on_all(size: OwnSize) -> str:
-    """Return the speed of the job on all accelerators of a design, with their number."""
     return f"{number(size.tokens_s)} ({size.gpus:,})" if size.tokens_s is not None else f"cannot run ({size.gpus:,})"
 
 
 def _days_on_all(money: MoneyComparison, job: TrainingComparison) -> tuple[str, ...]:
-    """Return the days of the run on all accelerators of each design, with their number."""
     cells = []
     for side, size in enumerate(job.own_sizes):
         row = next(row for row in money.scales if (row.gpus, row.batch) == (size.gpus, job.batch))
@@ -155,7 +146,6 @@ def _days_on_all(money: MoneyComparison, job: TrainingComparison) -> tuple[str, 
 
 
 def _batches(c: Comparison, job: TrainingComparison) -> _Matrix:
-    """Return tokens a second and accelerator by batch, with the ratio of capital."""
     rows = tuple(
         (
             f"batch {size.batch:,}",

@@ -43,7 +43,6 @@ def _bands(rows: Sequence[tuple[str, Band | None, str]]) -> tuple[tuple[str, ...
 
 
 def _run_blocks(run: RunReport) -> list[Block]:
-    """Return a run as plan, step and bands."""
     plan = f"{_plan_words(run.plan)}, {run.plan.precision}, batch {run.batch:,} on {run.gpus:,} accelerators"
     step = f"{number(run.step_s)} s, {run.tokens_s:,.0f} tokens/s, MFU {percent(run.mfu)}"
     model = f"{run.operations:.3g} FLOP of the model, {number(run.petaflop_days)} petaFLOP/s-days"
@@ -178,7 +177,6 @@ def _cash(tco: Tco) -> Grid:
 
 
 def _floor(p: SitePower) -> str:
-    """Return the floor of the racks in words, if known."""
     if p.floor_m2 is None or p.rack_area_m2 is None:
         return ""
     return f"; {number(p.floor_m2, 3)} m2 of floor at {number(p.rack_area_m2)} a rack"
@@ -209,7 +207,6 @@ def _power(p: SitePower) -> list[Block]:
 
 
 def _skewed(u: Uncertainty, currency: str) -> list[Block]:
-    """Return why the likely value of a driver lies outside its P10 to P90."""
     inputs = {row.input: row for row in u.inputs}
     outside = [
         f"{row.label} ({', '.join(input_value(row.input, value, row.unit, currency) for value in triangle)})"

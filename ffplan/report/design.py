@@ -28,7 +28,6 @@ def _ratio(value: float) -> str:
 
 
 def _counts(record: object) -> list[tuple[int, str]]:
-    """Return the numbers of a contract with their words, without the total."""
     return [
         (count, {"interzone": "inter-zone"}.get(name, name.replace("_", "-")))
         for name, count in plain(record).items()
@@ -71,7 +70,6 @@ def _fabric(f: FabricReport) -> Lines:
 
 
 def _cables_as_sold(f: FabricReport) -> list[tuple[str, str]]:
-    """Return a line with the bill's cables, if their number differs from the links'."""
     sold = f.cables_as_sold
     if (sold.endpoint, sold.inter_switch) == (f.links.endpoint, f.links.total - f.links.endpoint):
         return []
@@ -80,7 +78,6 @@ def _cables_as_sold(f: FabricReport) -> list[tuple[str, str]]:
 
 
 def _networks(networks: tuple[NetworkReport, ...]) -> Lines:
-    """Return a line for each side network."""
     rows = []
     for network in networks:
         f = network.fabric
@@ -188,7 +185,6 @@ def _communication(a: Assessment) -> list[Lines | Grid]:
 
 
 def _scales(reports: tuple[CollectiveReport, ...]) -> Grid:
-    """Return algorithm bandwidth by scale and library."""
     by = [{row.gpus: row for row in report.scales} for report in reports]
     counts = sorted({gpus for rows in by for gpus in rows})
 

@@ -48,13 +48,11 @@ def _nodes(a: Assessment) -> Lines:
 
 
 def _no_rates(missing: tuple[MissingFigure, ...]) -> str:
-    """List the missing GEMM rates in words; empty if none is missing."""
     rates = listed(figure.path.rpartition(".")[2].upper() for figure in missing)
     return f"no rate of {listed(f'`{figure.part}`' for figure in missing)} in {rates}" if missing else ""
 
 
 def _failures(reliability: ReliabilitySummary | None) -> Lines | None:
-    """Return the failures that a job on all accelerators has to expect."""
     if reliability is None:
         return None
     ends = f" ({span(reliability.mtbf_hours_low * _HOUR)} to {span(reliability.mtbf_hours_high * _HOUR)} by fleet)"
@@ -78,7 +76,6 @@ def _failures(reliability: ReliabilitySummary | None) -> Lines | None:
 
 
 def _storage(storage: StorageSummary | None) -> Lines | None:
-    """Return capacity and rates of storage."""
     if storage is None:
         return None
     what = "planned" if storage.planned else "not planned: as the ownership profile sizes it"
@@ -98,12 +95,10 @@ def _storage(storage: StorageSummary | None) -> Lines | None:
 
 
 def _missing_power(missing: tuple[MissingFigure, ...]) -> str:
-    """Return the powers that a sum lacks, to follow the sum; empty if it is complete."""
     return f"; partial: no {listed(f'`{figure.path}` of `{figure.part}`' for figure in missing)}" if missing else ""
 
 
 def _power_lines(p: PowerReport) -> Lines:
-    """Return the power of what a design plans."""
     partial = _missing_power(p.missing)
     lines = [("IT in training", f"{number(p.it_kw)} kW, {number(p.network_kw)} kW of it network{partial}")]
     shared = len({node.role for node in p.nodes}) < len(p.nodes)
@@ -119,7 +114,6 @@ def _power_lines(p: PowerReport) -> Lines:
 
 
 def _site_lines(a: Assessment) -> Lines | None:
-    """Return purchase, power and racks of the whole site."""
     if (s := a.site) is None:
         return None
     lines = []
@@ -145,7 +139,6 @@ def _money(value: float, currency: str) -> str:
 
 
 def _cost_lines(c: CostReport | None, a: Assessment) -> Lines | None:
-    """Return the cost of what a design plans; None without prices."""
     if c is None:
         return None
     sums = (("servers", c.servers), ("network", c.network), ("storage", c.storage))

@@ -32,7 +32,6 @@ class Lines:
 
 
 def _listing(title: str, texts: Iterable[str]) -> Lines:
-    """Return a title with a list."""
     return Lines(title, tuple(("", text) for text in texts))
 
 
@@ -55,8 +54,6 @@ class Grid:
 
 @record
 class _Matrix:
-    """Columns side by side under their names: a label and one cell for each column."""
-
     title: str
     names: tuple[str, ...]
     rows: tuple[tuple[str, tuple[str, ...]], ...]
@@ -87,7 +84,6 @@ class Table:
 
 
 def _laid_out(block: Block) -> Table | tuple[str, ...]:
-    """Return a block as a table, or as the items of a list."""
     match block:
         case Remarks():
             return block.lines
@@ -104,8 +100,6 @@ def _laid_out(block: Block) -> Table | tuple[str, ...]:
 
 @record
 class _Body:
-    """The text and tables of a report."""
-
     title: str
     blocks: Sequence[Block]
     intro: str | None = None
@@ -133,8 +127,6 @@ _Kind = Literal["stack", "bars", "lines", "tornado", "waterfall", "scatter", "he
 
 @record
 class _Point:
-    """A mark of a chart."""
-
     label: str
     """Category, on its own row."""
     value: float
@@ -154,8 +146,6 @@ class _Point:
 
 @record
 class _Chart:
-    """A chart with its numbers."""
-
     title: str
     kind: _Kind
     unit: str
@@ -226,8 +216,6 @@ class Extras:
 
 @record
 class _FirstScreen:
-    """The answer of a report: verdict, deciding figures, and next steps."""
-
     head: str
     """Subject of the report, in a line."""
     verdict: tuple[str, ...]
@@ -246,7 +234,6 @@ class _FirstScreen:
     """Figures that a page shows large: label, figure and remark; if empty, the first of a table without a header."""
 
     def advised(self, *, page: bool = False) -> tuple[tuple[str, str], ...]:
-        """Return the advice that has a text, as a page gives it or everything else."""
         return tuple(row for row in (*self.advice, ("Next", "" if page else self.to_page)) if row[1])
 
 

@@ -23,7 +23,6 @@ _MOST_INPUTS = 15
 
 
 def _tree(step: Derivation, depth: int = 0) -> Iterator[tuple[str, str]]:
-    """Yield (label, words) of a derivation and what it is made of."""
     value = "" if step.value is None else f"{number(step.value, 5)} {step.unit}".strip()
     mark = " <- binds" if step.binds else ""
     lines = [f"{value}{mark}"]
@@ -51,7 +50,6 @@ def _row(influence: Influence) -> tuple[str, ...]:
 
 
 def _whence(influence: Influence) -> tuple[str, str]:
-    """Return an input with its place, and its source where that is another file's."""
     origin = [
         influence.place or "not stated: the default",
         *([influence.source] if influence.status != "given" else []),
@@ -83,7 +81,6 @@ def explanation_document(explanation: Explanation) -> Document:
 
 
 def _sources(step: Derivation) -> Iterator[tuple[str, str]]:
-    """Yield (function, source) of every equation of a derivation."""
     if step.place and step.formula:
         yield step.place, step.source
     for inner in step.steps:
@@ -124,7 +121,6 @@ def _figures(rows: tuple[FigureChange, ...]) -> Grid:
 
 
 def _move(row: FigureChange) -> str:
-    """Return the change of a figure, or that it came or went."""
     if row.before is None or row.after is None or row.relative is None:
         ends = ("none" if value is None else _value_words(row, value) for value in (row.before, row.after))
         return f"{row.label} {' -> '.join(ends)}{f' {row.unit}' if row.unit else ''}"

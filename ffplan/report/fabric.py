@@ -255,7 +255,6 @@ _MOST_DEVICES = 20
 
 
 def _audit_cause(number: int, cause: AuditCause) -> Grid:
-    """Return a finding: what, what to do, what it costs."""
     labels = ("do", *("" for _ in cause.do[1:]))
     rows = list(zip(labels, cause.do, strict=True)) + ([("costs", cause.effect)] if cause.effect else [])
     return Grid(f"{number}. {cause.severity}: {cause.what} [{cause.kind}]", tuple(rows))

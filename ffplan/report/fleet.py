@@ -41,7 +41,6 @@ def _built(designs: Sequence[FleetDesign]) -> Grid:
 
 
 def _lost(design: FleetDesign) -> Grid:
-    """Return the losses from single failures in a fleet."""
     rows = tuple(
         (loss.part, f"{loss.nodes:,}", f"{loss.copies:,}", percent(loss.kept), f"{loss.requests:,.0f}")
         for loss in design.losses
@@ -50,7 +49,6 @@ def _lost(design: FleetDesign) -> Grid:
 
 
 def _hours(design: FleetDesign) -> list[Block]:
-    """Return the hours of a fleet, and the ways to rent them."""
     if design.day is None:
         return []
     hours = tuple(

@@ -74,7 +74,6 @@ def _demands(plan: FleetPlan) -> Grid:
 
 
 def _statement(plan: FleetPlan) -> Grid:
-    """Return money, power and carbon by quarter."""
     rows = tuple(
         (
             quarter.quarter,
@@ -92,7 +91,6 @@ def _statement(plan: FleetPlan) -> Grid:
 
 
 def _whole(plan: FleetPlan) -> Lines:
-    """Return the sums over the plan."""
     totals = plan.totals
     rows = (
         ("every demand met", percent(totals.met)),

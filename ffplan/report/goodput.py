@@ -29,7 +29,6 @@ def _rate(value: float) -> str:
 
 
 def _bands(band: Band, *, drawn: bool) -> tuple[str, ...]:
-    """Return a likely value in percent, with its range where inputs were drawn."""
     return tuple(_part(value) for value in (band.likely, *((band.p10, band.p50, band.p90) if drawn else ())))
 
 
@@ -39,7 +38,6 @@ def _drawn(*bands: Band) -> bool:
 
 
 def _beside(report: ReliabilityReport) -> str:
-    """Return the mean time between interruptions by another fleet."""
     if report.beside is None or report.beside_mtbf_hours is None:
         return ""
     return f", {span(report.beside_mtbf_hours * 3600)} by `{report.beside}`"
@@ -191,7 +189,6 @@ def _sizes(report: GoodputReport) -> Grid:
 
 
 def _simulation_blocks(simulation: SimulationReport) -> list[Block]:
-    """Return simulated years as text."""
     verdict = f"the formulas give {_part(simulation.expected)} %"
     ends = ""
     if simulation.goodput_low is not None and simulation.goodput_high is not None:

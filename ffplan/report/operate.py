@@ -26,7 +26,6 @@ def _terms(terms: tuple[StorageTerm, ...]) -> str:
 
 
 def _node(terms: tuple[StorageTerm, ...]) -> str:
-    """Return the rate of one node, and what binds it."""
     least = terms[0]
     return f"{_rate(least.gbyte_s)} ({number(least.gbyte_s * 1e9 / GIB, 3)} GiB/s) by {least.label}"
 
@@ -81,7 +80,6 @@ def _kept(b: BurstReport) -> str:
 
 
 def _image_job(images: ImageReport) -> list[tuple[str, str]]:
-    """Return the reads of a convolutional network."""
     job = images.job
     if job is None:
         return []
@@ -101,7 +99,6 @@ def _image_job(images: ImageReport) -> list[tuple[str, str]]:
 
 
 def _files(r: StorageReport) -> list[Block]:
-    """Return images and metadata servers."""
     images, metadata = r.images, r.metadata
     lines = []
     if images is not None:
@@ -319,7 +316,6 @@ def _acceptance_body(r: AcceptanceReport) -> _Body:
 
 
 def _acceptance_rows(r: AcceptanceReport) -> list[dict[str, object]]:
-    """Return the sheet with columns to fill in, or what was measured."""
     if not r.judged:
         names = ("check", "label", "of", "unit", "gpus", "size_bytes", "expected", "least")
         blank = {"host": "", "part": "", "measured": ""}

@@ -20,7 +20,6 @@ _LEAST = 5e-5
 
 
 def _value_words(row: FigureChange, value: float | None) -> str:
-    """Return the value of a figure before or after; a dash without one."""
     if value is None:
         return "-"
     return amount(value) if row.kind == "cost" else number(value, 5)
@@ -73,7 +72,6 @@ def _plan_words(plan: PlanRow) -> str:
 
 
 def _sure_words(sure: SurePlan | None) -> str:
-    """Return the plan to take if the fastest may run out of memory."""
     if sure is None:
         return "No plan fits beyond doubt."
     longer = f"{step_time(sure.step_s)} s a step, {100 * sure.slower:.1f} % longer"
@@ -81,7 +79,6 @@ def _sure_words(sure: SurePlan | None) -> str:
 
 
 def _short_name(design: RecommendedDesign, r: RecommendReport) -> str:
-    """Return the name of a design without the model's, which all share."""
     return design.name.removeprefix(f"{r.model}-")
 
 
@@ -91,7 +88,6 @@ def _limit_name(name: str, r: RecommendReport) -> str:
 
 
 def _broken_limits(design: RecommendedDesign, r: RecommendReport) -> str:
-    """Return the limits that a design breaks, each with its figure over the limit."""
     return listed([f"{_limit_name(name, r)} x {number(ratio, 3)}" for name, ratio in design.breaks.items()])
 
 

@@ -23,7 +23,6 @@ _LEAST = 0.0005
 
 
 def _head(report: TrainReport) -> str:
-    """Return the first line."""
     large = report.parameters >= 1e9
     size = number(round(report.parameters / (1e9 if large else 1e6), 1 if large else 0))
     size_text = f"{size} {'billion' if large else 'million'} parameters"
@@ -56,7 +55,6 @@ def _steps(report: TrainReport) -> Grid:
 
 
 def _columns(report: TrainReport) -> list[tuple[list[str], tuple[TrainRow, ...]]]:
-    """Return rows with their names, in groups that fit one table: accelerators, or places in a search."""
     names = _all_names(report)
     return [
         (names[first : first + COLUMNS], report.rows[first : first + COLUMNS])
@@ -138,7 +136,6 @@ _KEPT = 0.9995
 
 
 def _verdict_words(report: TrainReport) -> tuple[str, ...]:
-    """Return the answer in words: the fastest plan or the first, its speed, and what binds it."""
     row, unit = report.rows[0], report.unit
     every = row.plan.gpus + row.idle
     count = f"{row.plan.gpus:,} of {every:,}" if row.idle else f"{every:,}"

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     severity=Severity.WARNING,
 )
 def _empty_group(examined: Examined) -> Iterator[Breach]:
-    """Find dragonflies whose ports fit into one of their groups."""
     design, plan = examined.design, examined.fabric
     shape = plan.dragonfly
     ports = plan.access_points // plan.planes
@@ -55,7 +54,6 @@ def _empty_group(examined: Examined) -> Iterator[Breach]:
     severity=Severity.INFO,
 )
 def _fabric_full(examined: Examined) -> Iterator[Breach]:
-    """Find fabrics without a free leaf port."""
     fabric = examined.assessment.fabric
     # Only leaves come first in `by_role`: free ports of a spine take no node.
     set_aside = any(row.unused_ports for row in fabric.by_role[:1])
@@ -79,7 +77,6 @@ def _fabric_full(examined: Examined) -> Iterator[Breach]:
     severity=Severity.INFO,
 )
 def _fewer_cores(examined: Examined) -> Iterator[Breach]:
-    """Find evenly striped fabrics that another core policy would build from fewer switches."""
     fabric = examined.assessment.fabric
     if fabric.core_policy != EVEN:
         return
@@ -117,7 +114,6 @@ def _without_tier_fields(fabric: Fabric, tiers: int) -> str:
     severity=Severity.WARNING,
 )
 def _fewer_tiers(examined: Examined) -> Iterator[Breach]:
-    """Find fabrics with a tier more than their zones need."""
     design, fabric = examined.design, examined.assessment.fabric
     spec = design.spec.fabric
     if spec.tiers == 1:
@@ -147,7 +143,6 @@ def _fewer_tiers(examined: Examined) -> Iterator[Breach]:
     severity=Severity.INFO,
 )
 def _no_path_redundancy(examined: Examined) -> Iterator[Breach]:
-    """Find compute nodes that hang on one switch by one port."""
     design, plan = examined.design, examined.fabric
     for group in design.groups:
         ports = len(group.fabric_nics) * design.stripes
@@ -173,7 +168,6 @@ def _no_path_redundancy(examined: Examined) -> Iterator[Breach]:
     severity=Severity.INFO,
 )
 def _uneven_striping(examined: Examined) -> Iterator[Breach]:
-    """Find three-tier trees whose spines and cores are not joined evenly."""
     design, plan = examined.design, examined.fabric
     reason = uneven(plan)
     if not reason:
@@ -200,7 +194,6 @@ def _uneven_striping(examined: Examined) -> Iterator[Breach]:
     severity=Severity.INFO,
 )
 def _zone_bottleneck(examined: Examined) -> Iterator[Breach]:
-    """Find zones joined by fewer links than they have endpoints, or not joined at all."""
     fabric = examined.assessment.fabric
     ratio = fabric.zone_oversubscription
     if fabric.zones == 1 or (ratio is not None and ratio <= 1):
@@ -232,7 +225,6 @@ def _zone_bottleneck(examined: Examined) -> Iterator[Breach]:
     severity=Severity.WARNING,
 )
 def _zones_uneven(examined: Examined) -> Iterator[Breach]:
-    """Find groups whose nodes do not divide by the zones."""
     fabric = examined.assessment.fabric
     zones = fabric.zones
     if len(set(fabric.endpoints_per_zone)) == 1:

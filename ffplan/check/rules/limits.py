@@ -22,16 +22,12 @@ if TYPE_CHECKING:
 
 
 def _unpriced(cost: CostReport | None) -> str:
-    """Name the parts without a price; empty if every part has one."""
     parts = ids_listed(line.part for line in cost.missing) if cost else ""
     return f"no price of {parts}" if parts else ""
 
 
 def _purchase(limit: DesignLimit, examined: Examined) -> tuple[float | None, str]:
-    """Return the purchase that reports print in the currency of a limit, or why it is unknown.
-
-    Nothing is added to the parts that a design without accelerators plans.
-    """
+    """Nothing is added to the parts that a design without accelerators plans."""
     cost, currency = examined.assessment.cost, _declared(limit, examined).currency
     if cost is None or not (cost.lines or cost.missing):
         return None, ""
@@ -77,7 +73,6 @@ def _cost_per_million_tokens(limit: DesignLimit, examined: Examined) -> Iterator
 
 
 def _allreduce_bandwidth(limit: DesignLimit, examined: Examined) -> Iterator[Breach]:
-    """Hold the rate of the first library."""
     reports, bound = examined.assessment.communication, _declared(limit, examined)
     if not reports:
         yield from compare(limit, None, bound, remedy="name a library under `communication`")
@@ -98,7 +93,6 @@ def _blast_radius(limit: DesignLimit, examined: Examined) -> Iterator[Breach]:
 
 
 def _power_per_rack(limit: DesignLimit, examined: Examined) -> Iterator[Breach]:
-    """Hold a rack of each group of nodes."""
     for node, plan in zip(examined.assessment.power.nodes, examined.power.nodes, strict=True):
         yield from compare(
             limit,
@@ -139,7 +133,6 @@ def _tenths(share: float) -> str:
 
 
 def _price_age(limit: DesignLimit, examined: Examined) -> Iterator[Breach]:
-    """Find prices older than the limit, and prices whose age is unknown."""
     cost, book, today = examined.assessment.cost, examined.design.prices, examined.today
     if cost is None or book is None or today is None:
         return
@@ -163,7 +156,6 @@ def _price_age(limit: DesignLimit, examined: Examined) -> Iterator[Breach]:
 
 
 def _share(cost: CostReport, parts: Collection[str]) -> str:
-    """Return the share of the cost that some parts have."""
     return f"{number(100 * sum(line.total for line in cost.lines if line.part in parts) / cost.total, 2)} % of the cost"
 
 

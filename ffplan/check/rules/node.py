@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     severity=Severity.WARNING,
 )
 def _host_memory_below_nic(examined: Examined) -> Iterator[Breach]:
-    """Find libraries that reduce in host memory, where memory allows long messages less than the NICs do."""
     design = examined.design
     for report in examined.assessment.communication:
         rates: dict[str, float] = {}
@@ -49,8 +48,6 @@ def _host_memory_below_nic(examined: Examined) -> Iterator[Breach]:
 
 @record
 class _End:
-    """One kind of NIC or link with a rate other than the port's."""
-
     path: tuple[str | int, ...]
     """Its place in the design."""
     label: str
@@ -136,7 +133,6 @@ def _rate_mismatch(examined: Examined) -> Iterator[Breach]:
     severity=Severity.WARNING,
 )
 def _root_port_below_nic(examined: Examined) -> Iterator[Breach]:
-    """Find root ports that carry less than the NICs behind them."""
     design = examined.design
     node = node_of(design)
     rates = dict(zip(node.nic_ids, node.nic_gbyte_s, strict=True))

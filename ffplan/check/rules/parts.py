@@ -34,7 +34,6 @@ _SPARES = {"spare_nodes": "nodes", "spare_switches": "switches", "spare_links": 
     severity=Severity.WARNING,
 )
 def _announced_parts(examined: Examined) -> Iterator[Breach]:
-    """Find parts that cannot be bought yet."""
     names = [entry.part.id for entry in examined.catalog.used if entry.part.announced]
     if names:
         yield Breach(
@@ -147,7 +146,6 @@ def _outside_known_range(examined: Examined) -> Iterator[Breach]:
     severity=Severity.WARNING,
 )
 def _price_missing(examined: Examined) -> Iterator[Breach]:
-    """Find parts of the cost scope without a price."""
     cost = examined.assessment.cost
     if cost is None:
         return
@@ -171,7 +169,6 @@ def _price_missing(examined: Examined) -> Iterator[Breach]:
     severity=Severity.INFO,
 )
 def _recalled_prices(examined: Examined) -> Iterator[Breach]:
-    """Find costs that rest on recalled prices."""
     cost = examined.assessment.cost
     lines = [line for line in cost.lines if line.status == "R" and line.total] if cost else []
     if cost and lines:

@@ -30,7 +30,6 @@ _EXPOSED = 0.25
     severity=Severity.WARNING,
 )
 def _expert_exchange_exposed(examined: Examined) -> Iterator[Breach]:
-    """Find workloads whose exchange between experts takes much of a step."""
     timed = examined.timed
     if timed is None:
         return
@@ -56,7 +55,6 @@ def _expert_exchange_exposed(examined: Examined) -> Iterator[Breach]:
     severity=Severity.WARNING,
 )
 def _memory_at_edge(examined: Examined) -> Iterator[Breach]:
-    """Find workloads whose plan may run out of device memory."""
     timed = examined.timed
     if timed is None:
         return
@@ -70,12 +68,10 @@ def _memory_at_edge(examined: Examined) -> Iterator[Breach]:
 
 
 def _storage_group(design: ResolvedDesign) -> int | None:
-    """Return the position of the first group of storage nodes."""
     return next((position for position, group in enumerate(design.spec.nodes) if group.role == "storage"), None)
 
 
 def _faster_saves(binds: str, times: float) -> str:
-    """Return the remedy for storage that should save checkpoints `times` faster."""
     from ffplan.reliability.storage import OF_SERVICE
 
     if binds in OF_SERVICE:
@@ -87,7 +83,6 @@ def _faster_saves(binds: str, times: float) -> str:
 
 
 def _kept_without_room(examined: Examined, recovery: JobRecovery) -> Iterator[Breach]:
-    """Find storage without room for the checkpoints that are kept."""
     from ffplan.studies.operate.storage_jobs import kept_checkpoints
 
     storage, kept = recovery.basis.storage, kept_checkpoints(recovery.basis)
@@ -115,7 +110,6 @@ def _kept_without_room(examined: Examined, recovery: JobRecovery) -> Iterator[Br
     severity=Severity.WARNING,
 )
 def _storage_below_checkpoint(examined: Examined) -> Iterator[Breach]:
-    """Find storage that takes longer to save a checkpoint of the workload than the best interval between two."""
     recovery = examined.recovery
     if recovery is None or recovery.basis.storage is None:
         return
@@ -146,7 +140,6 @@ def _storage_below_checkpoint(examined: Examined) -> Iterator[Breach]:
     severity=Severity.INFO,
 )
 def _storage_below_guidance(examined: Examined) -> Iterator[Breach]:
-    """Find planned storage below the least guidance for as many accelerators."""
     design, storage = examined.design, examined.storage
     if storage is None or not design.accelerators:
         return
@@ -181,7 +174,6 @@ def _storage_below_guidance(examined: Examined) -> Iterator[Breach]:
     fix="Follow the message; `ffplan train --search` lists why plans are refused.",
 )
 def _workload_refused(examined: Examined) -> Iterator[Breach]:
-    """Find workloads that cannot run, or that cannot be timed."""
     job = examined.job
     if job is None:
         return
@@ -206,7 +198,6 @@ def _workload_refused(examined: Examined) -> Iterator[Breach]:
     fix="Follow the message; `ffplan serve --search` lists other plans.",
 )
 def _serving_refused(examined: Examined) -> Iterator[Breach]:
-    """Find loads that cannot be served."""
     if examined.design.serving is None:
         return
     row, why = examined.served

@@ -40,7 +40,6 @@ _METRICS = 3
 
 
 def _train_screen(report: TrainReport) -> _FirstScreen:
-    """Return the fastest plan, or the plan at each size, with what binds it and where its step goes."""
     first = report.rows[0]
     unit = report.unit
     searched = f"The fastest of {report.feasible:,} plans that can run" if report.searched else "A step"
@@ -73,7 +72,6 @@ def _train_screen(report: TrainReport) -> _FirstScreen:
 
 
 def _cost_of(report: TrainReport) -> str:
-    """Return the command that shows the cost of the same run; for a given plan, only this one does."""
     if not report.searched:
         return "the same with --tokens T, for days and money" if report.run is None else ""
     model, plan = model_as_given(report.catalog, report.model), report.rows[0].plan
@@ -93,20 +91,17 @@ def _plan_row(row: TrainRow) -> tuple[str, ...]:
 
 
 def _binding(row: TrainRow) -> str:
-    """Return the resource that binds, with what more of it would give."""
     if not row.gains:
         return row.binding_label
     return f"{row.binding_label}; 10 % more of it is {100 * row.gains[0].faster:.1f} % faster"
 
 
 def _step(row: TrainRow) -> str:
-    """Return the largest parts of a step."""
     parts = [part for part in row.parts if part.seconds > 0][:_PARTS]
     return ", ".join(f"{part.label} {percent(part.seconds / row.step_s)}" for part in parts)
 
 
 def _memory(report: TrainReport, row: TrainRow) -> str:
-    """State that a plan may run out of memory, and the plan that is sure."""
     if row.memory_words is None:
         return ""
     if report.sure is None:
@@ -118,7 +113,6 @@ def _memory(report: TrainReport, row: TrainRow) -> str:
 
 
 def _recommend_screen(report: RecommendReport) -> _FirstScreen:
-    """Return the recommended purchase, its certainty and the alternatives."""
     target = f"{report.model} on {number(report.tokens / 1e12, 3)} T tokens in {number(report.days, 3)} days"
     if report.sustained_pflops is not None:
         target = f"{number(report.sustained_pflops, 3)} PFLOP/s on {report.model}"
@@ -182,7 +176,6 @@ def _nearest(report: RecommendReport) -> str:
 
 
 def _paper(design: RecommendedDesign, report: RecommendReport) -> str:
-    """Return a design that may be cheaper, and what nobody has seen of it."""
     lacks = ["no training run"] if design.estimated_from else []
     if design.recalled_share > MOST_RECALLED:
         lacks.append(f"{percent(design.recalled_share)} of its price recalled")
@@ -203,7 +196,6 @@ def _design_row(place: int, design: RecommendedDesign, report: RecommendReport) 
 
 
 def _estimated(designs: Sequence[RecommendedDesign]) -> str:
-    """Return which designs rest on no measured run, or on recalled prices."""
     guessed = sorted({design.accelerator for design in designs if design.estimated_from})
     said = [f"speed of {listed(guessed)} (no training run)"] if guessed else []
     shares = {design.accelerator: design.recalled_share for design in designs}
@@ -215,7 +207,6 @@ def _estimated(designs: Sequence[RecommendedDesign]) -> str:
 
 
 def _sweep_screen(report: SweepReport) -> _FirstScreen:
-    """Return the points, and the best of them."""
     points = report.front or report.sample
     moving = [metric.path for metric in report.metrics if metric.least != metric.most]
     names = list(report.directions) or moving[-_METRICS:]
@@ -248,7 +239,6 @@ def _point(point: SweepPoint, axes: Sequence[str], names: Sequence[str]) -> tupl
 
 
 def _extremes(report: SweepReport, names: Sequence[str]) -> str:
-    """Return the points at which metrics are least."""
     at: dict[str, list[str]] = {}
     for row in report.metrics:
         if row.path in names:

@@ -38,7 +38,6 @@ _WORDS = 2
 
 
 def _compare_screen(c: Comparison) -> _FirstScreen:
-    """Return who wins at what job, how sure that is, and the figures that decide."""
     rows = _side_rows(c)
     header, figures = _by_rows(c, rows) if len(c.labels) > _PAIR else _side_by_side(c, rows)
     return _FirstScreen(
@@ -94,7 +93,6 @@ def _advice(c: Comparison) -> tuple[tuple[str, str], ...]:
 
 
 def _advice_on_many(c: Comparison) -> tuple[tuple[str, str], ...]:
-    """Return advice in the lines that a table of many designs leaves."""
     rest = len(c.labels) - _MOST_ROWS
     if c.money is None:
         following = f"the same with {'--tokens T' if c.training else '--model ID --tokens T'}"
@@ -119,7 +117,6 @@ def _head(c: Comparison) -> str:
 
 
 def _side_by_side(c: Comparison, rows: Sequence[_SideRow]) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
-    """Return header and rows of a table with a column for each of two designs, and one for their ratio."""
     place = c.labels.index(c.baseline)
     table = ((row.title, *row.texts, _ratio(row.values[1 - place], row.values[place])) for row in rows)
     return ("", *c.labels, ""), tuple(table)
@@ -153,10 +150,7 @@ def _token_cost(money: MoneyComparison | None, place: int) -> float:
 
 
 def _main(money: MoneyComparison | None) -> MoneyDifference | None:
-    """Return the difference that decides: the cheapest design against the baseline, or the next against it.
-
-    None without a run on both.
-    """
+    """The cheapest design against the baseline, or the next against it; None without a run on both."""
     if money is None or not money.differences:
         return None
     return min(money.differences, key=lambda difference: difference.ratio.likely)
@@ -175,7 +169,6 @@ def _verdict(c: Comparison, rows: Sequence[_SideRow]) -> tuple[str, ...]:
 
 
 def _leads(labels: Sequence[str], rows: Sequence[_SideRow]) -> str:
-    """Return the figures that each design leads in."""
     ahead: dict[str, list[str]] = {}
     for row in rows:
         known = {
@@ -189,7 +182,6 @@ def _leads(labels: Sequence[str], rows: Sequence[_SideRow]) -> str:
 
 
 def _cheaper(difference: MoneyDifference, model: str) -> str:
-    """Return which of two designs trains a model for less, and how sure that is."""
     side = cheaper_of(difference)
     if side is None:
         return f"{difference.label} and {difference.against} train {model} at about the same cost."
@@ -198,7 +190,6 @@ def _cheaper(difference: MoneyDifference, model: str) -> str:
 
 
 def _cheapest(c: Comparison, money: MoneyComparison, model: str) -> tuple[str, ...]:
-    """Return the cheapest of many designs against the next and the baseline, and which designs cannot run the job."""
     refused = [side.label for side in money.sides if side.refused]
     said = [f"No run on {first_few(refused)}: --full says why."] if refused else []
     main = _main(money)
@@ -229,7 +220,6 @@ def _ratio(figure: float | None, base: float | None) -> str:
 
 
 def _why(c: Comparison) -> str:
-    """Return the part of a step that makes one design slower than the other."""
     difference = _main(c.money)
     if difference is None or c.training is None or c.money is None:
         return ""
@@ -246,7 +236,6 @@ def _why(c: Comparison) -> str:
 
 
 def _flips(c: Comparison) -> str:
-    """Return at which value of a single input the verdict flips."""
     difference = _main(c.money)
     if difference is None or c.money is None:
         return ""
@@ -265,7 +254,6 @@ def _memory(c: Comparison) -> str:
 
 
 def _left_out(c: Comparison) -> str:
-    """Return the items that each design's purchase leaves out."""
     lacks: dict[Sequence[str], list[str]] = {}
     for label, design in zip(c.labels, c.designs, strict=True):
         if design.site is not None and design.site.left_out:

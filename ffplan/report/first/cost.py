@@ -21,7 +21,6 @@ _DRIVERS = 3
 
 
 def _cost_screen(study: CostStudy) -> _FirstScreen:
-    """Return the answer on one cluster: own or rent, the cash to commit, an hour, and the run."""
     tco, run = study.tco, study.run
     owned, trained = _owned(tco) if tco else [], _run(run) if run else []
     power = study.power
@@ -43,7 +42,6 @@ def _cost_screen(study: CostStudy) -> _FirstScreen:
 
 
 def _verdict(study: CostStudy) -> tuple[str, ...]:
-    """Return whether to own or to rent, and how sure that is."""
     tco = study.tco
     if tco is None:
         return ("No cost: the design names neither a price book nor a rent.",)
@@ -104,7 +102,6 @@ def _money(value: float, currency: str) -> str:
 
 
 def _owned(tco: Tco) -> list[tuple[str, str, str]]:
-    """Return the cash and the hour."""
     hour, rent = band_words(tco.per_accelerator_hour, tco.currency), benchmark(tco.rents)
     rows = []
     if tco.facility != "rented":
@@ -128,7 +125,6 @@ def _wait(tco: Tco) -> list[tuple[str, str, str]]:
 
 
 def _run(run: RunReport) -> list[tuple[str, str, str]]:
-    """Return the run: days, money, and a million tokens."""
     tokens = f"{number(run.tokens / 1e12, 3)} T" if run.tokens >= 1e12 else f"{number(run.tokens / 1e9, 3)} bn"
     label, kept = f"{run.model}, {tokens}", percent(run.mfu * run.effective / run.effort)
     rows = [(label, band_words(run.days, "days"), f"{run.gpus:,} GPUs, MFU {kept} overall")]
@@ -140,7 +136,6 @@ def _run(run: RunReport) -> list[tuple[str, str, str]]:
 
 
 def _memory(run: RunReport | None) -> str:
-    """State that the plan is at the edge of memory, and the plan that is sure."""
     if run is None or run.memory_words is None:
         return ""
     slower = f"; the fastest that fits beyond doubt takes {100 * run.sure.slower:.1f} % longer" if run.sure else ""
@@ -148,7 +143,6 @@ def _memory(run: RunReport | None) -> str:
 
 
 def _drivers(study: CostStudy) -> str:
-    """Return the main drivers of the cost of a token or an hour, each with its swing."""
     if study.uncertainty is None or not study.uncertainty.tornado:
         return ""
     of = "a million tokens" if study.uncertainty.per_token else "an hour"
@@ -158,7 +152,6 @@ def _drivers(study: CostStudy) -> str:
 
 
 def _levels(study: CostStudy) -> str:
-    """Return at which value of one input owning costs as much as the rent."""
     if study.uncertainty is None:
         return ""
     for row in study.uncertainty.break_even:
@@ -178,7 +171,6 @@ def _next(study: CostStudy) -> str:
 
 
 def _unverified(study: CostStudy) -> str:
-    """Return the recalled share of the bill, and recalled inputs among the main drivers."""
     said = []
     share = study.bom.recalled_share if study.bom is not None else None
     if share:

@@ -18,7 +18,6 @@ _HOUR = 3_600.0
 
 
 def _design_screen(a: Assessment) -> _FirstScreen:
-    """Return the answer on one design: whether it works, what it costs and draws, and what binds it."""
     figures = (_purchase(a), _power(a), _fabric(a), _allreduce(a), _storage(a), _failures(a))
     return _FirstScreen(
         head=f"{a.design.name} · {plural(a.nodes['compute'], 'node')} of {a.hardware.accelerator} · {a.fabric.family}",
@@ -35,7 +34,6 @@ def _design_screen(a: Assessment) -> _FirstScreen:
 
 
 def _verdict(a: Assessment) -> str:
-    """Return the findings in a sentence."""
     severities = Counter(finding.severity for finding in a.findings)
     errors, warnings = severities[Severity.ERROR], severities[Severity.WARNING]
     if errors:
@@ -99,7 +97,6 @@ def _failures(a: Assessment) -> tuple[str, ...]:
 
 
 def _binding(a: Assessment) -> str:
-    """Return the bottleneck of long messages, and the next one."""
     if not a.communication:
         return ""
     bound = a.communication[0].bound

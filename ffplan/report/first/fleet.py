@@ -24,7 +24,6 @@ def header(report: FleetReport) -> tuple[str, ...]:
 
 
 def _load_text(report: FleetReport) -> str:
-    """Return the load in words."""
     lengths = f"{report.prompt_tokens:,.0f} in, {report.output_tokens:,.0f} out"
     if report.mean_rate_s is None:
         return f"requests of {lengths}"
@@ -32,7 +31,6 @@ def _load_text(report: FleetReport) -> str:
 
 
 def _design_row(place: int, design: FleetDesign, report: FleetReport) -> tuple[str, ...]:
-    """Return a fleet as a row of the table."""
     return (
         f"{place}",
         f"{design.accelerator}{', pools' if design.pools else ''}",
@@ -94,7 +92,6 @@ def _paper(design: FleetDesign) -> str:
 
 
 def _failure_text(design: FleetDesign) -> str:
-    """Return the largest of the failures after which a fleet serves less than its peak."""
     felt = [loss for loss in design.losses if loss.kept < 1]
     return (
         f"a {felt[-1].part} takes {felt[-1].nodes:,} of {plural(design.nodes, 'node')}; "
@@ -105,13 +102,11 @@ def _failure_text(design: FleetDesign) -> str:
 
 
 def _hour_text(hour: int, hours: int) -> str:
-    """Return an hour of a day as a clock shows it, and of a week with the day's number."""
     clock = f"{hour % _HOURS}:00"
     return clock if hours == _HOURS else f"day {hour // _HOURS + 1}, {clock}"
 
 
 def _day_text(design: FleetDesign, report: FleetReport) -> str:
-    """Return how much of a fleet its hours use, and what they leave to others."""
     day = design.day
     if day is None:
         return ""
@@ -128,7 +123,6 @@ def _day_text(design: FleetDesign, report: FleetReport) -> str:
 
 
 def _rent_text(rent: DayRent, most: int) -> str:
-    """Return a way to rent: nodes, offers, and what a month costs."""
     kept = f"{plural(rent.reserved_nodes, 'node')} of {rent.reserved_offer}" if rent.reserved_nodes else ""
     rest = most - rent.reserved_nodes
     more = f"{f'{rest} more' if kept else 'up to ' + plural(rest, 'node')} by the hour of {rent.hourly_offer}"
@@ -144,7 +138,6 @@ def _rents_text(design: FleetDesign) -> str:
 
 
 def _fleet_screen(report: FleetReport) -> _FirstScreen:
-    """Return the recommended purchase for a load, its certainty and the alternatives."""
     shown = report.designs or report.near
     best = shown[0] if shown else None
     power = (
@@ -172,7 +165,6 @@ def _fleet_screen(report: FleetReport) -> _FirstScreen:
 
 
 def _fleet_tiles(report: FleetReport) -> tuple[tuple[str, str, str], ...]:
-    """Return what decides on the recommended fleet; none where nothing serves the load."""
     if not report.designs:
         return ()
     best, currency = report.designs[0], report.currency

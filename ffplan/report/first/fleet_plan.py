@@ -17,12 +17,10 @@ _SHOWN_NAME = 14
 
 
 def _ranged(spread: Spread, unit: str = "") -> str:
-    """Return a sum over the plan: its median with P10 to P90."""
     return ranged(spread.p50, spread.p10, spread.p90, unit)
 
 
 def _met(plan: FleetPlan) -> str:
-    """Return the chance that every demand is met, and where it is least so."""
     text = f"{percent(plan.totals.met)} chance that every demand is met in every quarter."
     risks = [(row.short, row.missing, name, q.quarter) for q in plan.quarters for name, row in q.demand.items()]
     short, missing, demand, quarter = max(risks, key=lambda risk: risk[:2])
@@ -50,7 +48,6 @@ def _money(plan: FleetPlan) -> str:
 
 
 def _demand_cell(quarter: FleetQuarter, name: str) -> str:
-    """Return what a fleet does of a demand over what is needed, with the chance to be short."""
     row = quarter.demand[name]
     if not row.needed.p50:
         return f"- ({percent(row.short)})"
@@ -58,7 +55,6 @@ def _demand_cell(quarter: FleetQuarter, name: str) -> str:
 
 
 def _quarter_row(quarter: FleetQuarter, names: tuple[str, ...]) -> tuple[str, ...]:
-    """Return a quarter as a row of the table."""
     return (
         quarter.quarter,
         f"{quarter.accelerators:,.0f}",
@@ -70,7 +66,6 @@ def _quarter_row(quarter: FleetQuarter, names: tuple[str, ...]) -> tuple[str, ..
 
 
 def _quarter_header(names: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the header of `quarter_row`."""
     short = (name if len(name) <= _SHOWN_NAME else f"{name[: _SHOWN_NAME - 1]}…" for name in names)
     return ("quarter", "GPUs", "buy mn", "run mn", "peak", *short)
 
@@ -112,7 +107,6 @@ def _late_text(cluster: PlannedCluster, plan: FleetPlan) -> str:
 
 
 def _choice_text(choice: OrderChoice) -> str:
-    """Return another date of an order in words."""
     if choice.shift is None:
         return "never: rent instead"
     if not choice.shift:
@@ -133,7 +127,6 @@ def _saving(cluster: PlannedCluster, plan: FleetPlan) -> tuple[float, str]:
 
 
 def _dates(plan: FleetPlan) -> str:
-    """Return the order that another date makes cheapest."""
     savings = [_saving(cluster, plan) for cluster in plan.clusters if cluster.choices]
     if not savings:
         return ""
@@ -160,7 +153,6 @@ def _carbon(plan: FleetPlan) -> str:
 
 
 def _fleet_plan_screen(plan: FleetPlan) -> _FirstScreen:
-    """Return whether a fleet meets its demand, what it costs, and which orders to move."""
     names = _names(plan)
     risky = {q.quarter for q in plan.quarters if any(row.short > 1 - plan.chance for row in q.demand.values())}
     late = sorted((one for one in plan.clusters if one.needed in risky), key=lambda one: -(one.late or 0.0))

@@ -27,7 +27,6 @@ def _share(band: Band) -> str:
 
 
 def _goodput_screen(report: GoodputReport) -> _FirstScreen:
-    """Return a job's goodput, its losses and remedies."""
     job, saved = report.reliability, report.reliability.checkpoint
     lost = (
         ("restarts", job.lost.restarts),
@@ -61,7 +60,6 @@ def _goodput_screen(report: GoodputReport) -> _FirstScreen:
 
 
 def _lever(row: LeverRow, currency: str | None) -> str:
-    """Return a change with what it gives, and what that is worth less its price."""
     worth = row.net_year if row.net_year is not None else row.worth_year
     money = ""
     if worth is not None:
@@ -71,7 +69,6 @@ def _lever(row: LeverRow, currency: str | None) -> str:
 
 
 def _storage_screen(report: StorageReport) -> _FirstScreen:
-    """Return capacity, rates and what binds them, and whether the job is fed."""
     s = report.storage
     met = [tier.tier for tier in report.tiers if tier.met]
     capacity = f"{number(s.usable_bytes / 1e15, 3)} PB of {number(s.raw_bytes / 1e15, 3)} raw"
@@ -119,7 +116,6 @@ def _interval(value: MeanInterval) -> str:
 
 
 def _utilization_screen(report: UtilizationReport) -> _FirstScreen:
-    """Return how much of the cluster jobs keep at work, by policy."""
     rows = tuple(
         (
             row.policy if row.zones == 1 else f"{row.policy}, {row.zones} zones",
@@ -140,7 +136,6 @@ def _utilization_screen(report: UtilizationReport) -> _FirstScreen:
 
 
 def _acceptance_screen(report: AcceptanceReport) -> _FirstScreen:
-    """Return the failed checks; without logs, the expected measurements of a delivered part."""
     rows: tuple[tuple[str, ...], ...]
     if report.judged:
         failed = [row for row in report.judged if row.verdict != "pass"][:_ROWS]

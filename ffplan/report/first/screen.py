@@ -18,11 +18,6 @@ class NoSectionError(ValueError):
 
 
 def _viewed(document: Document, view: View) -> _Body:
-    """Return as much of a report as is asked for.
-
-    Raises:
-        NoSectionError: if a part is unknown.
-    """
     body = document.body()
     if view.sections:
         return _chosen(body, view.sections)
@@ -32,11 +27,6 @@ def _viewed(document: Document, view: View) -> _Body:
 
 
 def _first_body(screen: _FirstScreen, full: _Body) -> _Body:
-    """Return a first screen as a report.
-
-    Args:
-        full: the whole report, whose parts the last line names.
-    """
     more = f"More: --full, or --section {', '.join(_sections(full))}"
     blocks: list[Block] = [Remarks((*screen.verdict, ""))]
     if screen.figures:
@@ -48,10 +38,7 @@ def _first_body(screen: _FirstScreen, full: _Body) -> _Body:
 
 
 def _sections(body: _Body) -> dict[str, tuple[Block, ...]]:
-    """Return the parts of a report by name, in its order.
-
-    A block with a title begins a part; its name is the block's, or the first word of its title.
-    """
+    """A block with a title begins a part; its name is the block's, or the first word of its title."""
     parts: dict[str, tuple[Block, ...]] = {}
     name = ""
     for block in body.blocks:
@@ -64,11 +51,6 @@ def _sections(body: _Body) -> dict[str, tuple[Block, ...]]:
 
 
 def _chosen(body: _Body, names: tuple[str, ...]) -> _Body:
-    """Return a report cut down to some of its parts, in its order.
-
-    Raises:
-        NoSectionError: if a part is unknown.
-    """
     parts = _sections(body)
     for name in names:
         if name not in parts:

@@ -30,7 +30,6 @@ _PLANS = 3
 
 
 def _plan_text(plan: ServePlan) -> str:
-    """Return a plan in words, such as TP4 fp8."""
     ways = (("TP", plan.tensor), ("PP", plan.pipeline), ("EP", plan.expert), ("DP", plan.data))
     sizes = " ".join(f"{name}{size}" for name, size in ways if size > 1)
     cache = f", {plan.kv} cache" if plan.kv != "bf16" else ""
@@ -38,12 +37,10 @@ def _plan_text(plan: ServePlan) -> str:
 
 
 def _pool_text(pool: ServePool) -> str:
-    """Return copies and plan of a pool, such as 4 x TP8."""
     return f"{pool.copies} x {PoolPlan.of(pool.plan).ways(' ')}"
 
 
 def _deployed_text(plan: ServePlan, pools: ServePools | None) -> str:
-    """Return the plan of a copy, or its pools."""
     if pools is None:
         return _plan_text(plan)
     cache = f", {plan.kv} cache" if plan.kv != "bf16" else ""
@@ -51,14 +48,12 @@ def _deployed_text(plan: ServePlan, pools: ServePools | None) -> str:
 
 
 def _copies_text(side: ServedSide) -> str:
-    """Return the copies of a side, or its units of pools."""
     if side.pools is None:
         return f"{side.copies:,} x {_plan_text(side.plan)}"
     return f"{side.copies:,} x ({_deployed_text(side.plan, side.pools)})"
 
 
 def _unit_gpus(plan: ServePlan, pools: ServePools | None) -> int:
-    """Return the accelerators of a copy, or of a unit of pools [1]."""
     return plan.gpus if pools is None else sum(pool.copies * pool.plan.gpus for pool in (pools.prefill, pools.decode))
 
 
@@ -83,7 +78,6 @@ def verdict(report: ServeReport) -> tuple[str, ...]:
 
 
 def _limits_text(targets: ServeTargets) -> str:
-    """Return latency targets in words."""
     limits = [
         f"{name} {number(limit * scale, 3)} {unit}"
         for name, limit, scale, unit in (("TTFT", targets.ttft_s, 1.0, "s"), ("TPOT", targets.tpot_s, _MILLI, "ms"))
@@ -148,7 +142,6 @@ def _figures(report: ServeReport, row: ServeRow) -> list[tuple[str, ...]]:
 
 
 def _beside_text(beside: ServeBeside) -> str:
-    """Return what a training job on the rest of the design keeps of its links."""
     others = f"a job on the other {plural(beside.gpus, 'GPU')}"
     if beside.link is None:
         return f"{others} shares no link with keys and values"
@@ -156,7 +149,6 @@ def _beside_text(beside: ServeBeside) -> str:
 
 
 def _serve_screen(report: ServeReport) -> _FirstScreen:
-    """Return the rate within the targets, its latency, cost and bottleneck."""
     row = report.rows[report.best]
     where = report.design or plural(
         report.copies * _unit_gpus(report.plan, report.pools), report.accelerator, report.accelerator
@@ -185,7 +177,6 @@ def _serve_screen(report: ServeReport) -> _FirstScreen:
 
 
 def _spread_choices(report: ServeReport) -> list[ServeChoice]:
-    """Return a few plans of the search: the fastest for a user, the middle, and the most tokens a second."""
     choices = report.choices
     if len(choices) <= _PLANS:
         return list(choices)
@@ -216,12 +207,10 @@ def _served_row(side: ServedSide, comparison: ServeComparison) -> tuple[str, ...
 
 
 def _load_of(comparison: ServeComparison) -> str:
-    """Return model and lengths in words."""
     return f"{comparison.model} · {comparison.prompt_tokens:,.0f} in, {comparison.output_tokens:,.0f} out"
 
 
 def _winner(comparison: ServeComparison) -> str:
-    """Return who serves cheapest, how much cheaper, and how sure that is."""
     within = f" within {_limits_text(comparison.targets)}" if comparison.targets is not None else ""
     verdict = comparison.verdict
     if verdict is None:
@@ -261,7 +250,6 @@ def _level(comparison: ServeComparison, least: float) -> str:
 
 
 def _serve_comparison_screen(comparison: ServeComparison) -> _FirstScreen:
-    """Return who serves a model cheapest, and the figures of every design."""
     sides = comparison.sides[:_ROWS]
     plans = "; ".join(f"{side.label}: {_copies_text(side)}" for side in sides)
     users = "; ".join(f"{side.label} {side.users_rack:,.0f}" for side in sides)
@@ -289,7 +277,6 @@ def _serve_comparison_screen(comparison: ServeComparison) -> _FirstScreen:
 
 
 def _token_tiles(comparison: ServeComparison) -> tuple[tuple[str, str, str], ...]:
-    """Return what a million output tokens cost on each design with a price, and how sure the verdict is."""
     tiles = [
         (side.label, f"{number(side.cost.per_million_output_all, 3)} {side.cost.currency}", "a million output tokens")
         for side in comparison.sides[:_TILES]

@@ -28,8 +28,6 @@ _Name = Literal[
 
 @record
 class _SideRow:
-    """A figure of every design."""
-
     name: _Name
     label: str
     """The figure, without its unit."""
@@ -44,7 +42,6 @@ class _SideRow:
 
     @property
     def title(self) -> str:
-        """Return the label with its unit."""
         return f"{self.label}, {self.unit}" if self.unit else self.label
 
 
@@ -57,12 +54,6 @@ def _row(
     short: Sequence[str] = (),
     better: int = -1,
 ) -> _SideRow:
-    """Return a row.
-
-    Args:
-        cells: text of each design, and its figure for ratios.
-        short: the texts without ranges, if any has one.
-    """
     texts, values = zip(*cells, strict=True)
     return _SideRow(
         name=name, label=label, unit=unit, texts=texts, short=tuple(short) or texts, values=values, better=better
@@ -80,7 +71,6 @@ def _banded(name: _Name, label: str, bands: Sequence[Band | None], unit: str = "
 
 
 def _money_rows(c: Comparison) -> list[_SideRow]:
-    """Return the run in days and money."""
     if c.money is None:
         return []
     sides, unit = c.money.sides, c.money.currency
@@ -93,7 +83,6 @@ def _money_rows(c: Comparison) -> list[_SideRow]:
 
 
 def _job_rows(c: Comparison) -> list[_SideRow]:
-    """Return the speed of the job."""
     if c.training is None or c.money is not None:
         return []
     sides = _job_size(c.training).sides
@@ -104,7 +93,6 @@ def _job_rows(c: Comparison) -> list[_SideRow]:
 
 
 def _job_size(job: TrainingComparison) -> JobSize:
-    """Return the job at the batch that was asked for."""
     return next(row for row in job.sizes if row.batch == job.batch)
 
 
@@ -172,6 +160,5 @@ def _peak(a: Assessment, share: int) -> tuple[str, float | None]:
 
 
 def _side_rows(c: Comparison) -> list[_SideRow]:
-    """Return the figures that differ between designs: the job, the run in money, and what is bought."""
     rows = (*_job_rows(c), *_money_rows(c), *_cluster_rows(c))
     return [row for row in rows if len({split_marks(text)[0] for text in row.texts}) > 1]

@@ -29,7 +29,6 @@ def render_json(document: Document) -> str:
 
 
 def _records_csv(rows: Sequence[Any]) -> str:
-    """Return records of one kind as CSV, a column for each field; nested fields are joined by dots."""
     flats = [flat(plain(row)) for row in rows]
     if not flats:
         return ""
@@ -74,13 +73,11 @@ def _bullets(texts: Iterable[str]) -> str:
 
 
 def _markdown_block(block: Block) -> str:
-    """Return the content of a block, without its title."""
     layout = _laid_out(block)
     return table(layout.header, layout.rows) if isinstance(layout, Table) else _bullets(layout)
 
 
 def _comment(screen: _FirstScreen) -> str:
-    """Return a first screen in a few lines: head, verdict, figures, and what moves them."""
     last = [f"{label.lower() if number else label} {text}" for number, (label, text) in enumerate(screen.advised())]
     parts = [f"### {escape(screen.head)}", *map(escape, screen.verdict[:1])]
     parts += [table(screen.header, screen.figures)] if screen.figures else []

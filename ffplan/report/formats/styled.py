@@ -46,7 +46,6 @@ _LEAST_BAR, _MOST_BAR = 6, 30
 
 
 def _has_blocks() -> bool:
-    """True if standard output can show block letters."""
     encoding = getattr(sys.stdout, "encoding", None) or "ascii"
     try:
         (_EIGHTHS + _HEIGHTS).encode(encoding)
@@ -72,12 +71,7 @@ def bar(value: float, most: float, width: int, *, blocks: bool) -> str:
 
 
 def _spark(values: Sequence[float], *, blocks: bool) -> str:
-    """Return a letter for each value, as high as it is against the largest, from zero.
-
-    Args:
-        values: the values, none below 0.
-        blocks: of block letters; otherwise of plain ones.
-    """
+    """Return a letter for each value [none below 0], as high as it is against the largest, from zero."""
     letters, most = _HEIGHTS if blocks else _PLAIN, max(values, default=0.0)
     if most <= 0:
         return letters[0] * len(values)
@@ -130,15 +124,11 @@ _LEAST, _MOST = 60, 10_000
 
 
 class _Cell(Text):
-    """A cell of a table that wraps so."""
-
     def __rich_measure__(self, console: Console, options: ConsoleOptions) -> Measurement:
-        """Return the least and the greatest width."""
         longest = max((len(line) for line in self.plain.splitlines()), default=0)
         return Measurement(_longest_piece(self.plain), longest)
 
     def wrap(self, console: Console, width: int, **options: Any) -> TextLines:
-        """Return the lines of the cell in some width."""
         if options.get("no_wrap"):
             return super().wrap(console, width, **options)
         lines = TextLines()
@@ -154,12 +144,10 @@ class _Cell(Text):
 
 
 def _real() -> Console:
-    """Return the terminal."""
     return Console()
 
 
 def _print(renderables: list[RenderableType], *, terminal: bool, width: int) -> str:
-    """Return rich renderables as text, in the width of the terminal or the width given."""
     stream = io.StringIO()
     if terminal:
         real = _real()
@@ -184,7 +172,6 @@ def _print(renderables: list[RenderableType], *, terminal: bool, width: int) -> 
 
 
 def _lines(block: Lines, width: int) -> Table:
-    """Return labelled lines; a label wraps if its text would have too little room."""
     labels = max((Text(label).cell_len for label, _ in block.lines), default=0)
     if labels + 3 + max((_longest_piece(text) for _, text in block.lines), default=0) > width:
         rows = tuple((f"  {label or '-'}", text) for label, text in block.lines)

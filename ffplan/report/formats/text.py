@@ -70,18 +70,12 @@ def _block(block: Block, width: int) -> Iterator[str]:
 
 
 def _narrow(text: str) -> str:
-    """Return a text of letters that take one column each.
-
-    Raises:
-        _WideError: if other letters occur.
-    """
     if not (text.isascii() or _NARROW.fullmatch(text)):
         raise _WideError
     return text
 
 
 def _folded(text: str, width: int) -> list[str]:
-    """Return a sentence in lines."""
     text = _narrow(text)
     if len(text) <= width:
         return [text]
@@ -90,11 +84,6 @@ def _folded(text: str, width: int) -> list[str]:
 
 
 def _fitted(text: str, width: int) -> list[str]:
-    """Return the lines of a cell.
-
-    Raises:
-        _WideError: if one is longer than its column is wide.
-    """
     lines = pieces(text, width)
     if len(text) > width and max(map(len, lines)) > width:
         raise _WideError
@@ -118,11 +107,6 @@ def _side_by_side(cells: Sequence[list[str]], widths: Sequence[int], *, header: 
 
 
 def _labelled(block: Lines, width: int) -> Iterator[str]:
-    """Yield labels and the texts after them.
-
-    Raises:
-        _WideError: if the labels leave too little of a line.
-    """
     rows = [(f"  {_narrow(label) or '-'}", _narrow(text)) for label, text in block.lines]
     if not rows:
         return
@@ -150,11 +134,6 @@ def _grid(block: Grid, width: int) -> Iterator[str]:
 
 
 def _matrix(block: _Matrix, width: int) -> Iterator[str]:
-    """Yield columns side by side under their names.
-
-    Raises:
-        _WideError: if a column is narrower than what it holds.
-    """
     taken, left, parts = [LABELS], width - LABELS, sum(map(_column_of, block.names))
     for name in block.names:
         share = ceil(_column_of(name) * left / parts)
@@ -176,7 +155,6 @@ MOST_STYLED = 2_000
 
 
 def _length(body: _Body) -> int:
-    """Return the number of lines of a document before folding [1]."""
     return sum(len(getattr(block, "lines", ()) or getattr(block, "rows", ())) for block in body.blocks)
 
 

@@ -90,14 +90,7 @@ def breaks(text: str, width: int) -> tuple[int, ...]:
 
 @lru_cache(maxsize=4096)
 def _folds(text: str, width: int) -> tuple[int, ...]:
-    """Find the breaks of a sentence: between words, and anywhere within words longer than a line.
-
-    Text in brackets stays together as in a cell; a sentence has no hyphens to break at.
-
-    Args:
-        text: one line, without a line feed.
-        width: letters of a line [1].
-    """
+    """Text in brackets stays together as in a cell; a sentence has no hyphens to break at."""
     places: list[int] = []
     indent = place = len(text) - len(text.lstrip())
     for word in _units(text, width):
@@ -161,19 +154,12 @@ def _column_widths(columns: list[list[str]], whole: int, width: int, *, titled: 
 
 
 def _two_lines(text: str) -> tuple[str, str]:
-    """Return a title in two lines, as even as its words allow."""
     words = text.split()
     cuts = ((" ".join(words[:place]), " ".join(words[place:])) for place in range(1, len(words) + 1))
     return min(cuts, key=lambda lines: max(map(len, lines)), default=(text, ""))
 
 
 def _hanging(text: str, width: int) -> tuple[int, list[int]]:
-    """Return the indent of a cell, repeated on its later lines, and its breaks.
-
-    Args:
-        text: one line.
-        width: letters that a line of the cell may take [1].
-    """
     indent = len(text) - len(text.lstrip())
     indent = indent if indent < width // 2 else 0
     return indent, [indent + place for place in breaks(text[indent:], width - indent)]
@@ -216,12 +202,7 @@ def _page_width(body: _Body) -> int:
 
 
 def _grid_columns(block: Grid, width: int) -> tuple[list[list[str]], list[int], int]:
-    """Return the rows of a table, its header first, the width of each column, and how many of the first never wrap.
-
-    Args:
-        block: the table.
-        width: letters of a line [1].
-    """
+    """Return the rows of a table, its header first, the width of each column, and how many of the first never wrap."""
     indented = block.style == "indented"
     fixed = {"indented": 1, "plain": 0, "list": 2}[block.style]
     rows = [[f"  {row[0]}", *row[1:]] if indented else list(row) for row in (block.header, *block.rows) if row]

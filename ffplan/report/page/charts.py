@@ -128,7 +128,6 @@ def _parts(rows: Sequence[tuple[str, Sequence[StepPart]]]) -> _Chart | None:
 
 
 def _compare_charts(comparison: Comparison, measured: Curves = ()) -> list[_Chart | None]:
-    """Return the charts of a comparison."""
     named = tuple(zip(comparison.labels, comparison.designs, strict=True))
     charts: list[_Chart | None] = []
     money = comparison.money
@@ -158,14 +157,12 @@ def _compare_charts(comparison: Comparison, measured: Curves = ()) -> list[_Char
 
 
 def _design_charts(assessment: Assessment, measured: Curves = ()) -> list[_Chart | None]:
-    """Return the charts of a design."""
     named = ((assessment.design.name, assessment),)
     bounds = [replace(_bound(assessment.design.name, report), lead=True) for report in assessment.communication]
     return [_scale_chart(named, measured), *bounds, _cost(named), _power(named)]
 
 
 def _train_charts(report: TrainReport) -> list[_Chart | None]:
-    """Return the charts of a training job."""
     rows = report.rows[:8]
     places = [f"#{number} on " if report.searched else "" for number in range(1, len(rows) + 1)]
     names = [f"{place}{row.plan.gpus:,} GPUs" for place, row in zip(places, rows, strict=True)]
@@ -195,7 +192,6 @@ def _train_charts(report: TrainReport) -> list[_Chart | None]:
 
 
 def _cost_charts(study: CostStudy) -> list[_Chart | None]:
-    """Return the charts of a cost study."""
     charts: list[_Chart | None] = []
     if study.run is not None and study.uncertainty is not None:
         band = study.run.cost_per_million_tokens
@@ -212,7 +208,6 @@ def _cost_charts(study: CostStudy) -> list[_Chart | None]:
 
 
 def _bill(study: CostStudy) -> _Chart | None:
-    """Return the bill of materials as steps that add up to the total."""
     if study.bom is None or not study.bom.total:
         return None
     sums: dict[str, float] = {}
@@ -258,12 +253,7 @@ def _cash(study: CostStudy) -> _Chart | None:
 
 
 def _cash_points(series: str, flow: Sequence[CashRow], wait: Waiting | None, share: int) -> list[_Point]:
-    """Return the cash of owning month by month.
-
-    Args:
-        wait: with the rent that bridges the wait for the first job, as against renting from the order on.
-        share: accelerators that it is divided by [1].
-    """
+    """Return the cash of owning by month; `wait` adds the rent until the first job, `share` divides by accelerators."""
     step = max(1, len(flow) // _MONTHS_SHOWN)
     return [
         _Point(
@@ -277,7 +267,6 @@ def _cash_points(series: str, flow: Sequence[CashRow], wait: Waiting | None, sha
 
 
 def _rented(points: Sequence[_Point], rent: RentRow, series: str, share: int) -> list[_Point]:
-    """Return the cash of a rent in the months of other points."""
     return [replace(point, value=rent.month / share * (point.x or 0.0), series=series) for point in points]
 
 
@@ -316,7 +305,6 @@ def _compared_cash(c: Comparison) -> _Chart | None:
 
 
 def _even(rent: RentRow | None, tco: Tco) -> str:
-    """Return where the lines of owning and renting cross."""
     if rent is None:
         return ""
     wait = tco.waiting.value
@@ -356,7 +344,6 @@ def _pareto(report: ServeComparison) -> _Chart:
 
 
 def _demand(plan: FleetPlan, name: str) -> _Chart:
-    """Return a demand and what the fleet does of it, by quarter."""
     points = [
         _Point(quarter.quarter, value, x=float(place), series=series)
         for place, quarter in enumerate(plan.quarters, 1)
@@ -390,11 +377,5 @@ CHARTS: dict[type, Callable[[Any, Curves], list[_Chart | None]]] = {
 
 
 def _charts_of(value: Any, measured: Curves = ()) -> list[_Chart]:
-    """Return the charts of a result.
-
-    Args:
-        value: the result.
-        measured: measured values beside its curves by scale.
-    """
     make = CHARTS.get(type(value))
     return [chart for chart in (make(value, measured) if make else []) if chart is not None and chart.points]

@@ -39,16 +39,12 @@ _AMOUNT = re.compile(r"[-+]?[0-9][0-9,.]*(e[-+]?[0-9]+)?( (%|[A-Za-z/]{1,6}))?|-
 
 @record
 class _PageCell:
-    """A cell of a table, and what it says when it is pointed at."""
-
     text: str
     tip: str = ""
 
 
 @record
 class _PageRow:
-    """A row of a table; its first cell names it."""
-
     cells: tuple[_PageCell, ...]
     note: int = 0
     """Number of the note on its figures; 0 for none."""
@@ -56,8 +52,6 @@ class _PageRow:
 
 @record
 class _PageBlock:
-    """A block of the result: a table, or sentences."""
-
     title: str = ""
     header: tuple[str, ...] = ()
     rows: tuple[_PageRow, ...] = ()
@@ -78,8 +72,6 @@ class _PageBlock:
 
 @record
 class _PageTile:
-    """A figure that the page shows large."""
-
     label: _PageCell
     figure: _PageCell
     beside: _PageCell
@@ -87,19 +79,15 @@ class _PageTile:
 
     @property
     def lead(self) -> str:
-        """Return the figure without its range."""
         return self.figure.text.partition(" (")[0]
 
     @property
     def range(self) -> str:
-        """Return the range of the figure; empty without one."""
         return "".join(self.figure.text.partition(" (")[1:]).strip()
 
 
 @record
 class _PageChart:
-    """A chart as the page shows it."""
-
     id: str
     title: str
     lead: bool
@@ -167,7 +155,6 @@ _TILES = 4
 
 
 def _tiles(screen: _FirstScreen, notes: Notes) -> tuple[_PageTile, ...]:
-    """Return the figures of a first screen that are printed large above its table."""
     tiles = []
     for row in _large(screen):
         cells, paths = zip(*map(_read_marks, row), strict=True)
@@ -183,14 +170,12 @@ def _large(screen: _FirstScreen) -> tuple[tuple[str, ...], ...]:
 
 
 def _figures(screen: _FirstScreen, notes: Notes) -> _PageBlock:
-    """Return the other figures of a first screen, side by side."""
     large = _large(screen)
     rows = tuple(row for row in screen.figures if (*row, "", "")[:3] not in large)
     return _block(Grid("Figures", rows, screen.header), notes)
 
 
 def _parts(blocks: Sequence[Block], notes: Notes) -> list[tuple[str, list[_PageBlock]]]:
-    """Return the blocks under the titles that they are folded under."""
     parts: list[tuple[str, list[_PageBlock]]] = []
     for block in blocks:
         made = _block(block, notes)
@@ -229,7 +214,6 @@ def _figure(chart: _Chart, index: int) -> _PageChart:
 
 
 def _numbers(chart: _Chart) -> _PageBlock:
-    """Return the points of a chart as a table."""
     series, ranged, sourced = (
         any(bool(point.series) for point in chart.points),
         any(point.low is not None for point in chart.points),

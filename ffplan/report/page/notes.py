@@ -17,13 +17,11 @@ Paths = tuple[str, ...]
 
 
 def _read_marks(text: str) -> tuple[str, Paths]:
-    """Return a text as a page shows it, and the paths of the figures that it is made of."""
     plain, paths = split_marks(text)
     return str(shown(plain)), paths
 
 
 def _without_marks(text: str) -> str:
-    """Return a text as a page shows it, whatever figures it is made of."""
     return _read_marks(text)[0]
 
 
@@ -37,7 +35,6 @@ def _short(line: str) -> str:
 
 
 def _taken_apart(origin: Origin) -> list[str]:
-    """Return lines on a figure: path, value and meaning, its equation, and what it is made of."""
     whose = f"{origin.design}: " if origin.design else ""
     lines = [f"{whose}{origin.path} = {origin.value}", origin.meaning]
     if origin.formula:
@@ -46,15 +43,12 @@ def _taken_apart(origin: Origin) -> list[str]:
 
 
 def _meant(origin: Origin) -> str:
-    """Return a figure with its value and its meaning, in a line."""
     whose = f"{origin.design}: " if origin.design else ""
     return f"{whose}{origin.path} = {origin.value}: {origin.meaning}"
 
 
 @record
 class _Said:
-    """A sentence, what it says when it is pointed at, and the number of its note; 0 for none."""
-
     text: str
     tip: str = ""
     note: int = 0
@@ -64,7 +58,6 @@ class Notes:
     """The notes of a page, numbered from 1 as they are found."""
 
     def __init__(self, origin: Callable[[str], Origin] | None) -> None:
-        """Take the function that returns a figure's origin; None for a page without notes."""
         self._origin = origin
         self.entries: list[tuple[str, list[list[str]]]] = []
         """Label of each note, and lines on its figures in groups."""
@@ -77,7 +70,6 @@ class Notes:
         return [*_taken_apart(first), *map(_meant, others)]
 
     def _add(self, label: str, groups: list[list[str]]) -> int:
-        """Keep a note, and return its number."""
         self.entries.append((label, groups))
         return len(self.entries)
 

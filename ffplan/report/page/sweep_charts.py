@@ -36,11 +36,6 @@ def _lines(named: tuple[tuple[str, Assessment], ...], measured: tuple[MeasuredCu
 
 
 def _source(point: MeasuredPoint, expected: float | None) -> str:
-    """Return the conditions and the source of a measurement.
-
-    Args:
-        expected: modelled rate of the design on as many GPUs [GB/s]; None if unknown.
-    """
     rate = number(point.gbyte_s, 3)
     if point.low_gbyte_s is not None and point.high_gbyte_s is not None:
         rate = f"{number(point.low_gbyte_s, 3)} to {number(point.high_gbyte_s, 3)}"
@@ -82,7 +77,6 @@ def _marks(named: tuple[tuple[str, Assessment], ...], measured: tuple[MeasuredCu
 
 
 def _note(measured: tuple[MeasuredCurve, ...], marks: list[_Point]) -> str:
-    """Return how to read the chart: what its marks are, and for which curves there are none."""
     note = "Lines: the time that the engine expects at the design's message, not a bound."
     if marks:
         note += " Marks: measured with the accelerator, library and message of a line; each names its source."
@@ -93,12 +87,7 @@ def _note(measured: tuple[MeasuredCurve, ...], marks: list[_Point]) -> str:
 
 
 def _scale_chart(named: tuple[tuple[str, Assessment], ...], measured: tuple[MeasuredCurve, ...]) -> _Chart | None:
-    """Return allreduce by scale; None if no design asks for it.
-
-    Args:
-        named: designs by name.
-        measured: measured values beside the curves; a curve without an entry was not looked for.
-    """
+    """Return allreduce by scale; a curve without an entry in `measured` was not looked for."""
     lines = _lines(named, measured)
     if not lines:
         return None
@@ -167,7 +156,6 @@ def _front(r: SweepReport) -> _Chart | None:
 
 
 def _at(point: SweepPoint, path: str, places: dict[str, float]) -> float | None:
-    """Return the place of a point along an axis."""
     return places[point.values[path]]
 
 
@@ -178,7 +166,6 @@ def _part(point: SweepPoint, path: str, low: float, width: float) -> float | Non
 
 
 def _parts(r: SweepReport) -> list[tuple[str, Callable[[SweepPoint], float | None]]]:
-    """Return name and place of a point, from 0 to 1, of each axis and metric that differs."""
     every = (*r.sample, *r.front)
     lines: list[tuple[str, Callable[[SweepPoint], float | None]]] = []
     for axis in r.axes:
@@ -221,9 +208,4 @@ def _parallel(r: SweepReport) -> _Chart | None:
 
 
 def _sweep_charts(report: SweepReport) -> list[_Chart | None]:
-    """Return the charts of a sweep.
-
-    Args:
-        report: the sweep.
-    """
     return [_front(report), _heat(report), _parallel(report)]

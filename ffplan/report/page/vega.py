@@ -157,7 +157,6 @@ def _lines(chart: _Chart) -> dict[str, Any]:
 
 
 def _marks(chart: _Chart, across: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the marks beside the lines of a chart, with their ranges if any."""
     names = list(dict.fromkeys(point.series for point in chart.points if point.mark))
     if not names:
         return []
@@ -299,11 +298,6 @@ KINDS = {
 
 
 def _specification(chart: _Chart) -> dict[str, Any]:
-    """Return the Vega-Lite specification of a chart.
-
-    Args:
-        chart: what is shown.
-    """
     several = chart.kind == "bars" and len(chart.points) > len(_labels(chart))
     marks = KINDS[chart.kind](chart)
     return {
@@ -319,14 +313,6 @@ def _specification(chart: _Chart) -> dict[str, Any]:
 
 
 def _to_svg(chart: _Chart) -> str:
-    """Return a chart as SVG, with a tooltip on every mark, hidden characters of its texts visible.
-
-    Args:
-        chart: what is shown.
-
-    Raises:
-        UsageError: without vl-convert.
-    """
     try:
         import vl_convert
     except ImportError:
