@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _T = "ffplan.training"
 _ROOFS = {"tensor": "tensor_parallel_ways", "fsdp": "sharded_tokens", "experts": "expert_parallel_tokens"}
-"""Function of `training.rooflines` by start of a roofline's name; the default is data parallelism's."""
+"""Function of `training.mfu` by start of a roofline's name; the default is data parallelism's."""
 _STEP = ("step_s", "plan.batch", "plan.sequence", "plan.gpus")
 _STAGE = Figure(place=f"{_T}.memory:stage_bytes")
 
@@ -41,7 +41,7 @@ def _share(part: StepPart) -> Figure:
 
 def _roof(roof: Roofline) -> Figure:
     name = next((name for start, name in _ROOFS.items() if roof.name.startswith(start)), "data_parallel_tokens")
-    return Figure(place=f"{_T}.rooflines:{name}", part="accelerator", evidence=("peak.", "nvlink", "memory_bandwidth"))
+    return Figure(place=f"{_T}.mfu:{name}", part="accelerator", evidence=("peak.", "nvlink", "memory_bandwidth"))
 
 
 def _parts_of(row: TrainRow) -> Iterator[str]:

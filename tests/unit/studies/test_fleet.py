@@ -193,7 +193,7 @@ def test_more_load_takes_no_less_and_looser_targets_no_more() -> None:
         return recommend_fleet(target(catalog, **changed), catalog, quiet).fleets[0].built.purchase
 
     plain = cost(rate=300.0)
-    assert cost(rate=900.0) > 2 * plain
+    assert cost(rate=900.0) > 1.5 * plain  # whole nodes and spares weigh more on the smaller
     assert cost(rate=300.0, targets=replace(TARGETS, tpot_s=0.01)) > plain
     assert cost(rate=300.0, chance=0.5) <= plain
 
