@@ -66,7 +66,7 @@ def owning_beside(row: RentRow, hour: str, offer: str) -> str:
     owning = judged(row.owned_hour / row.hour, row.owning_cheaper)
     gap = f"{percent(abs(owning.gap))} {'less' if owning.gap < 0 else 'more'} per {hour} than"
     beside = gap if owning.gap else f"about as much per {hour} as"
-    lead = "Too close to call: owning" if owning.close else "Owning"
+    lead = f"{owning.doubt}owning" if owning.close else "Owning"
     return f"{lead} costs {beside} {offer}{owning.sure}"
 
 

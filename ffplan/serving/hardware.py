@@ -100,8 +100,12 @@ def machine_of(accelerator: Accelerator, precision: str, link: Number) -> _Machi
     )
 
 
+NARROW = {"fp8": "matrix_fp8", "fp4": "matrix_fp4"}
+"""Constant of GEMMs by the precision at which they compute, below 16 bits; `matrix` at 16."""
+
+
 def _rates(constants: EngineRates, computed: str) -> Rates:
-    matrix = {"fp8": constants.matrix_fp8, "fp4": constants.matrix_fp4}.get(computed, constants.matrix)
+    matrix = getattr(constants, NARROW.get(computed, "matrix"))
     names = [name for name in Rates.__annotations__ if name != "matrix"]
     return Rates(matrix=matrix.value, **{name: getattr(constants, name).value for name in names})
 

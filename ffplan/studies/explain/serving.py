@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING
 from ffplan.base.errors import InputError, UsageError, did_you_mean
 from ffplan.base.plain import number_at, numbers, plain, steps
 from ffplan.base.record import record
-from ffplan.catalog.engines import ANY, Engine
+from ffplan.catalog.engines import Engine
+from ffplan.catalog.evidence import DurationFigure
 from ffplan.figures.origins import figure_at
 from ffplan.results.explanation import Derivation, Influence
 from ffplan.results.serving import ServeRow
+from ffplan.serving.hardware import NARROW, compute_precision, engine_speed
 from ffplan.studies.explain.explain import Subject, _declared, _figure_at, given, influences
 from ffplan.studies.serve.answer import row_again, stated_parts, stated_report
 from ffplan.studies.serve.links import ServeError
@@ -19,6 +21,8 @@ from ffplan.studies.serve.links import ServeError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from ffplan.catalog.models import Model
+    from ffplan.catalog.parts import Accelerator
     from ffplan.catalog.read import Entry
     from ffplan.catalog.store import Catalog
     from ffplan.design.resolved import ResolvedDesign
@@ -33,9 +37,6 @@ SERVED_FIGURES = (
 """Figures of a load that a shell completes; any other number of a row is explained too."""
 _MEANS = ("ttft_s", "tpot_s", "e2e_s")
 """Latencies whose address alone means the mean."""
-_MATRIX = {"fp8": "matrix_fp8", "fp4": "matrix_fp4", "mxfp4": "matrix_fp4"}
-"""Constant of GEMMs by the precision of the weights, below 16 bits."""
-_FRACTIONS = ("weights", "experts", "cache", "matrix", "matrix_fp8", "matrix_fp4", "grouped", "attention")
 _TERMS = {
     "weights": ("bytes of the weights of an accelerator / (memory bandwidth x constant)", ("weights",)),
     "experts": ("bytes of the experts that a batch meets / (memory bandwidth x constant)", ("experts",)),
@@ -112,45 +113,46 @@ def _of_serving(
             return None
 
     money = path.startswith("cost.")
-    tried = [_own_rates(entry, report) for entry in entries(used) if money or entry.part.kind not in _OF_MONEY]
+    accelerator = design.compute.accelerator
+    assert accelerator is not None
+    tried = [_own_rates(entry, accelerator) for entry in entries(used) if money or entry.part.kind not in _OF_MONEY]
     figure = figure_at(row, path)
-    root = _declared(address, value, figure.unit, figure, _token_parts(report, design, used))
+    parts = _token_parts(report, accelerator, *stated_parts(design, used), used)
+    root = _declared(address, value, figure.unit, figure, parts)
     return _ServedFigure(row, root, influences(replace(question, evaluate=evaluate), value, tried, step))
 
 
-def _own_rates(entry: Entry, report: ServeReport) -> Entry:
+def _own_rates(entry: Entry, accelerator: Accelerator) -> Entry:
     """Return an engine with the constants of the accelerator alone, since no others can move a figure."""
     part = entry.part
     if not isinstance(part, Engine):
         return entry
-    key = _rates_key(part, report)
+    key = engine_speed(part, accelerator, "bf16").source
     return replace(entry, part=part.model_copy(update={"rates": {key: part.rates[key]}}))
 
 
-def _rates_key(engine: Engine, report: ServeReport) -> str:
-    return report.accelerator if report.accelerator in engine.rates else ANY
-
-
-def _token_parts(report: ServeReport, design: ResolvedDesign, catalog: Catalog) -> tuple[Derivation, ...]:
+def _token_parts(
+    report: ServeReport, accelerator: Accelerator, model: Model, engine: Engine, catalog: Catalog
+) -> tuple[Derivation, ...]:
     """Return the terms of a token's time, the largest first, with the engine's constants and where they stand."""
-    model, engine = stated_parts(design, catalog)
     assert model.transformer is not None
-    key, entry, shape = _rates_key(engine, report), catalog.entry(engine.id), model.transformer
+    shape, entry, precision = model.transformer, catalog.entry(engine.id), report.plan.precision
+    key, computed = engine_speed(engine, accelerator, precision).source, compute_precision(accelerator, precision)
     left_out = {
         *(("expert_layer", "expert_sequence", "grouped", "exchange") if shape.experts is None else ()),
         *(("latent_layer",) if shape.latent is None else ()),
-        *(("quantised_layer",) if report.plan.precision not in _MATRIX else ()),
+        *(("quantised_layer",) if computed not in NARROW else ()),
     }
     parts = []
     for index, part in enumerate(report.rows[report.best].parts):
         how, names = _TERMS[part.name]
         constants = []
         for name in names:
-            field = _MATRIX.get(report.plan.precision, name) if name == "matrix" else name
+            field = NARROW.get(computed, name) if name == "matrix" else name
             if field not in left_out:
-                constant, unit = getattr(engine.rates[key], field).value, "" if field in _FRACTIONS else "s"
-                place = _figure_at(entry, "rates", key, field)
-                constants.append(given(field.replace("_", " "), constant, unit, place=place))
+                figure, place = getattr(engine.rates[key], field), _figure_at(entry, "rates", key, field)
+                unit = "s" if isinstance(figure, DurationFigure) else ""
+                constants.append(given(field.replace("_", " "), figure.value, unit, place=place))
         term = given(part.label, part.seconds, "s", how=how, binds=index == 0)
         parts.append(replace(term, steps=tuple(constants)))
     return tuple(parts)

@@ -242,17 +242,19 @@ def _beside_training(fleet: Fleet, sizes: tuple[int, int], bytes_s: float) -> Se
     design = fleet.design
     if design is None or sum(sizes) <= fleet.domain:
         return None
+    each = int(design.compute.accelerators_per_node)
+    serving = -(-fleet.gpus // each)
+    if sum(design.groups[place].group.count for place in design.job_groups) - serving < _LEAST_JOB:
+        return None
     from ffplan.fabric.family import routing_of
     from ffplan.fabric.routing import traffic
     from ffplan.fabric.routing.job_loads import aligned, all_nodes, loads_of
     from ffplan.fabric.routing.link_loads import link_times
     from ffplan.studies.fabric.cabling import _link_name, wire_design
 
-    each, wired = int(design.compute.accelerators_per_node), wire_design(design)
+    wired = wire_design(design)
     network, ports = wired.fabric.network, all_nodes(design, wired.fabric)
-    others = ports[-(-fleet.gpus // each) :]
-    if len(others) < _LEAST_JOB:
-        return None
+    others = ports[serving:]
     job = others[aligned(network, others)]
     ring, lost = loads_of(routing_of(wired.fabric), traffic.ring(job, 1.0), "static", 0)
     if lost:

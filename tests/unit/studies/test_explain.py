@@ -250,6 +250,16 @@ def test_a_token_of_a_load_is_its_terms(tmp_path: Path) -> None:
         assert constant["label"].replace(" ", "_") in Path(ROOT / file).read_text().splitlines()[int(line) - 1]
 
 
+def test_weights_at_8_bits_without_such_units_take_the_constant_of_16(tmp_path: Path) -> None:
+    path = tmp_path / "served.yaml"
+    section = SERVED.replace("pp: 1}", "pp: 1, precision: fp8}")
+    path.write_text((ROOT / "designs" / "pcie-a100-three-tier.yaml").read_text() + section)
+    terms = explained(str(path), "serve.tpot_s")["root"]["steps"]
+    names = {constant["label"] for term in terms for constant in term["steps"]}
+    assert "matrix" in names
+    assert not {"matrix fp8", "quantised layer"} & names
+
+
 def test_a_load_needs_a_section_and_a_figure(tmp_path: Path) -> None:
     assert "add `serving` to the design" in ffplan("explain superpod-h100-4su serve.tpot_s").err
     path = tmp_path / "served.yaml"
