@@ -28,7 +28,7 @@ def serve(design: str | Path | Design | None = None, model: str = "", **options:
     """Return latency, throughput, power and cost of a served model at loads up to saturation.
 
     Args:
-        design: a design; None with `accelerator`.
+        design: a design; None with `accelerator`, which otherwise chooses the nodes of a design with unlike ones.
         model: catalogue id of the model; the design's own if empty.
         options: accelerators, plan, loads and targets, as `ffplan.api.keywords.ServeKeywords` explains them.
 
@@ -39,8 +39,8 @@ def serve(design: str | Path | Design | None = None, model: str = "", **options:
     from ffplan.catalog.models import Model
     from ffplan.studies.serve.answer import ServeQuestion, answer
     from ffplan.studies.serve.links import ServeError
-    from ffplan.studies.serve.loads import Load
-    from ffplan.studies.serve.serve import ServeTask, targets_of
+    from ffplan.studies.serve.loads import Load, targets_of
+    from ffplan.studies.serve.serve import ServeTask
     from ffplan.studies.serve.setup import engine_of
 
     refuse_unknown(serve, ServeKeywords, options)
@@ -57,7 +57,7 @@ def serve(design: str | Path | Design | None = None, model: str = "", **options:
             load=Load(requests=_requests(engine, options), seed=options.get("seed", 0)),
             concurrency=loads,
             rates=rates,
-            targets=targets_of(options.get("ttft"), options.get("tpot"), options.get("at", "p99")),
+            targets=targets_of(options.get("ttft"), options.get("tpot"), options.get("at")),
         )
         question = ServeQuestion(
             model=part_of(catalog, Model, model, f"{_WHO}: model"),
@@ -138,10 +138,10 @@ def _fleet(design: Design | None, accelerator: str | None, gpus: int | None) -> 
     from ffplan.catalog.store import Catalog
     from ffplan.studies.serve.links import Fleet, fleet_of
 
-    if (design is None) == (accelerator is None):
-        raise UsageError(f"{_WHO}: give a design, or an accelerator")
     if design is None:
+        if accelerator is None:
+            raise UsageError(f"{_WHO}: give a design, or an accelerator")
         catalog = Catalog()
         part = part_of(catalog, Accelerator, str(accelerator), f"{_WHO}: accelerator")
         return Fleet(accelerator=part, gpus=gpus or 1), catalog
-    return fleet_of(design.resolved, gpus), design.catalog
+    return fleet_of(design.resolved, gpus, accelerator), design.catalog

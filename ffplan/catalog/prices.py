@@ -76,6 +76,33 @@ class RentBook(Part):
     """Offers by id, such as aws-p5-h100-3-year."""
 
 
+class TokenOffer(Frozen):
+    """Tokens of a hosted model, sold by API."""
+
+    provider: Text
+    """Provider."""
+    model: Identifier
+    """Catalogue id of the model."""
+    input: PriceFigure
+    """Price of a million prompt tokens [currency per million]."""
+    cached: PriceFigure | None = None
+    """Price of a million prompt tokens in the provider's prefix cache [currency per million]; as `input` if omitted."""
+    output: PriceFigure
+    """Price of a million output tokens [currency per million]."""
+
+
+class TokenBook(Part):
+    """Prices of tokens by API, all in one currency."""
+
+    kind_words: ClassVar[str] = "token book"
+
+    kind: Literal["token-book"]
+    currency: Currency
+    """Currency of every price in the book."""
+    offers: dict[Identifier, TokenOffer]
+    """Offers by id, such as deepseek-r1-api."""
+
+
 def _inherit(book: PriceBook, base: PriceBook) -> PriceBook:
     """Extend a price book with another's prices of parts that it lacks, and their sources, renamed where keys clash."""
     sources, items = dict(book.sources), {}

@@ -173,7 +173,7 @@ def compare(
     osl: OutputLengthOption = 1024,
     ttft: FirstOption = None,
     tpot: EachOption = None,
-    at: AtOption = "p99",
+    at: AtOption = None,
     engine: EngineOption = "vllm",
     precision: PrecisionOption = None,
     kv: CacheOption = None,

@@ -198,7 +198,7 @@ def recommend(
     osl: OutputLengthOption = 1024,
     ttft: FirstOption = None,
     tpot: EachOption = None,
-    at: AtOption = "p99",
+    at: AtOption = None,
     peak: PeakOption = "1x",
     day: DayOption = None,
     engine: EngineOption = "vllm",

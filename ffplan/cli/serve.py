@@ -68,17 +68,15 @@ def _fleet(
     from ffplan.catalog.store import Catalog
     from ffplan.studies.serve.links import Fleet, fleet_of
 
-    if (design is None) == (accelerator is None):
-        what = "name a design, or --accelerator and --gpus" if design is None else "--accelerator replaces a design"
-        raise UsageError(f"{_WHO}: {what}; write one of the two")
-    if accelerator is not None:
+    if design is None:
+        if accelerator is None:
+            raise UsageError(f"{_WHO}: name a design, or --accelerator and --gpus")
         parts = Catalog(catalog or ())
         return Fleet(
             accelerator=part_of(parts, Accelerator, accelerator, f"{_WHO}: --accelerator"), gpus=gpus or 1
         ), parts
-    assert design is not None
     resolved, parts = _resolved_design(design, catalog)
-    return fleet_of(resolved, gpus), parts
+    return fleet_of(resolved, gpus, accelerator), parts
 
 
 def _loads(concurrency: str | None, rate: str | None) -> tuple[float, ...]:
@@ -189,7 +187,7 @@ def serve(
     prefix_hit: PrefixOption = "0%",
     ttft: FirstOption = None,
     tpot: EachOption = None,
-    at: AtOption = "p99",
+    at: AtOption = None,
     search: SearchOption = False,
     prefill: PrefillOption = None,
     decode: DecodeOption = None,
@@ -243,8 +241,8 @@ def _stated(context: typer.Context, options: dict[str, Any], fleet: Fleet, parts
 
 def _question(parts: Catalog, options: dict[str, Any], trace: Trace | None) -> ServeQuestion:
     from ffplan.studies.serve.answer import ServeQuestion
-    from ffplan.studies.serve.loads import Load
-    from ffplan.studies.serve.serve import ServeTask, targets_of
+    from ffplan.studies.serve.loads import Load, targets_of
+    from ffplan.studies.serve.serve import ServeTask
     from ffplan.studies.serve.setup import PlanRequest, engine_of
 
     loads = _loads(options["concurrency"], options["rate"])

@@ -37,7 +37,12 @@ ModelOption = Annotated[
     ),
 ]
 AcceleratorOption = Annotated[
-    str | None, _part_option("accelerator", "Accelerator, in place of a design.", "--accelerator")
+    str | None,
+    _part_option(
+        "accelerator",
+        "Accelerator in place of a design, or the one of a design with unlike nodes to serve on.",
+        "--accelerator",
+    ),
 ]
 GpusOption = Annotated[
     int | None,
@@ -111,7 +116,8 @@ EachOption = Annotated[
     str | None, typer.Option("--tpot", metavar="TIME", help="Target of the time of a further token, such as 50ms.")
 ]
 AtOption = Annotated[
-    str, typer.Option("--at", metavar="STATISTIC", help="Statistic of the targets: mean, p50, p90 or p99.")
+    str | None,
+    typer.Option("--at", metavar="STATISTIC", help="Statistic of the targets: mean, p50, p90 or p99; p99 if omitted."),
 ]
 SearchOption = Annotated[
     bool, typer.Option("--search", help="Search plans: TP, PP, EP, DP, precision, chunk and concurrency.")
@@ -138,7 +144,7 @@ SERVING = ("isl", "osl", "ttft", "tpot", "at", "engine", "precision", "kv", "dis
 class _ServedModel:
     lengths: tuple[int, int]
     """Tokens of a prompt and of an answer."""
-    targets: tuple[str | None, str | None, str]
+    targets: tuple[str | None, str | None, str | None]
     """Most time to the first token and of each further one, and their statistic."""
     plan: tuple[str, str | None, str | None]
     """Engine, and precision of weights and of keys and values."""
@@ -148,7 +154,7 @@ class _ServedModel:
     def engine_and_targets(self, parts: Catalog, who: str) -> tuple[Engine, ServeTargets | None]:
         from ffplan.studies.serve.answer import refuse_precisions
         from ffplan.studies.serve.links import ServeError
-        from ffplan.studies.serve.serve import targets_of
+        from ffplan.studies.serve.loads import targets_of
         from ffplan.studies.serve.setup import PlanRequest, engine_of
 
         (ttft, tpot, at), (software, precision, kv) = self.targets, self.plan

@@ -165,6 +165,8 @@ class ResolvedDesign:
     """The section on the model that is served, if any."""
     reliability: Reliability | None = None
     """The section on failures, if any."""
+    jobs_on: str = ""
+    """Accelerator of the nodes that jobs run on; empty for the kind of node with the most accelerators."""
 
     @property
     def stated_workload(self) -> Workload:
@@ -284,7 +286,7 @@ class ResolvedDesign:
 
     @property
     def compute(self) -> ResolvedGroup:
-        """Compute nodes that jobs run on: all equal nodes of the kind with the most accelerators.
+        """Compute nodes that jobs run on: all equal nodes of `jobs_on`, or of the kind with the most accelerators.
 
         Neither the order of groups nor the division of equal nodes has an effect. Every design has one.
         """
@@ -299,7 +301,8 @@ class ResolvedDesign:
         """Positions in `groups` of the compute nodes that jobs run on."""
         kinds: dict[tuple[Any, ...], list[int]] = {}
         for position, group in enumerate(self.groups):
-            if group.group.role == "compute":
+            chosen = not self.jobs_on or (group.accelerator is not None and group.accelerator.id == self.jobs_on)
+            if group.group.role == "compute" and chosen:
                 kinds.setdefault(group.kind, []).append(position)
         if len(kinds) == 1:
             return tuple(*kinds.values())

@@ -6,7 +6,17 @@ from typing import TYPE_CHECKING
 
 from ffplan.figures.figure import Figure
 from ffplan.results.run import PlanRow, StepPart, SurePlan
-from ffplan.results.serving import CacheUse, Latency, Saturation, ServeCost, ServeMemory, ServeRow, TokenBand, TokenPart
+from ffplan.results.serving import (
+    CacheUse,
+    Latency,
+    Saturation,
+    ServeCost,
+    ServeMemory,
+    ServeRow,
+    TokenBand,
+    TokenPart,
+    TokenPrice,
+)
 from ffplan.results.training import Gain, Roofline, StageMemory, TrainReport, TrainRow
 from ffplan.training.part_kinds import PARTS
 
@@ -133,6 +143,7 @@ SERVING: Table = {
         "per_million_output": Figure(unit="currency", better=-1, place="ffplan.studies.serve.money:token_cost"),
         "per_million_output_all": Figure(how="an hour of the accelerators / output tokens of an hour"),
     },
+    TokenPrice: {"per_million_output_all": Figure(place="ffplan.studies.serve.money:api_cost")},
     ServeMemory: {"weights_gib": Figure(place=f"{_S}.memory:weight_memory")},
     ServeRow: {
         "rate_s": Figure(place=f"{_S}.load:closed_loop"),

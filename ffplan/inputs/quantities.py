@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-_NUMBER = r"[0-9]+(?:,[0-9]{3})*(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?"
+_NUMBER = r"(?:[0-9]+(?:,[0-9]{3})*(?:\.[0-9]+)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?"
 _QUANTITY = re.compile(rf"([-+]?)({_NUMBER})\s*([A-Za-z][A-Za-z/]*2?)")
 _RATIO = re.compile(rf"({_NUMBER})\s*:\s*({_NUMBER})")
 _SPAN = re.compile(rf"({_NUMBER})\s*(years?|months?)")

@@ -45,6 +45,8 @@ class PoolPlan:
     """Attention groups."""
     expert: int = 1
     """Expert parallelism."""
+    accelerator: str = ""
+    """Accelerator of its nodes, of a design with unlike ones; empty for the nodes that jobs run on."""
 
     @classmethod
     def of(cls, plan: _Spread, copies: int = 1) -> PoolPlan:
@@ -69,22 +71,22 @@ class PoolPlan:
         return joint.join(f"{name}{size}" for name, size in sizes if size > 1) or "TP1"
 
     def __str__(self) -> str:
-        return f"{self.copies}x{self.ways()}"
+        return f"{self.copies}x{self.ways()}{self.accelerator and f'@{self.accelerator}'}"
 
 
 def _parse_pool(value: Any) -> PoolPlan:
-    """Parse `4xTP8`, `DEP32` or `2xTP4EP4`: DEP sets attention groups and experts, TEP tensor and experts."""
-    text = value.strip().upper() if isinstance(value, str) else ""
-    match = _PLAN.fullmatch(text)
+    """Parse `4xTP8`, `DEP32` or `2xTP4EP4@h200-sxm`: DEP sets attention groups and experts, TEP tensor and experts."""
+    text, at, accelerator = (value if isinstance(value, str) else "").partition("@")
+    match = _PLAN.fullmatch(text.strip().upper()) if accelerator.strip() or not at else None
     sizes: dict[str, int] = {}
     for name, size in _WAY.findall(match.group(2)) if match else ():
         for field in _FIELDS[name]:
             sizes[field] = int(size)
     copies = int(match.group(1) or 1) if match else 0
     if not match or not all(1 <= number <= _MOST for number in (copies, *sizes.values())):
-        remedy = "write copies and their parallelism, such as 4xTP8, 1xDEP32 or 2xTP4EP4"
+        remedy = "write copies and their parallelism, such as 4xTP8, 1xDEP32 or 2xTP4EP4@h200-sxm"
         raise _fault("unit", f"{describe(value)} is not a plan of a pool", remedy)
-    return PoolPlan(copies=copies, **sizes)
+    return PoolPlan(copies=copies, accelerator=accelerator.strip().lower(), **sizes)
 
 
 def pool_of(text: Any, place: str) -> PoolPlan:

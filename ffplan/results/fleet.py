@@ -5,7 +5,7 @@ from __future__ import annotations
 from ffplan.base.record import record
 from ffplan.results.recommendation import UnsizedAccelerator
 from ffplan.results.result import Result
-from ffplan.results.serving import Latency, ServePlan, ServePools, ServeTargets
+from ffplan.results.serving import Latency, ServePlan, ServePools, ServeTargets, TokenPrice
 
 
 @record
@@ -133,6 +133,8 @@ class FleetDesign:
     per_million_output_all: float
     """Cost of a year, prompts and idle hours included, over the output tokens of a year at the mean rate [currency per
     million]."""
+    api_requests_day: float | None
+    """Requests of a day above which it costs less than the tokens by API [1]; null without an offer in its currency."""
     facility_peak_kw: float
     """Facility power with everything at its maximum [kW]."""
     racks: int
@@ -191,6 +193,8 @@ class FleetReport(Result):
     """Fleets on paper: without a run of the engine on the accelerator, or with prices that are mostly recalled."""
     near: tuple[FleetDesign, ...]
     """Fleets that break a limit, the nearest first; only if none is within the limits."""
+    api: TokenPrice | None
+    """Tokens of this model by API; null without an offer."""
     left_out: tuple[UnsizedAccelerator, ...]
     """Accelerators that were not sized."""
     assumptions: tuple[str, ...]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ffplan.base.record import record
 from ffplan.results.result import CatalogFile, Result, UnverifiedFigure
-from ffplan.results.serving import Latency, ServeChoice, ServeCost, ServePlan, ServePools, ServeTargets
+from ffplan.results.serving import Latency, ServeChoice, ServeCost, ServePlan, ServePools, ServeTargets, TokenPrice
 
 
 @record
@@ -109,6 +109,8 @@ class ServeComparison(Result):
     """Designs that do not."""
     verdict: ServeVerdict | None
     """Who is cheapest; null unless two designs within the targets have costs in one currency."""
+    api: TokenPrice | None
+    """Tokens of this model by API; null without an offer."""
     assumptions: tuple[str, ...]
     """Assumptions of the comparison."""
     catalog: tuple[CatalogFile, ...]

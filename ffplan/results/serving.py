@@ -75,6 +75,22 @@ class ServeCost:
 
 
 @record
+class TokenPrice:
+    """The same tokens, bought from a provider."""
+
+    offer: str
+    """The cheapest offer of the model, by id."""
+    provider: str
+    """Provider."""
+    date: str | None
+    """Date of the price; null if it is not known."""
+    currency: str
+    """Currency of the price."""
+    per_million_output_all: float
+    """Price of prompts and answers over output tokens alone [currency per million]."""
+
+
+@record
 class ServeRow:
     """Serving at one load."""
 
@@ -166,6 +182,8 @@ class ServePool:
     """Copies in a unit."""
     plan: ServePlan
     """Plan of each."""
+    accelerator: str
+    """Catalogue id of its accelerators."""
 
 
 @record
@@ -303,6 +321,8 @@ class ServeReport(Result):
     """Where the price of an accelerator-hour is from; null without one."""
     currency: str | None
     """Currency of costs; null without any."""
+    api: TokenPrice | None
+    """Tokens of this model by API; null without an offer."""
     assumptions: tuple[str, ...]
     """Omissions and assumptions of the model."""
     catalog: tuple[CatalogFile, ...]

@@ -37,9 +37,9 @@ def _layer_kept_bytes(shape: Transformer, plans: ParallelPlans, share: Number = 
         share: fraction of layers with experts [1].
 
     Equation:
-        b s / c (w (4 h / u + (q + k + v + v' + 2 f) / t) + 2 h / u) + (2 w + 1) b a s^2 / (t c), 3 f with a gate, u = t
-        with sequence parallelism, else 1; the bytes of dropout masks, 2 h, only with biases; the scores only unfused;
-        at FP8 the inputs of GEMMs, 2 h / u + (v' + f) / t, take a byte less.
+        b s / c (w (4 h / u + (q + k + v + v' + 2 f) / t) + 2 h / u) + (2 w + 1) b a s^2 / (t c); 3 f with a gate, 4 f
+        where its kernels are not fused; u = t with sequence parallelism, else 1; the bytes of dropout masks, 2 h, only
+        with biases; the scores only unfused; at FP8 the inputs of GEMMs, 2 h / u + (v' + f) / t, take a byte less.
         Experts: R (2 h + 3 f_e / t_e) for R routed tokens, and the shared ones.
         Recomputed norms keep 2 h / u less, latents q + k + v, the activation f, and of experts also their results h,
         since the routers' weights are applied inside it
@@ -66,6 +66,8 @@ def _layer_kept_bytes(shape: Transformer, plans: ParallelPlans, share: Number = 
     saved = norms + attention_out(shape) / plans.tensor if short else 0.0
     act = 0 if "activation" in plans.again else 1
     wide, less = (0 if "up" in plans.again else wide - 1) + act, act * 1.0 * short
+    if plans.eager and shape.gated:
+        wide += act  # the gate after its activation, which a fused kernel computes again
     plain = plans.width * (base + wide * shape.ffn / plans.tensor) - saved - less * shape.ffn / plans.tensor
     kept = tokens * (plain + (2 * hidden / between if shape.biases else 0.0))
     if shape.experts is not None:

@@ -16,8 +16,8 @@ from ffplan.catalog.store import Catalog
 from ffplan.serving.load import Requests
 from ffplan.studies.fleet.capacity import Copy
 from ffplan.studies.serve.links import Fleet, ServeError
-from ffplan.studies.serve.loads import Load, Trace
-from ffplan.studies.serve.serve import ServeTask, serve, targets_of
+from ffplan.studies.serve.loads import Load, Trace, targets_of
+from ffplan.studies.serve.serve import ServeTask, serve
 from ffplan.studies.serve.setup import PlanRequest, ServeSetup, engine_of, serve_setup
 from tests.support import examples
 

@@ -24,7 +24,10 @@ ROWS = {
     "XLA's table, length not stated": ("h100-xla-cudnn", "h100-sxm-80gb"),
     "SimuMax | B200": ("b200-simumax", "b200"),
     "SimuMax | A100 PCIe": ("a100-pcie-simumax", "a100-pcie-40gb"),
+    "own run | H200": ("h200-pytorch-2.11", "h200-sxm"),
 }
+NEVER_FITTED = {"gemm bf16": 8, "gemm fp8": 8, "attention fa2": 8, "attention cudnn": 8, "pcie": 6}
+"""Largest mean error of the catalogue's constants on kernels that none was fitted to [%]."""
 
 
 @pytest.mark.parametrize("words", ROWS)
@@ -63,3 +66,13 @@ def test_steps_are_modelled_too_fast_with_the_rates_of_kernels(
         scores = replay_files("training", cases, catalog).sources
         found = next(score for score in scores if score.name == source)
         assert found.bias == pytest.approx(bias, abs=0.01)
+
+
+def test_the_catalogue_knows_the_kernels_of_an_h200_that_nothing_was_fitted_to() -> None:
+    recording, document = read_recording(str(FOLDER / "h200-pytorch-2.11.json"))
+    asked = MeasuredRequest(accelerator="h200-sxm", only=(), stack=None)
+    before = {row.group: row.before for row in fit_recording(Catalog(), recording, document, asked).report.groups}
+    for group, most in NEVER_FITTED.items():
+        error = before[group]
+        assert error is not None
+        assert error < most / 100, group

@@ -12,6 +12,8 @@ import pytest
 from ffplan.catalog.engines import Engine
 from ffplan.catalog.parts import Accelerator
 from ffplan.catalog.store import Catalog
+from ffplan.serving.load import Requests
+from ffplan.studies.serve.money import token_price
 from ffplan.validation.replay import case_files, replay_files
 
 if TYPE_CHECKING:
@@ -75,3 +77,13 @@ def test_deepseek_s_day_adds_up() -> None:
     assert prefill + decode == pytest.approx(226.75, rel=0.001)
     # 2 dollars a GPU-hour over 168 billion output tokens: 0.518 a million
     assert pytest.approx(0.518, abs=0.0005) == 226.75 * 8 * 24 * 2 / 168e3
+
+
+def test_tokens_by_api_cost_what_deepseek_counts() -> None:
+    # 342 billion cached, 266 billion computed and 168 billion output tokens: 562,027 dollars a day
+    day = Requests(prompt=608.0, output=168.0, hit=342 / 608)
+    price = token_price(Catalog(), "deepseek-r1", day)
+    assert price is not None
+    assert (price.provider, price.date, price.currency) == ("DeepSeek", "2025-03-01", "USD")
+    assert price.per_million_output_all * 168e3 == pytest.approx(562_027, rel=5e-4)
+    assert token_price(Catalog(), "llama3.1-8b", day) is None

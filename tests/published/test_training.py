@@ -60,14 +60,14 @@ def prepared(source: str) -> dict[str, TrainingReplay]:
         ("automodel-h100", 3, 0.056),
         ("bloom", 15, 0.046),
         ("deepseek-v3", 1, 0.01),
-        ("dgxc-gb200", 9, 0.04),
+        ("dgxc-gb200", 9, 0.041),
         ("dgxc-h100", 42, 0.031),
         ("fire-flyer", 9, 0.019),
         ("fsdp-h100", 18, 0.055),
         ("korthikanti", 6, 0.048),
         ("llama3-405b", 3, 0.05),
         ("megatron-bridge-dense", 4, 0.086),
-        ("megatron-bridge", 5, 0.081),
+        ("megatron-bridge", 5, 0.084),
         ("megatron-core", 11, 0.06),
         ("megatron-sc21-fig13", 5, 0.208),
         ("megatron-sc21-zero3", 3, 0.038),
@@ -95,14 +95,12 @@ def test_every_source(source: str, count: int, most: float) -> None:
 
 
 def test_eager_pytorch() -> None:
-    """torchtitan without a compiler takes 16 % longer; counted operations that stream are 7 % longer, for the compiled
-    runs are modelled 6 % too slow and these 2 to 3 % too fast.
-    """
+    """torchtitan without a compiler takes 16 % longer, and counted operations that stream 9 %."""
     found = {row.case: row for row in rows("torchtitan-h100") if row.gpus == 8}
     slower = found["llama3-8b"].measured / found["llama3-8b-eager"].measured
     assert slower == pytest.approx(1.157, abs=0.001)
     model = found["llama3-8b"].model / found["llama3-8b-eager"].model
-    assert model == pytest.approx(1.065, abs=0.005)
+    assert model == pytest.approx(1.094, abs=0.005)
 
 
 def test_every_source_names_its_software() -> None:
@@ -206,11 +204,23 @@ def test_memory() -> None:
 
 
 def test_allocators_reserve_more_than_is_counted() -> None:
-    """The margin of the catalogue: torchtitan's runs of 8B reserved 19 to 30 % more than is counted as allocated."""
+    """The margin of the catalogue: sharded runs of 8B reserve 19 to 30 % more than is counted, one GPU 2 %."""
     found = [row.measured / row.model - 1 for row in rows("torchtitan-h100", SIZES)]
     assert len(found) == 6
+    alone = 43.0 / 40.6 - 1, 55.1 / 50.3 - 1, 43.7 / 41.7 - 1, 42.8 / 41.7 - 1  # as catalogs/…/pytorch-h200.yaml notes
     reserved = prepared("torchtitan-h100")["llama3-8b-memory"].software.margins.reserved
-    assert reserved == (round(min(found), 2), round(max(found), 2)) == (0.19, 0.3)
+    assert reserved == (0.02, 0.3)
+    low, high = reserved
+    assert low <= min(alone) < max(alone) < round(min(found), 2) == 0.19
+    assert high == round(max(found), 2)
+
+
+def test_unfused_kernels_keep_the_gate_after_its_activation() -> None:
+    """One H200: compiled to 1 %, eager too beside rotated queries and keys of 2 h a token and layer."""
+    compiled, eager = (row for row in rows("pytorch-h200", SIZES))
+    assert compiled.model == pytest.approx(compiled.measured, rel=0.01)
+    rotated = 2 * 2048 * 2 * 24 * 8 * 2048 / 2**30
+    assert eager.model + rotated == pytest.approx(eager.measured, rel=0.01)
 
 
 def test_megatron_lm_on_h800_takes_5_to_11_percent_more_than_is_counted() -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from ffplan.base.formatting import amount, chance, first_few, number, percent, plural, ranged
 from ffplan.report.document import _FirstScreen
-from ffplan.report.first.serve import _deployed_text, _limits_text, _unit_gpus
+from ffplan.report.first.serve import _api_text, _deployed_text, _limits_text, _unit_gpus
 from ffplan.report.phrases import _next_of_written, left_out
 from ffplan.results.recommendation import MOST_RECALLED
 
@@ -137,6 +137,13 @@ def _rents_text(design: FleetDesign) -> str:
     return f"{_rent_text(design.day.rents[0], most)}; owned {amount(design.year / 12, 3)}"
 
 
+def _fleet_api_text(report: FleetReport, best: FleetDesign) -> str:
+    text = _api_text(report.api)
+    if not text or best.api_requests_day is None:
+        return text
+    return f"{text}; the fleet costs less above {number(best.api_requests_day / 1e6, 3)} M requests a day"
+
+
 def _fleet_screen(report: FleetReport) -> _FirstScreen:
     shown = report.designs or report.near
     best = shown[0] if shown else None
@@ -156,6 +163,7 @@ def _fleet_screen(report: FleetReport) -> _FirstScreen:
             ("Failure", _failure_text(best) if best else ""),
             ("Day", _day_text(best, report) if best else ""),
             ("Rent", _rents_text(best) if best else ""),
+            ("API", _fleet_api_text(report, best) if best else ""),
             ("On paper", "; ".join(_paper(design) for design in report.unmeasured[:2])),
             ("Why not", "; ".join(left_out(report, first_few))),
             ("Next", _next_of_written(report.designs)),

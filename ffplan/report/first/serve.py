@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         ServeReport,
         ServeRow,
         ServeTargets,
+        TokenPrice,
     )
 
 _MILLI = 1e3
@@ -36,15 +37,17 @@ def _plan_text(plan: ServePlan) -> str:
     return f"{sizes or 'TP1'} {plan.precision}{cache}"
 
 
-def _pool_text(pool: ServePool) -> str:
-    return f"{pool.copies} x {PoolPlan.of(pool.plan).ways(' ')}"
+def _pool_text(pool: ServePool, on: str = "") -> str:
+    return f"{pool.copies} x {PoolPlan.of(pool.plan).ways(' ')}{on and f' on {on}'}"
 
 
 def _deployed_text(plan: ServePlan, pools: ServePools | None) -> str:
     if pools is None:
         return _plan_text(plan)
     cache = f", {plan.kv} cache" if plan.kv != "bf16" else ""
-    return f"{_pool_text(pools.prefill)} prefill, {_pool_text(pools.decode)} decode, {plan.precision}{cache}"
+    unlike = pools.prefill.accelerator != pools.decode.accelerator
+    prefill, decode = (_pool_text(pool, pool.accelerator if unlike else "") for pool in (pools.prefill, pools.decode))
+    return f"{prefill} prefill, {decode} decode, {plan.precision}{cache}"
 
 
 def _copies_text(side: ServedSide) -> str:
@@ -141,11 +144,25 @@ def _figures(report: ServeReport, row: ServeRow) -> list[tuple[str, ...]]:
     return rows
 
 
+def _api_text(api: TokenPrice | None) -> str:
+    if api is None:
+        return ""
+    price = f"{number(api.per_million_output_all, 3)} {api.currency} a million out, prompts included"
+    return f"{api.provider} sells the tokens at {price}" + (f" ({api.date})" if api.date else "")
+
+
 def _beside_text(beside: ServeBeside) -> str:
     others = f"a job on the other {plural(beside.gpus, 'GPU')}"
     if beside.link is None:
         return f"{others} shares no link with keys and values"
     return f"{others} keeps {percent(beside.kept)} of its allreduce rate"
+
+
+def _serve_api_text(report: ServeReport, row: ServeRow) -> str:
+    text = _api_text(report.api)
+    if not text or row.cost is None:
+        return text
+    return f"{text}; here {number(row.cost.per_million_output_all, 3)} at this load"
 
 
 def _serve_screen(report: ServeReport) -> _FirstScreen:
@@ -170,6 +187,7 @@ def _serve_screen(report: ServeReport) -> _FirstScreen:
             ("Plans", plans),
             ("Training", _beside_text(report.beside) if report.beside else ""),
             ("Price", report.price or "no price of an accelerator-hour is known"),
+            ("API", _serve_api_text(report, row)),
             ("Next", quick),
         ),
         unverified=kin + _recalled_count(report.unverified),
@@ -268,6 +286,7 @@ def _serve_comparison_screen(comparison: ServeComparison) -> _FirstScreen:
         advice=(
             ("Plans", plans),
             ("Racks", f"requests in flight per rack: {users}" if sides else ""),
+            ("API", _api_text(comparison.api)),
             ("Cannot", "; ".join(f"{side.label}: {side.reason}" for side in comparison.unserved)),
             ("Next", f"ffplan serve DESIGN … --disaggregate --precision {sides[0].plan.precision}" if sides else ""),
         ),

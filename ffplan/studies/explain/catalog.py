@@ -24,7 +24,7 @@ from ffplan.catalog.evidence import (
 from ffplan.catalog.models import Model, ParameterFigure
 from ffplan.catalog.ownership import ESTIMATE_UNITS, PER_WORDS, Estimate, SecondsEstimate, plain_amount
 from ffplan.catalog.parts import Accelerator, Nic, Server, StorageServer, Switch
-from ffplan.catalog.prices import PriceBook, RentBook
+from ffplan.catalog.prices import PriceBook, RentBook, TokenBook
 from ffplan.catalog.reliability import (
     DaysFigure,
     EventFigure,
@@ -74,9 +74,13 @@ _UNITS: dict[type[Figure], tuple[str, float]] = {
 }
 
 
+_PRICED_PER = {"rent-book": "/h", "token-book": " a million"}
+"""What a price of a book is for, if not a piece."""
+
+
 def _unit(part: Part, figure: Figure) -> tuple[str, float]:
-    if isinstance(figure, PriceFigure) and isinstance(part, PriceBook | RentBook):
-        return f"{part.currency}{'/h' if isinstance(part, RentBook) else ''}", 1.0
+    if isinstance(figure, PriceFigure) and isinstance(part, PriceBook | RentBook | TokenBook):
+        return part.currency + _PRICED_PER.get(part.kind, ""), 1.0
     if isinstance(figure, Estimate):
         return _estimate_unit(figure)
     if isinstance(figure, DataFigure) and figure.value % GIB == 0:
@@ -233,7 +237,7 @@ _MONTHS = 24
 _WIDE = 2.0
 """Highest over lowest known value from which a range is wide [1]."""
 _SOLD = ("server", "storage-server", "switch", "nic", "link")
-_PRICED_BY = ("price-book", "rent-book")
+_PRICED_BY = ("price-book", "rent-book", "token-book")
 """Kinds of files whose figures grow old."""
 
 

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     _Meanings = Callable[[Any, str], str]
 
 
-_NOT_MOVED = ("measurement", "rent-book", "model")
+_NOT_MOVED = ("measurement", "rent-book", "token-book", "model")
 """Kinds of parts whose figures are no inputs of a design."""
 _KEPT = f"Inputs are changed by {100 * TENTH:.0f} % with the plan kept; another plan may then be faster."
 

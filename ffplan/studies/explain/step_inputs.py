@@ -94,7 +94,7 @@ def _paced(design: ResolvedDesign, catalog: Catalog, request: TrainRequest, know
     return _Pace(setup, known.row if known and time else _row(run))
 
 
-_NOT_OF_STEPS = ("measurement", "rent-book", "model", "price-book", "ownership", "reliability")
+_NOT_OF_STEPS = ("measurement", "rent-book", "token-book", "model", "price-book", "ownership", "reliability")
 """Kinds of parts whose figures are no inputs of a step."""
 _LENGTHS = 128
 """Tokens that the lengths tried are multiples of, on every rank of a sequence [1]."""

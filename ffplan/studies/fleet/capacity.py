@@ -17,9 +17,8 @@ from ffplan.serving.hardware import engine_speed
 from ffplan.serving.simulate import LateError
 from ffplan.studies.serve.apart import _apart_setup, _best_pools, _FoundPools
 from ffplan.studies.serve.links import ServeError, fleet_of
-from ffplan.studies.serve.loads import MOST_REQUESTS, Load, grows, run_open
+from ffplan.studies.serve.loads import MOST_REQUESTS, Load, grows, latency_of, run_open, scaled, within
 from ffplan.studies.serve.search import mean_within, search
-from ffplan.studies.serve.serve import latency_of, scaled, within
 from ffplan.studies.serve.setup import PlanRequest, default_precision, serve_setup
 
 if TYPE_CHECKING:

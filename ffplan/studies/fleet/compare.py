@@ -16,6 +16,7 @@ from ffplan.studies.cost.ledger import CostRequest
 from ffplan.studies.fleet.capacity import _spread_of
 from ffplan.studies.serve.answer import answer
 from ffplan.studies.serve.links import ServeError, fleet_of
+from ffplan.studies.serve.money import token_price
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -58,6 +59,7 @@ def compare_served(designs: Sequence[Asked], baseline: str, tell: Callable[[str]
         sides=tuple(sides),
         unserved=tuple(unserved),
         verdict=_verdict(sides, baseline),
+        api=token_price(designs[0][2], first.model.id, requests),
         assumptions=(
             "Each design serves on all of its accelerators, with the plan of most tokens a second within the targets.",
             "Precision is the model's published one unless --precision says another.",

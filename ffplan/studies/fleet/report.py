@@ -19,15 +19,16 @@ from ffplan.studies.cost.cost import study_cost
 from ffplan.studies.cost.ledger import CostRequest
 from ffplan.studies.fleet.capacity import Copy
 from ffplan.studies.fleet.recommend import _aim_of, _copies_on, _nodes, broken
-from ffplan.studies.serve.loads import run_open
-from ffplan.studies.serve.money import tokens_per_megawatt
-from ffplan.studies.serve.serve import latency_of, plan_row, pools_row
+from ffplan.studies.serve.loads import latency_of, run_open
+from ffplan.studies.serve.money import token_price, tokens_per_megawatt
+from ffplan.studies.serve.serve import plan_row, pools_row
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ffplan.catalog.store import Catalog
     from ffplan.results.cost import CostStudy
+    from ffplan.results.serving import TokenPrice
     from ffplan.studies.fleet.capacity import FleetTarget
     from ffplan.studies.fleet.recommend import _Recommended, _SizedFleet
 
@@ -145,6 +146,11 @@ def fleet_report(
         key=lambda fleet: (max(broken(fleet, target).values()), _aim_of(fleet, target)),
     )
     requests = target.load.requests
+    api = token_price(catalog, target.model.id, requests)
+
+    def row(fleet: _SizedFleet) -> FleetDesign:
+        return _row(fleet, target, catalog, files, api)
+
     return FleetReport(
         schema_version=SCHEMA_VERSION,
         model=target.model.id,
@@ -159,15 +165,18 @@ def fleet_report(
         available=target.available,
         price_book=book.id,
         currency=book.currency,
-        designs=tuple(_row(fleet, target, catalog, files) for fleet in designs),
-        unmeasured=tuple(_row(fleet, target, catalog, files) for fleet in paper[:_PAPER]),
-        near=() if designs else tuple(_row(fleet, target, catalog, files) for fleet in near[:best]),
+        designs=tuple(row(fleet) for fleet in designs),
+        unmeasured=tuple(row(fleet) for fleet in paper[:_PAPER]),
+        near=() if designs else tuple(row(fleet) for fleet in near[:best]),
+        api=api,
         left_out=tuple(UnsizedAccelerator(name, reason) for name, reason in sorted(found.left_out.items())),
         assumptions=_assumptions(target),
     )
 
 
-def _row(fleet: _SizedFleet, target: FleetTarget, catalog: Catalog, files: dict[str, str]) -> FleetDesign:
+def _row(
+    fleet: _SizedFleet, target: FleetTarget, catalog: Catalog, files: dict[str, str], api: TokenPrice | None
+) -> FleetDesign:
     built, setup = fleet.built, fleet.setup
     study, assessment = built.study, built.assessment
     assert study.tco is not None
@@ -205,6 +214,7 @@ def _row(fleet: _SizedFleet, target: FleetTarget, catalog: Catalog, files: dict[
         tco=study.tco.total,
         year=study.tco.year,
         per_million_output_all=study.tco.year / (mean * output * HOURS_PER_YEAR * 3600 / 1e6),
+        api_requests_day=_even_with(api, study.tco.year, output) if api and api.currency == study.currency else None,
         facility_peak_kw=power,
         racks=study.power.racks,
         floor_m2=study.power.floor_m2,
@@ -216,6 +226,23 @@ def _row(fleet: _SizedFleet, target: FleetTarget, catalog: Catalog, files: dict[
         breaks=broken(fleet, target),
         file=files.get(assessment.design.name),
     )
+
+
+def _even_with(api: TokenPrice, year: float, output: float) -> float:
+    """Return the requests of a day whose tokens cost as much by API as a fleet does.
+
+    Args:
+        year: cost of the fleet [currency per year].
+        output: tokens of an answer [1].
+
+    Equation:
+        cost of a day / (price of a token x tokens of an answer)
+
+    Source:
+        Definition: a fleet costs the same however few requests come.
+    """
+    days = HOURS_PER_YEAR * 3600 / DAY_S
+    return year / days / (api.per_million_output_all / 1e6 * output)
 
 
 def _assumptions(target: FleetTarget) -> tuple[str, ...]:

@@ -11,12 +11,13 @@ import numpy as np
 from ffplan.base.array_math import Floats
 from ffplan.base.formatting import plural
 from ffplan.base.record import record
+from ffplan.inputs.part_ids import id_of
 from ffplan.inputs.workloads import PoolPlan
 from ffplan.results.serving import ServePlan, ServeTransfer
 from ffplan.serving.load import middle_step, token_seconds
 from ffplan.serving.pools import Pools, moved_bytes, prompt_pace, transfer_seconds
 from ffplan.serving.room import memory_use, requests_with_room
-from ffplan.studies.serve.links import ServeError, _move_link
+from ffplan.studies.serve.links import ServeError, _move_link, _units_of, fleet_of
 from ffplan.studies.serve.search import _plans_of, _served_plans
 from ffplan.studies.serve.setup import PlanRequest, _Apart, serve_setup
 
@@ -49,6 +50,18 @@ def _request(request: PlanRequest, plan: PoolPlan) -> PlanRequest:
     )
 
 
+def _fleet_of_pool(fleet: Fleet, option: str, plan: PoolPlan) -> Fleet:
+    """Return the accelerators of a pool: those of the fleet, or the design's others that it names."""
+    if not plan.accelerator or id_of(plan.accelerator, [fleet.accelerator.id]) == fleet.accelerator.id:
+        return fleet
+    if fleet.design is None:
+        raise ServeError(f"{option} {plan}: unlike accelerators are joined by a fabric; name a design with both")
+    try:
+        return fleet_of(fleet.design, accelerator=plan.accelerator)
+    except ServeError as error:
+        raise ServeError(f"{option} {plan}{str(error).removeprefix('--accelerator')}") from None
+
+
 def _apart_setup(
     catalog: Catalog,
     model: Model,
@@ -65,7 +78,7 @@ def _apart_setup(
         catalog: where libraries are.
         model: the model.
         engine: the engine.
-        fleet: the accelerators.
+        fleet: the accelerators of pools that name none.
         request: precisions and chunk of both.
         requests: the requests.
         pools: copies and plans of both pools.
@@ -73,20 +86,22 @@ def _apart_setup(
     Raises:
         ServeError: if a plan is impossible, or a unit takes more accelerators than there are.
     """
-    size = sum(plan.gpus for plan in pools)
-    if size > fleet.gpus:
-        what = f"--prefill {pools[0]} and --decode {pools[1]} take {plural(size, 'accelerator')}"
-        raise ServeError(f"{what}, and there are {fleet.gpus:,}", infeasible=True)
+    sizes = (pools[0].gpus, pools[1].gpus)
+    fleets = (_fleet_of_pool(fleet, "--prefill", pools[0]), _fleet_of_pool(fleet, "--decode", pools[1]))
+    if not _units_of(fleets, sizes):
+        what = f"--prefill {pools[0]} and --decode {pools[1]} take {plural(sum(sizes), 'accelerator')}"
+        there = dict.fromkeys(f"{each.gpus:,} {each.accelerator.id}" for each in fleets)
+        raise ServeError(f"{what}, and there are {' and '.join(there)}", infeasible=True)
 
-    def copy(option: str, plan: PoolPlan, held: Requests) -> ServeSetup:
+    def copy(option: str, on: Fleet, plan: PoolPlan, held: Requests) -> ServeSetup:
         try:
-            return serve_setup(catalog, model, engine, fleet, request=_request(request, plan), requests=held)
+            return serve_setup(catalog, model, engine, on, request=_request(request, plan), requests=held)
         except ServeError as error:
             raise ServeError(f"{option} {plan}: {error}", infeasible=error.infeasible) from None
 
-    prefill = copy("--prefill", pools[0], replace(requests, output=1))
-    decode = copy("--decode", pools[1], requests)
-    link = _move_link(fleet, catalog, pools[0].gpus, pools[1].gpus)
+    prefill = copy("--prefill", fleets[0], pools[0], replace(requests, output=1))
+    decode = copy("--decode", fleets[1], pools[1], requests)
+    link = _move_link(fleets, catalog, sizes)
     unit = Pools(
         prefill=prefill.served,
         decode=decode.served,

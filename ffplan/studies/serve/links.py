@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ffplan.base.errors import did_you_mean
 from ffplan.base.record import record
 from ffplan.catalog.library import Library
 from ffplan.catalog.parts import Accelerator
 from ffplan.collectives.timing import CollectiveQuery, chosen_time
 from ffplan.design.resolved import ResolvedDesign
+from ffplan.inputs.part_ids import id_of
 from ffplan.results.serving import ServeBeside
 from ffplan.serving.hardware import group_link
 
 if TYPE_CHECKING:
-    from ffplan.base.array_math import Floats, Ints
+    from ffplan.base.array_math import Floats
     from ffplan.catalog.store import Catalog
     from ffplan.collectives.rank_layout import RankLayout
     from ffplan.fabric.routing.traffic import Flows
+    from ffplan.fabric.wiring.wiring import WiredFabric
     from ffplan.studies.fabric.cabling import WiredDesign
 
 _LARGE, _SMALL = 256 * 2**20, 64 * 2**10
@@ -53,29 +57,44 @@ class Fleet:
     """Accelerators behind one scale-up network [1]."""
 
 
-def fleet_of(design: ResolvedDesign, gpus: int | None = None) -> Fleet:
-    """Return accelerators of a design's compute nodes.
+def fleet_of(design: ResolvedDesign, gpus: int | None = None, accelerator: str | None = None) -> Fleet:
+    """Return accelerators of a design's compute nodes: of one kind, whichever else it has.
 
     Args:
-        gpus: accelerators to serve on [1]; all if omitted.
+        gpus: accelerators to serve on [1]; all of the kind if omitted.
+        accelerator: the kind; the nodes that jobs run on if omitted.
 
     Raises:
         ServeError: if there are none, or fewer.
     """
     from ffplan.studies.basis.job_layout import node_of
 
+    kinds = _kinds_of(design)
+    if accelerator is not None:
+        accelerator = id_of(accelerator, kinds)
+        if accelerator not in kinds:
+            known = did_you_mean(accelerator, kinds, what="accelerator")
+            raise ServeError(f"--accelerator: {design.spec.name} has no {accelerator}; {known}")
+        design = replace(design, jobs_on=accelerator)
     group = design.compute
     if group.accelerator is None:
         raise ServeError(f"{design.spec.name} has no accelerators")
-    most = int(design.accelerators)
+    most = group.group.count * group.accelerators_per_node
     if gpus is not None and not 1 <= gpus <= most:
-        raise ServeError(f"--gpus {gpus:,}: {design.spec.name} has {most:,}")
+        what = f" {group.accelerator.id}" if len(kinds) > 1 else ""
+        raise ServeError(f"--gpus {gpus:,}: {design.spec.name} has {most:,}{what}")
     return Fleet(
         accelerator=group.accelerator,
         gpus=gpus or most,
         design=design,
         domain=int(node_of(design).domain_gpus),
     )
+
+
+def _kinds_of(design: ResolvedDesign) -> tuple[str, ...]:
+    """Return the accelerators of a design's compute nodes, by catalogue id."""
+    compute = (group for group in design.groups if group.group.role == "compute")
+    return tuple(dict.fromkeys(group.accelerator.id for group in compute if group.accelerator is not None))
 
 
 @record
@@ -149,43 +168,61 @@ class _MoveLink:
     """What binds it, for people."""
 
 
-def _move_link(fleet: Fleet, catalog: Catalog, senders: int, receivers: int) -> _MoveLink:
+def _units_of(fleets: tuple[Fleet, Fleet], sizes: tuple[int, int]) -> int:
+    """Return how many units of two pools their accelerators hold [1].
+
+    Args:
+        fleets: where prompts are computed, and where answers are decoded; of one kind, both are the same.
+        sizes: accelerators of a unit with prompts, and that decode [1].
+    """
+    if fleets[0].accelerator.id == fleets[1].accelerator.id:
+        return fleets[0].gpus // sum(sizes)
+    return min(fleet.gpus // size for fleet, size in zip(fleets, sizes, strict=True))
+
+
+def _move_link(fleets: tuple[Fleet, Fleet], catalog: Catalog, sizes: tuple[int, int]) -> _MoveLink:
     """Return the rate at which accelerators with prompts send to accelerators that decode.
 
     Args:
-        fleet: the accelerators, unit after unit, in each the prefill pool first.
+        fleets: accelerators with prompts, and that decode; of one kind unit after unit, the prefill pool first.
         catalog: where the design's library is.
-        senders: accelerators of a unit with prompts [1].
-        receivers: accelerators of a unit that decode [1].
+        sizes: accelerators of a unit with prompts, and that decode [1].
 
     Raises:
         ServeError: if no network joins them.
 
     Equation:
         inside a scale-up network, and without a design, the rate of its collectives; else what an accelerator sends
-        across in an all-to-all of two nodes, times the busiest endpoint's time over the busiest link's, with flows from
-        every node with prompts to nodes that decode, rail by rail
+        across in an all-to-all of two nodes, of unlike ones the slower, times the busiest endpoint's time over the
+        busiest link's, with flows from every node with prompts to nodes that decode, rail by rail
 
     Source:
         `ffplan fabric route` with such flows.
     """
-    if fleet.design is None or senders + receivers <= fleet.domain:
-        rate = _link_of(fleet, catalog, min(senders + receivers, fleet.domain)).rate
+    kinds = {fleet.accelerator.id: fleet for fleet in fleets}
+    first = fleets[0]
+    if first.design is None or (len(kinds) == 1 and sum(sizes) <= first.domain):
+        rate = _link_of(first, catalog, min(sum(sizes), first.domain)).rate
         return _MoveLink(rate, 1.0, "scale-up network")
+    share, link = _fabric_share(first.design, fleets, sizes)
+    return _MoveLink(min(_stream_rate(fleet, catalog) for fleet in kinds.values()) * share, share, link)
+
+
+def _stream_rate(fleet: Fleet, catalog: Catalog) -> float:
+    """Return what an accelerator sends to another node while all of two scale-up networks do [byte/s]."""
     from ffplan.fabric.family import plan_fabric
     from ffplan.studies.basis.job_layout import job_layout, node_of, own_library
 
     design = fleet.design
+    assert design is not None
     library = catalog.get(Library, own_library(design), design.document, ())
     job = job_layout(design, plan_fabric(design), node_of(design), 2 * fleet.domain)
     query = CollectiveQuery(operation="all-to-all", library=library)
     # of two domains, each accelerator sends half to the other
-    stream_rate = _STREAM / 2 / float(np.asarray(chosen_time(query, job, float(_STREAM))).item())
-    share, link = _fabric_share(design, fleet, senders, receivers)
-    return _MoveLink(stream_rate * share, share, link)
+    return _STREAM / 2 / float(np.asarray(chosen_time(query, job, float(_STREAM))).item())
 
 
-def _fabric_share(design: ResolvedDesign, fleet: Fleet, senders: int, receivers: int) -> tuple[float, str]:
+def _fabric_share(design: ResolvedDesign, fleets: tuple[Fleet, Fleet], sizes: tuple[int, int]) -> tuple[float, str]:
     """Return the part of an endpoint's rate that the fabric leaves to flows between pools [1], and the link that binds.
 
     Raises:
@@ -195,13 +232,13 @@ def _fabric_share(design: ResolvedDesign, fleet: Fleet, senders: int, receivers:
     from ffplan.studies.fabric.cabling import hottest, tier_loads, wire_design
 
     wired = wire_design(design)
-    load = _moved_load(wired, fleet, (senders, receivers))
+    load = _moved_load(wired, fleets, sizes)
     times = outcome(wired.fabric.network, load)
     busiest = hottest(tier_loads(wired, load))
     return times.ideal_s / times.time_s, f"{busiest.link}, {busiest.tier}"
 
 
-def _moved_load(wired: WiredDesign, fleet: Fleet, sizes: tuple[int, int]) -> Floats:
+def _moved_load(wired: WiredDesign, fleets: tuple[Fleet, Fleet], sizes: tuple[int, int]) -> Floats:
     """Return the bytes on every directed link for one byte that each port of a prefill node sends.
 
     Args:
@@ -212,10 +249,9 @@ def _moved_load(wired: WiredDesign, fleet: Fleet, sizes: tuple[int, int]) -> Flo
         ServeError: if some flows do not arrive.
     """
     from ffplan.fabric.family import routing_of
-    from ffplan.fabric.routing.job_loads import all_nodes, loads_of
+    from ffplan.fabric.routing.job_loads import loads_of
 
-    flows = _flows(all_nodes(wired.design, wired.fabric), wired.design, fleet, sizes)
-    load, lost = loads_of(routing_of(wired.fabric), flows, "static", 0)
+    load, lost = loads_of(routing_of(wired.fabric), _flows(wired.fabric, fleets, sizes), "static", 0)
     if lost:
         raise ServeError(f"{lost:,} flows from prefill to decoding cannot arrive")
     return load
@@ -262,7 +298,7 @@ def _beside_training(fleet: Fleet, sizes: tuple[int, int], bytes_s: float) -> Se
     training = link_times(network, ring)
     units = fleet.gpus // sum(sizes)
     senders = units * -(-sizes[0] // each) * ports.shape[1]
-    moving = link_times(network, _moved_load(wired, fleet, sizes)) * (bytes_s / senders)
+    moving = link_times(network, _moved_load(wired, (fleet, fleet), sizes)) * (bytes_s / senders)
     training = training / training.max()
     shared = np.where(training > 0, moving, 0.0)
     link = int(shared.max(axis=1).argmax())
@@ -274,18 +310,31 @@ def _beside_training(fleet: Fleet, sizes: tuple[int, int], bytes_s: float) -> Se
     )
 
 
-def _flows(ports: Ints, design: ResolvedDesign, fleet: Fleet, sizes: tuple[int, int]) -> Flows:
-    """Return flows from prefill nodes to decoding nodes in all units, with equal bytes per sender."""
+def _flows(fabric: WiredFabric, fleets: tuple[Fleet, Fleet], sizes: tuple[int, int]) -> Flows:
+    """Return flows from prefill nodes to decoding nodes in all units, with equal bytes per sending port."""
+    from ffplan.fabric.routing.job_loads import all_nodes
     from ffplan.fabric.routing.traffic import Flows
 
-    each = int(design.compute.accelerators_per_node)
-    first = np.arange(fleet.gpus // sum(sizes)) * sum(sizes)
+    alike, units = fleets[0].accelerator.id == fleets[1].accelerator.id, np.arange(_units_of(fleets, sizes))
+    starts = (units * sum(sizes), units * sum(sizes) + sizes[0]) if alike else (units * sizes[0], units * sizes[1])
+    ports, each = [], []
+    for fleet in fleets:
+        assert fleet.design is not None
+        ports.append(all_nodes(fleet.design, fabric))
+        each.append(int(fleet.design.compute.accelerators_per_node))
     # nodes by the accelerators at their middle
-    sending, receiving = ((size + each - 1) // each for size in sizes)
+    sending, receiving = (-(-size // node) for size, node in zip(sizes, each, strict=True))
     many = min(max(_FEWEST, -(-receiving // sending)), receiving)
-    unit, sender, place = np.meshgrid(first, np.arange(sending), np.arange(many), indexing="ij")
-    source = (unit + sender * each) // each
-    target = (unit + sizes[0] + (sender * many + place) % receiving * each) // each
-    apart = (source != target).ravel()
-    src, dst = ports[source.ravel()[apart] % len(ports)], ports[target.ravel()[apart] % len(ports)]
-    return Flows(src.ravel(), dst.ravel(), np.full(src.size, 1.0 / many))
+    unit, sender, place = (
+        axis.ravel() for axis in np.meshgrid(units, np.arange(sending), np.arange(many), indexing="ij")
+    )
+    source = (starts[0][unit] + sender * each[0]) // each[0] % len(ports[0])
+    target = (starts[1][unit] + (sender * many + place) % receiving * each[1]) // each[1] % len(ports[1])
+    apart = (source != target) if alike else np.ones(len(source), dtype=bool)
+    # where one kind of node has more ports, several of them share a port of the other
+    rails = np.arange(max(side.shape[1] for side in ports))
+    src, dst = (
+        side[nodes[apart]][:, rails * side.shape[1] // len(rails)].ravel()
+        for side, nodes in zip(ports, (source, target), strict=True)
+    )
+    return Flows(src, dst, np.full(src.size, ports[0].shape[1] / len(rails) / many))

@@ -1,4 +1,4 @@
-"""Requests of a load: lengths and arrivals, drawn or from files, and a run of them on one copy."""
+"""Requests of a load: lengths and arrivals, drawn or from files, a run of them on one copy, and targets of latency."""
 
 from __future__ import annotations
 
@@ -9,13 +9,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ffplan.base.array_math import Floats
+from ffplan.base.errors import did_you_mean
 from ffplan.base.record import record
+from ffplan.results.serving import Latency, ServeTargets
 from ffplan.serving.load import Requests
 from ffplan.serving.run import run_pools, run_requests
 from ffplan.serving.simulate import Arrivals, Bar, Times
+from ffplan.studies.serve.links import ServeError
 
 if TYPE_CHECKING:
-    from ffplan.results.serving import ServeTargets
     from ffplan.studies.serve.setup import ServeSetup
 
 LEAST_REQUESTS, MOST_REQUESTS = 400, 10_000
@@ -30,6 +32,47 @@ _HALVINGS = 7
 """Halvings of the interval in which the largest rate lies [1]."""
 _BELOW = {"p50": 0.5, "p90": 0.9, "p99": 0.99}
 """Part of the requests below a statistic [1]; a mean has none."""
+
+
+STATISTICS = ("mean", "p50", "p90", "p99")
+
+
+def targets_of(ttft: float | None, tpot: float | None, at: str | None) -> ServeTargets | None:
+    """Return latency targets; None without any.
+
+    Args:
+        ttft: most time to the first token [s].
+        tpot: most time of a further token [s].
+        at: statistic that is held to them; p99 if omitted.
+
+    Raises:
+        ServeError: if the statistic is unknown, or there is no target.
+    """
+    if at is not None and at not in STATISTICS:
+        raise ServeError(f"--at: no `{at}`; {did_you_mean(at, STATISTICS, what='statistic')}")
+    if ttft is None and tpot is None:
+        if at is not None:
+            raise ServeError(f"--at {at}: it is the statistic of a target; give --ttft or --tpot")
+        return None
+    return ServeTargets(ttft_s=ttft, tpot_s=tpot, at=at or STATISTICS[-1])
+
+
+def scaled(targets: ServeTargets, factor: float) -> ServeTargets:
+    """Return targets whose times are multiplied [1], at the same statistic."""
+    ttft, tpot = (None if limit is None else limit * factor for limit in (targets.ttft_s, targets.tpot_s))
+    return ServeTargets(ttft_s=ttft, tpot_s=tpot, at=targets.at)
+
+
+def within(targets: ServeTargets, ttft: Latency, tpot: Latency) -> bool:
+    """Return whether latencies meet targets at their percentile."""
+    pairs = ((targets.ttft_s, ttft), (targets.tpot_s, tpot))
+    return all(limit is None or getattr(latency, targets.at) <= limit for limit, latency in pairs)
+
+
+def latency_of(values: Floats, mean: float | None = None) -> Latency:
+    """Return a latency over the values of requests [s], with a mean by formula if one is given [s]."""
+    p50, p90, p99 = (float(value) for value in np.percentile(values, (50, 90, 99)))
+    return Latency(mean=float(values.mean()) if mean is None else mean, p50=p50, p90=p90, p99=p99)
 
 
 @record

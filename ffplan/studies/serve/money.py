@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ffplan.base.record import record
-from ffplan.catalog.prices import RentBook
-from ffplan.results.serving import ServeCost
+from ffplan.catalog.evidence import date_of
+from ffplan.catalog.prices import RentBook, TokenBook
+from ffplan.results.serving import ServeCost, TokenPrice
 
 if TYPE_CHECKING:
+    from ffplan.catalog.prices import TokenOffer
     from ffplan.catalog.store import Catalog
     from ffplan.serving.load import Requests, Steady
     from ffplan.studies.serve.links import Fleet
@@ -35,16 +37,29 @@ def _price_and_peak(setup: ServeSetup, catalog: Catalog) -> tuple[_HourPrice | N
     """
     design = setup.fleet.design
     if design is None:
-        return _rent(setup.fleet, catalog), None
+        return _rent(setup, catalog), None
     from ffplan.studies.cost.cost import hour_and_peak
 
     owned, peak = hour_and_peak(design, catalog)
     price = None if owned is None else _HourPrice(*owned, "an owned hour in use, as in `ffplan cost`")
-    return price or _rent(setup.fleet, catalog), peak
+    return price or _rent(setup, catalog), peak
 
 
-def _rent(fleet: Fleet, catalog: Catalog) -> _HourPrice | None:
-    """Return the cheapest offer that somebody can sign for a fleet; None without any."""
+def _rent(setup: ServeSetup, catalog: Catalog) -> _HourPrice | None:
+    """Return the cheapest offers that somebody can sign, the mean over unlike pools; None without any."""
+    fleets = [(setup.fleet, setup.decode_gpus)]
+    if setup.apart is not None:
+        fleets.append((setup.apart.prefill.fleet, setup.prefill_gpus))
+    rents = [_offer_of(fleet, catalog) for fleet, _ in fleets]
+    known = [rent for rent in rents if rent is not None]
+    if len(known) < len(rents):
+        return None
+    hour = sum(rent.hour * gpus for rent, (_, gpus) in zip(known, fleets, strict=True)) / setup.gpus
+    names = " and ".join(dict.fromkeys(rent.source for rent in known))
+    return _HourPrice(hour, known[0].currency, f"rent {names}, by the paid hour")
+
+
+def _offer_of(fleet: Fleet, catalog: Catalog) -> _HourPrice | None:
     from ffplan.design.ownership import offers_for
     from ffplan.design.ownership_schema import Rent
     from ffplan.studies.cost.parts import signable
@@ -52,14 +67,51 @@ def _rent(fleet: Fleet, catalog: Catalog) -> _HourPrice | None:
     book = catalog.entry(Rent().book).part
     assert isinstance(book, RentBook)
     known = [
-        (float(book.offers[name].price.value), name)
+        _HourPrice(float(book.offers[name].price.value), book.currency, name)
         for name in offers_for(book, fleet.accelerator.id)
         if signable(book.offers[name], fleet.gpus)
     ]
-    if not known:
+    return min(known, key=lambda price: (price.hour, price.source)) if known else None
+
+
+def token_price(catalog: Catalog, model: str, requests: Requests) -> TokenPrice | None:
+    """Return the cheapest offer that sells tokens of a model, of all token books; None without any."""
+    aside = catalog.fork()  # books without the offer are no files of the report
+    books = {
+        name: part for name in catalog.ids_of("token-book") if isinstance(part := aside.entry(name).part, TokenBook)
+    }
+    found = [
+        (api_cost(offer, requests), name, offer_id)
+        for name, book in books.items()
+        for offer_id, offer in book.offers.items()
+        if offer.model == model
+    ]
+    if not found:
         return None
-    price, name = min(known)
-    return _HourPrice(price, book.currency, f"rent {name}, by the paid hour")
+    price, name, offer_id = min(found)
+    catalog.entry(name)
+    book, offer = books[name], books[name].offers[offer_id]
+    return TokenPrice(
+        offer=offer_id,
+        provider=offer.provider,
+        date=date_of(offer.output, book.sources),
+        currency=book.currency,
+        per_million_output_all=price,
+    )
+
+
+def api_cost(offer: TokenOffer, requests: Requests) -> float:
+    """Return the price of requests over a million of their output tokens [currency per million].
+
+    Equation:
+        (computed x input + shared x cached) / output tokens + output
+
+    Source:
+        Definition: providers bill prompt tokens, those in their cache at a price of its own, and output tokens.
+    """
+    cached = offer.cached or offer.input
+    prompts = float(requests.computed) * offer.input.value + float(requests.shared) * cached.value
+    return prompts / float(requests.output) + offer.output.value
 
 
 def token_cost(setup: ServeSetup, requests: Requests, steady: Steady, price: _HourPrice) -> ServeCost:

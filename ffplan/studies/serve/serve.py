@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ffplan.base.errors import did_you_mean
 from ffplan.base.formatting import GIB, number
 from ffplan.base.record import record
 from ffplan.results.design import SCHEMA_VERSION
@@ -32,12 +31,21 @@ from ffplan.serving.hardware import accelerator_power, prompt_power
 from ffplan.serving.memory import cache_bytes, cached_tokens
 from ffplan.serving.pools import prefill_rate
 from ffplan.studies.basis.provenance import files_read, recalled_figures
-from ffplan.studies.serve.links import ServeError, _beside_training
-from ffplan.studies.serve.loads import Load, _kept_room, _largest_arriving, _run_closed, grows, run_open
-from ffplan.studies.serve.money import _node_rest_power, _price_and_peak, token_cost, tokens_per_megawatt
+from ffplan.studies.serve.links import ServeError, _beside_training, _kinds_of
+from ffplan.studies.serve.loads import (
+    Load,
+    _kept_room,
+    _largest_arriving,
+    _run_closed,
+    grows,
+    latency_of,
+    run_open,
+    within,
+)
+from ffplan.studies.serve.money import _node_rest_power, _price_and_peak, token_cost, token_price, tokens_per_megawatt
 
 if TYPE_CHECKING:
-    from ffplan.base.array_math import Floats
+    from ffplan.base.array_math import Number
     from ffplan.catalog.store import Catalog
     from ffplan.serving.load import Requests, Steady
     from ffplan.serving.simulate import Times
@@ -56,7 +64,6 @@ PART_LABELS = {
     "prompts": "prefill of other requests",
 }
 """Parts of a token's time, for people."""
-STATISTICS = ("mean", "p50", "p90", "p99")
 _RELIEF = {
     "memory": "--kv fp8 or more accelerators a copy",
     "sequences": "more copies",
@@ -67,22 +74,6 @@ _FINE = 0.01
 """Precision of the search for the largest concurrency within targets, as a share [1]."""
 _CURVE = 8
 """Loads of a curve without a request for any [1]."""
-
-
-def targets_of(ttft: float | None, tpot: float | None, at: str) -> ServeTargets | None:
-    """Return latency targets; None without any.
-
-    Args:
-        ttft: most time to the first token [s].
-        tpot: most time of a further token [s].
-        at: statistic that is held to them.
-
-    Raises:
-        ServeError: if the statistic is unknown.
-    """
-    if at not in STATISTICS:
-        raise ServeError(f"--at: no `{at}`; {did_you_mean(at, STATISTICS, what='statistic')}")
-    return None if ttft is None and tpot is None else ServeTargets(ttft_s=ttft, tpot_s=tpot, at=at)
 
 
 @record
@@ -182,27 +173,9 @@ def _most_within(setup: ServeSetup, task: ServeTask, top: int) -> int:
     return low
 
 
-def scaled(targets: ServeTargets, factor: float) -> ServeTargets:
-    """Return targets whose times are multiplied [1], at the same statistic."""
-    ttft, tpot = (None if limit is None else limit * factor for limit in (targets.ttft_s, targets.tpot_s))
-    return ServeTargets(ttft_s=ttft, tpot_s=tpot, at=targets.at)
-
-
-def within(targets: ServeTargets, ttft: Latency, tpot: Latency) -> bool:
-    """Return whether latencies meet targets at their percentile."""
-    pairs = ((targets.ttft_s, ttft), (targets.tpot_s, tpot))
-    return all(limit is None or getattr(latency, targets.at) <= limit for limit, latency in pairs)
-
-
 def _closed(setup: ServeSetup, task: ServeTask, concurrency: float) -> tuple[Steady, Times]:
     steady = setup.means(task.load.requests, concurrency)
     return steady, _run_closed(setup, task.load, concurrency)
-
-
-def latency_of(values: Floats, mean: float | None = None) -> Latency:
-    """Return a latency over the values of requests [s], with a mean by formula if one is given [s]."""
-    p50, p90, p99 = (float(value) for value in np.percentile(values, (50, 90, 99)))
-    return Latency(mean=float(values.mean()) if mean is None else mean, p50=p50, p90=p90, p99=p99)
 
 
 def _latencies(task: ServeTask, steady: Steady, times: Times | None) -> tuple[Latency, Latency, Latency]:
@@ -319,15 +292,21 @@ def _cache(setup: ServeSetup, task: ServeTask, steady: Steady) -> CacheUse:
 
 def _power(setup: ServeSetup, task: ServeTask, steady: Steady) -> float | None:
     """Return the power of all accelerators in use and of their part of the nodes [W]; None if it is unknown."""
-    accelerator, requests = setup.fleet.accelerator, task.load.requests
+    accelerator, requests, apart = setup.fleet.accelerator, task.load.requests, setup.apart
     if accelerator.power is None:
         return None
-    shared = 0.0 if setup.apart is not None else setup.prompt_share(requests, steady)
-    used = float(accelerator_power(setup.engine, accelerator, setup.served, steady, shared)) * setup.decode_gpus
+    shared = 0.0 if apart is not None else setup.prompt_share(requests, steady)
+    each = float(accelerator_power(setup.engine, accelerator, setup.served, steady, shared))
+    used = (each + _node_rest_power(setup)) * setup.decode_gpus
     busy = _prefill_busy(setup, requests, steady)
-    if busy is not None:
-        used += float(prompt_power(setup.engine, accelerator, busy)) * setup.prefill_gpus
-    return (used + _node_rest_power(setup) * setup.gpus) * setup.copies
+    if apart is not None and busy is not None:
+        prefill = apart.prefill.fleet.accelerator
+        if prefill.power is None:
+            return None
+        used += (
+            float(prompt_power(setup.engine, prefill, busy)) + _node_rest_power(apart.prefill)
+        ) * setup.prefill_gpus
+    return used * setup.copies
 
 
 def _prefill_busy(setup: ServeSetup, requests: Requests, steady: Steady) -> float | None:
@@ -366,16 +345,20 @@ def pools_row(setup: ServeSetup) -> ServePools | None:
     if apart is None:
         return None
     return ServePools(
-        prefill=ServePool(int(apart.pools.prefills), plan_row(apart.prefill)),
-        decode=ServePool(int(apart.pools.decodes), plan_row(setup)),
+        prefill=_pool_row(apart.prefill, apart.pools.prefills),
+        decode=_pool_row(setup, apart.pools.decodes),
         transfer=apart.transfer,
     )
+
+
+def _pool_row(setup: ServeSetup, copies: Number) -> ServePool:
+    return ServePool(copies=int(copies), plan=plan_row(setup), accelerator=setup.fleet.accelerator.id)
 
 
 def _beside(setup: ServeSetup, rate: float) -> ServeBeside | None:
     """Return a training job on the rest of the design beside pools at a rate of requests [1/s]."""
     apart = setup.apart
-    if apart is None:
+    if apart is None or setup.unlike:
         return None
     return _beside_training(setup.fleet, (setup.prefill_gpus, setup.decode_gpus), rate * apart.transfer.bytes)
 
@@ -392,6 +375,7 @@ def _assumptions(setup: ServeSetup, task: ServeTask) -> tuple[str, ...]:
             f"No run of {setup.engine.name} on {setup.fleet.accelerator.id} is known: other accelerators' constants "
             "are used."
         )
+    said += _of_unlike(setup)
     if setup.fleet.design is None and setup.gpus > setup.fleet.domain:
         said.append("One scale-up network joins the accelerators of a copy.")
     if shape.latent is None and deployment.tensor > shape.key_value_heads:
@@ -402,6 +386,20 @@ def _assumptions(setup: ServeSetup, task: ServeTask) -> tuple[str, ...]:
     if task.load.trace is None or task.load.trace.constant:
         said.append("All requests have the same lengths.")
     return tuple(said)
+
+
+def _of_unlike(setup: ServeSetup) -> list[str]:
+    design, apart = setup.fleet.design, setup.apart
+    if design is None or len(_kinds_of(design)) == 1:
+        return []
+    used = {setup.fleet.accelerator.id} | ({apart.prefill.fleet.accelerator.id} if apart is not None else set())
+    left = ", ".join(kind for kind in _kinds_of(design) if kind not in used)
+    said = [f"The design's {left} serve nothing: --accelerator chooses the kind."] if left else []
+    said.append("An accelerator-hour is the mean of the design's unlike accelerators.")
+    if apart is not None and not apart.prefill.speed.runs:
+        prefill = apart.prefill.fleet.accelerator.id
+        said.append(f"No run of {setup.engine.name} on {prefill} is known: other accelerators' constants are used.")
+    return said
 
 
 def _report(
@@ -425,7 +423,7 @@ def _report(
         pools=pools_row(setup),
         beside=_beside(setup, rows[best].rate_s),
         copies=setup.copies,
-        idle=setup.fleet.gpus - setup.copies * setup.gpus,
+        idle=setup.idle,
         prompt_tokens=float(requests.prompt),
         output_tokens=float(requests.output),
         memory=ServeMemory(
@@ -444,6 +442,7 @@ def _report(
         runs=setup.speed.runs,
         price=price.source if price else None,
         currency=price.currency if price else None,
+        api=token_price(catalog, setup.model.id, requests),
         assumptions=_assumptions(setup, task),
         catalog=files_read(catalog),
         unverified=recalled_figures(catalog),

@@ -26,7 +26,7 @@ from ffplan.serving.plan import on_network
 from ffplan.serving.pools import Pools, pools_loop, pools_open_loop, slices
 from ffplan.serving.room import MemoryUse, memory_use, requests_with_room
 from ffplan.serving.step import Served
-from ffplan.studies.serve.links import Fleet, ServeError, _link_of
+from ffplan.studies.serve.links import Fleet, ServeError, _link_of, _units_of
 
 if TYPE_CHECKING:
     from ffplan.base.array_math import Number
@@ -115,8 +115,21 @@ class ServeSetup:
 
     @property
     def copies(self) -> int:
-        """Copies that the fleet holds [1]."""
-        return self.fleet.gpus // self.gpus
+        """Copies, or units of pools, that the fleet holds [1]."""
+        if self.apart is None:
+            return self.fleet.gpus // self.gpus
+        return _units_of((self.apart.prefill.fleet, self.fleet), (self.prefill_gpus, self.decode_gpus))
+
+    @property
+    def unlike(self) -> bool:
+        """Whether prompts are computed on another kind of accelerator."""
+        return self.apart is not None and self.apart.prefill.fleet.accelerator.id != self.fleet.accelerator.id
+
+    @property
+    def idle(self) -> int:
+        """Accelerators of its kinds that no copy uses [1]."""
+        there = self.fleet.gpus + (self.apart.prefill.fleet.gpus if self.apart is not None and self.unlike else 0)
+        return there - self.copies * self.gpus
 
     def room(self, requests: Requests) -> float:
         """Return how many requests an attention group runs at a time [1]."""

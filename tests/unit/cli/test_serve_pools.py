@@ -14,7 +14,8 @@ from ffplan.fabric.family import routing_of
 from ffplan.fabric.routing import traffic
 from ffplan.fabric.routing.job_loads import aligned, all_nodes
 from ffplan.inputs.workloads import PoolPlan, _parse_pool
-from ffplan.studies.serve.links import _beside_training, _flows, fleet_of
+from ffplan.studies.fabric.cabling import wire_design
+from ffplan.studies.serve.links import _beside_training, _flows, _moved_load, _units_of, fleet_of
 from tests.support import ROOT, ffplan, reported, wired
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ def report(command: str) -> dict[str, Any]:
         ("2 x TP4EP4", PoolPlan(copies=2, tensor=4, expert=4)),
         ("TEP8", PoolPlan(tensor=8, expert=8)),
         ("3xTP2PP4", PoolPlan(copies=3, tensor=2, pipeline=4)),
+        ("2xTP8@H200-SXM", PoolPlan(copies=2, tensor=8, accelerator="h200-sxm")),
     ],
 )
 def test_plans_as_people_write_them(text: str, plan: PoolPlan) -> None:
@@ -143,7 +145,7 @@ def test_what_a_job_on_the_other_nodes_keeps(bytes_s: float) -> None:
                     seconds[int(link)] += nbytes / float(network.links.gbyte_s[link // 2]) / 1e9
         return seconds
 
-    ring, moving = busy(traffic.ring(job, 1.0)), busy(_flows(ports, design, fleet, sizes))
+    ring, moving = busy(traffic.ring(job, 1.0)), busy(_flows(wired_design.fabric, (fleet, fleet), sizes))
     full, each = max(ring.values()), bytes_s / 15  # a NIC a node
     both = {link: (seconds / full, moving.get(link, 0.0) * each) for link, seconds in ring.items()}
     assert beside.kept == pytest.approx(1 / max(sum(pair) for pair in both.values()))
@@ -160,3 +162,96 @@ def test_training_beside_pools_is_told_where_a_design_has_nodes_left() -> None:
     assert f"{beside['gpus']:,} GPUs keeps" in ffplan(f"serve meta-24k-roce --gpus 4096 {pools}").out
     whole = ffplan("serve superpod-h100-4su --model llama3.1-8b --isl 512 --osl 64 --concurrency 8 --format json")
     assert json.loads(whole.out)["beside"] is None
+
+
+UNLIKE = """\
+name: unlike
+nodes:
+  - {role: compute, server: hgx-h200-8nic, count: 8}
+  - {role: compute, server: hgx-h100-8nic, count: 24}
+  - {role: compute, server: l40s-8gpu, count: 4}
+fabric:
+  {family: fat-tree, switch: qm9700, link: {endpoint: 400g-dr4, inter_switch: 400g-dr4}, tiers: 2}
+site: {pue: 1.2, currency: USD}
+communication: {libraries: [nccl], message_size: 1 GiB}
+"""
+TOKENS = "--model llama3.1-70b --precision fp8 --isl 8192 --osl 256 --concurrency 8 -f json"
+
+
+@pytest.fixture
+def unlike(tmp_path: Path) -> str:
+    file = tmp_path / "unlike.yaml"
+    file.write_text(UNLIKE)
+    return str(file)
+
+
+def test_copies_stand_on_accelerators_of_one_kind(unlike: str) -> None:
+    for option, kind, gpus in (("", "h100-sxm-80gb", 192), ("--accelerator h200", "h200-sxm", 64)):
+        found = json.loads(ffplan(f"serve {unlike} {TOKENS} {option}").out)
+        assert found["accelerator"] == kind
+        assert found["copies"] * found["plan"]["gpus"] + found["idle"] == gpus
+        assert any("serve nothing" in said and kind not in said for said in found["assumptions"])
+    for option, says in (("--gpus 193", "has 192 h100-sxm-80gb"), ("--accelerator b200", "known accelerator: `h100")):
+        run = ffplan(f"serve {unlike} {TOKENS} {option}")
+        assert run.code == 2
+        assert says in run.err
+
+
+def test_pools_of_unlike_accelerators(unlike: str) -> None:
+    apart = json.loads(ffplan(f"serve {unlike} {TOKENS} --prefill 2xTP4@h100 --decode 1xTP8@h200").out)
+    assert [apart["pools"][pool]["accelerator"] for pool in ("prefill", "decode")] == ["h100-sxm-80gb", "h200-sxm"]
+    # 24 and 8 units; 128 of the H100 are left
+    assert (apart["accelerator"], apart["copies"], apart["idle"]) == ("h200-sxm", 8, 128)
+    (row,) = apart["rows"]
+    alike = json.loads(ffplan(f"serve {unlike} {TOKENS} --accelerator h200 --prefill 2xTP4 --decode 1xTP8").out)
+    plain = json.loads(ffplan(f"serve {unlike} {TOKENS} --accelerator h100 --prefill 2xTP4 --decode 1xTP8").out)
+    # tokens as on the decoding pool's accelerators, and prompts as on the other's
+    assert row["tpot_s"]["mean"] == pytest.approx(alike["rows"][0]["tpot_s"]["mean"], rel=0.01)
+    assert row["tpot_s"]["mean"] < 0.95 * plain["rows"][0]["tpot_s"]["mean"]
+    assert apart["pools"]["prefill"]["plan"] == plain["pools"]["prefill"]["plan"]
+    # eight of each: the mean of both rents
+    hours = [found["rows"][0]["cost"]["accelerator_hour"] for found in (alike, plain)]
+    assert row["cost"]["accelerator_hour"] == pytest.approx(sum(hours) / 2)
+
+
+def test_pools_of_the_kind_that_serves_are_plain_pools(unlike: str) -> None:
+    named = ffplan(f"serve {unlike} {TOKENS} --prefill 2xTP4@h100-sxm-80gb --decode 1xTP8@h100").out
+    assert named == ffplan(f"serve {unlike} {TOKENS} --prefill 2xTP4 --decode 1xTP8").out
+
+
+@pytest.mark.parametrize(
+    ("pools", "says"),
+    [
+        ("--prefill 2xTP4@b200 --decode 1xTP8", "--prefill 2xTP4@b200: unlike has no b200; known accelerator:"),
+        ("--prefill 2xTP4@ --decode 1xTP8", "is not a plan of a pool"),
+        ("--prefill 2xTP4 --decode 9xTP8@h200", "there are 192 h100-sxm-80gb and 64 h200-sxm"),
+    ],
+)
+def test_unlike_pools_that_cannot_be(unlike: str, pools: str, says: str) -> None:
+    run = ffplan(f"serve {unlike} {TOKENS} {pools}")
+    assert run.code in (1, 2)
+    assert says in run.err
+
+
+def test_unlike_accelerators_without_a_design_have_no_network() -> None:
+    run = ffplan(f"serve --accelerator h200 --gpus 16 {TOKENS} --prefill 1xTP4@h100 --decode 1xTP4")
+    assert run.code == 2
+    assert "name a design with both" in run.err
+
+
+@pytest.mark.parametrize(("kinds", "sizes"), [(("h100", "h200"), (16, 16)), (("l40s", "h200"), (8, 16))])
+def test_flows_between_unlike_pools(unlike: str, kinds: tuple[str, str], sizes: tuple[int, int]) -> None:
+    """Every port of a prefill node sends one byte, to ports of decoding nodes alone."""
+    design = api.load(unlike).resolved
+    wires = wire_design(design)
+    fleets = (fleet_of(design, accelerator=kinds[0]), fleet_of(design, accelerator=kinds[1]))
+    flows, nodes = _flows(wires.fabric, fleets, sizes), []
+    for fleet in fleets:
+        assert fleet.design is not None
+        nodes.append(all_nodes(fleet.design, wires.fabric))
+    units = _units_of(fleets, sizes)
+    sent = {int(port): flows.nbytes[flows.src == port].sum() for port in np.unique(flows.src)}
+    assert set(sent) == set(nodes[0][: units * sizes[0] // 8].ravel().tolist())
+    assert list(sent.values()) == pytest.approx([1.0] * len(sent))
+    assert set(flows.dst.tolist()) == set(nodes[1][: units * sizes[1] // 8].ravel().tolist())
+    assert _moved_load(wires, fleets, sizes).sum() > len(sent)

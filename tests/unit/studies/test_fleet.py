@@ -21,9 +21,8 @@ from ffplan.serving.simulate import Arrivals, LateError, Room, _simulate, _StepT
 from ffplan.studies.fleet.capacity import Copy, FleetTarget, _stretch_of
 from ffplan.studies.fleet.recommend import recommend_fleet
 from ffplan.studies.serve.links import Fleet, ServeError, fleet_of
-from ffplan.studies.serve.loads import Load, run_open
+from ffplan.studies.serve.loads import Load, latency_of, run_open, within
 from ffplan.studies.serve.search import _plans_of
-from ffplan.studies.serve.serve import latency_of, within
 from ffplan.studies.serve.setup import PlanRequest, default_precision, engine_of, serve_setup
 from tests.support import ffplan, valid
 
@@ -429,3 +428,34 @@ def test_the_written_design_serves_the_peak(tmp_path: Path) -> None:
     assert report["rows"][0]["rate_s"] == pytest.approx(40.0, rel=1e-6)
     assert report["plan"] == best["plan"]
     assert report["rows"][0]["tpot_s"]["p99"] <= 0.03
+
+
+BOOK = """\
+kind: token-book
+id: quotes
+name: Quotes
+vendor: various
+currency: USD
+sources: {quote: {title: "a quote", date: "2026-10", grade: datasheet, status: V}}
+offers:
+  dear: {provider: One, model: llama3.1-8b, input: {value: 9, source: quote}, output: {value: 9, source: quote}}
+  cheap: {provider: Two, model: llama3.1-8b, input: {value: 0.1, source: quote}, output: {value: 0.2, source: quote}}
+  other: {provider: Three, model: llama3-8b, input: {value: 0.01, source: quote}, output: {value: 0.01, source: quote}}
+"""
+
+
+def test_tokens_by_api_are_compared_with_owning(tmp_path: Path) -> None:
+    (tmp_path / "quotes.yaml").write_text(BOOK)
+    run = ffplan(*ASKED, "--catalog", str(tmp_path), "-f", "json")
+    found = json.loads(run.out)
+    api, best = found["api"], found["designs"][0]
+    assert (api["offer"], api["provider"], api["date"]) == ("cheap", "Two", "2026-10")
+    assert api["per_million_output_all"] == pytest.approx(0.1 * 1024 / 256 + 0.2)
+    # a fleet costs the same however few requests come
+    even = best["requests_day"] * best["per_million_output_all"] / api["per_million_output_all"]
+    assert best["api_requests_day"] == pytest.approx(even)
+    assert "Two sells the tokens at 0.6 USD" in " ".join(ffplan(*ASKED, "--catalog", str(tmp_path)).out.split())
+    (tmp_path / "quotes.yaml").write_text(BOOK.replace("currency: USD", "currency: EUR"))
+    found = json.loads(ffplan(*ASKED, "--catalog", str(tmp_path), "-f", "json").out)
+    assert (found["api"]["currency"], found["designs"][0]["api_requests_day"]) == ("EUR", None)
+    assert json.loads(ffplan(*ASKED, "-f", "json").out)["api"] is None
