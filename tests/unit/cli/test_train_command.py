@@ -276,7 +276,7 @@ def test_a_batch_is_needed_and_uncalibrated_accelerators_are_estimated(tmp_path:
         False,
     )
     assert (
-        own["error_basis"] == "247 published runs of dense models at 16 bits, each software stack predicted without it"
+        own["error_basis"] == "253 published runs of dense models at 16 bits, each software stack predicted without it"
     )
     named = tmp_path / "plan.yaml"
     named.write_text("kind: training-plan\ntensor: 8\npipeline: 4\nbatch: 512\nstack: megatron-bridge-2025\n")

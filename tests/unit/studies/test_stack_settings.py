@@ -128,8 +128,8 @@ def test_the_last_name_of_a_title_is_the_stack(title: str, stack: str | None) ->
 
 
 def test_titles_lead_to_the_stacks_that_shipped_tables_name() -> None:
-    """All but gpt3-175b, grok1 and nemotron4-15b of DGX Cloud, whose software is that of 2024."""
-    for path in FILES:
+    """All but gpt3-175b, grok1 and nemotron4-15b of DGX Cloud, whose software is that of 2024, and an own script."""
+    for path in (path for path in FILES if path.stem != "pytorch-h200"):
         file = validate(TrainingFile, read_document(path))
         named = {table.plan.stack for table in file.tables} - {None, "nemo-2024"}
         assert named <= {stack_of_source(Catalog(), file.source.title)}, path.stem
