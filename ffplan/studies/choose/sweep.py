@@ -1,4 +1,4 @@
-"""Many designs, or fleets, from one: points of a sweep, evaluated chunk by chunk, with their metrics or the reason of a refusal."""
+"""Many designs from one: points of a sweep, evaluated chunk by chunk, with their metrics or the reason of a refusal."""
 
 from __future__ import annotations
 
