@@ -10,7 +10,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from ffplan.studies.choose.sweep import Sweep, SweepQuery
+from ffplan.studies.choose.sweep import SweepQuery
 from ffplan.studies.choose.sweep_axes import Points, axis
 from ffplan.studies.choose.sweep_run import SweepJob, here
 from tests.support import ROOT
@@ -30,7 +30,7 @@ def taken(*vary: str, runs: int = 1) -> tuple[float, int]:
     text = (ROOT / "designs" / f"{DESIGN}.yaml").read_text(encoding="utf-8")
     points = Points(tuple(axis(item) for item in vary))
     query = SweepQuery(text=text, file=DESIGN, overlays=(), points=points, metrics=())
-    sweep, found = Sweep(query), []
+    sweep, found = query.sweep(), []
     for _ in range(runs):
         start = time.process_time()
         for _ in here(SweepJob(query, query.key, None, {}), sweep, 0):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -89,6 +90,20 @@ def _points(
     )
 
 
+def _content(source: str | Path | Design) -> tuple[str, str]:
+    """Return the content of a file of a design or a fleet, and its name in messages."""
+    from ffplan.inputs.design_files import find_design_or_fleet
+    from ffplan.inputs.document import read_bytes
+
+    if not isinstance(source, str | Path):
+        document = load(source).document
+        return json.dumps(document.data), document.file
+    if "\n" in str(source):
+        return str(source), "<text>"
+    path, file = find_design_or_fleet(str(source))
+    return read_bytes(path, file).decode("utf-8-sig", "replace"), file
+
+
 def sweep(
     design: str | Path | Design,
     vary: Mapping[str, str | Iterable[Any]],
@@ -99,10 +114,10 @@ def sweep(
     sample: int | None = None,
     seed: int = 0,
 ) -> Swept:
-    """Vary a design along any paths, as `ffplan sweep` does, in this process and in memory.
+    """Vary a design or a fleet along any paths, as `ffplan sweep` does, in this process and in memory.
 
     Args:
-        design: a file, a shipped design, or a loaded one.
+        design: a file of a design or a fleet, the name of a shipped one, or a loaded design.
         vary: values by path; a list, or text as `--vary` takes it, such as `64..1024:64`.
         metrics: numbers of the results, by JSON path; the defaults if empty.
         pareto: min or max of each metric of a front.
@@ -111,20 +126,20 @@ def sweep(
         seed: seed of the hypercube.
 
     Raises:
-        InputError: if the design is wrong.
+        InputError: if the design or the fleet is wrong.
         UsageError: for an unknown path or metric, or too many points.
     """
     import numpy as np
 
-    from ffplan.studies.choose.sweep import Sweep, SweepQuery
     from ffplan.studies.choose.sweep_rows import grid_axes, kept
     from ffplan.studies.choose.sweep_run import Total, sweep_report
+    from ffplan.studies.fleet.query import sweep_query
 
     points = _points(vary, pareto or {}, zipped=zipped, sample=sample, seed=seed)
-    loaded, ways = load(design), dict(pareto or {})
-    text, file = json.dumps(loaded.document.data), loaded.document.file
-    names = tuple(dict.fromkeys([*metrics, *ways]))
-    study = Sweep(SweepQuery(text=text, file=file, overlays=loaded.catalogs, points=points, metrics=names))
+    (text, file), ways = _content(design), dict(pareto or {})
+    names, catalogs = tuple(dict.fromkeys([*metrics, *ways])), design.catalogs if isinstance(design, Design) else ()
+    study = sweep_query(text, file, overlays=catalogs, points=points, metrics=names).sweep()
+    info = replace(study.info, sha256=design.document.sha256) if isinstance(design, Design) else study.info
     total = Total(ways, grid_axes(points, study.names, ways))
     columns: dict[str, list[Floats]] = {metric: [] for metric in study.names}
     reason: list[str] = []
@@ -136,7 +151,7 @@ def sweep(
         reason += chunk.reason
     axes = zip(points.axes, points.indices(0, points.count), strict=True)
     return Swept(
-        report=sweep_report(study, loaded.resolved, total, stopped=False),
+        report=sweep_report(study, info, total, stopped=False),
         axes={axis.path: [axis.text(int(place)) for place in places] for axis, places in axes},
         columns={metric: np.concatenate(column) for metric, column in columns.items()},
         reason=reason,

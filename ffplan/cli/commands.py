@@ -110,7 +110,7 @@ PANELS = {
         "recommend": _Command(
             "the best purchase to train or serve a model", "recommend", common=(*_RECOMMEND, *_OUTPUT)
         ),
-        "sweep": _Command("a design varied along any paths", "sweep"),
+        "sweep": _Command("a design or a fleet varied along any paths", "sweep"),
         "fleet": _Command("clusters and sites over quarters of demand", "fleet"),
     },
     "Predict": {

@@ -73,6 +73,12 @@ def _complete_design(incomplete: str) -> list[str]:
     return [name for name in shipped_designs() if name.startswith(incomplete)]
 
 
+def _complete_design_or_fleet(incomplete: str) -> list[str]:
+    from ffplan.inputs.design_files import shipped_designs, shipped_fleets
+
+    return [name for name in (*shipped_designs(), *shipped_fleets()) if name.startswith(incomplete)]
+
+
 def _complete_part(kind: str) -> Callable[[str], list[str]]:
     def complete(incomplete: str) -> list[str]:
         from ffplan.catalog.store import Catalog
@@ -201,11 +207,18 @@ def _document(ctx: typer.Context) -> Document | None:
 
 def _complete_varied(ctx: typer.Context, incomplete: str) -> list[str]:
     from ffplan.base.plain import leaves
+    from ffplan.inputs.design_files import find_design_or_fleet
+    from ffplan.inputs.document import read_document
 
-    document = _document(ctx)
-    stated = [path for path, _ in leaves(document.data)] if document is not None else []
-    known = dict.fromkeys([*stated, *USUAL])
-    return [f"{path}=" for path in known if path.startswith(incomplete) and path not in ("name", "description")]
+    file: Any = ctx.params.get("file")
+    try:
+        data = read_document(*find_design_or_fleet(file)).data if isinstance(file, str) and file != "-" else {}
+    except FfplanError:
+        data = {}
+    fleet = isinstance(data, dict) and data.get("kind") == "fleet"
+    known = dict.fromkeys([*(path for path, _ in leaves(data) if path), *(() if fleet else USUAL)])
+    left_out = ("kind", "schema_version", "name", "description")
+    return [f"{path}=" for path in known if path.startswith(incomplete) and path not in left_out]
 
 
 def _complete_figure(ctx: typer.Context, incomplete: str) -> list[str]:

@@ -14,7 +14,14 @@ from ffplan.base.files import is_file
 from ffplan.base.processes import heard
 from ffplan.base.record import record
 from ffplan.cli.formats import FormatOption, ReportFormat
-from ffplan.cli.options import CatalogOption, DesignArgument, OutputOption, SeedOption, _by_comma, _complete_varied
+from ffplan.cli.options import (
+    CatalogOption,
+    OutputOption,
+    SeedOption,
+    _by_comma,
+    _complete_design_or_fleet,
+    _complete_varied,
+)
 from ffplan.cli.output import emit
 from ffplan.cli.progress import Progress
 
@@ -29,6 +36,14 @@ if TYPE_CHECKING:
 FEW_CHUNKS = 4
 """Most chunks for which one process is faster than several [1]."""
 
+SweptArgument = Annotated[
+    str,
+    typer.Argument(
+        metavar="FILE",
+        help="A design or fleet file, or the name of a shipped one.",
+        autocompletion=_complete_design_or_fleet,
+    ),
+]
 VaryOption = Annotated[
     list[str],
     typer.Option(
@@ -55,6 +70,9 @@ ParetoOption = Annotated[
 PointsOption = Annotated[
     str | None,
     typer.Option("--points", metavar="FILE", help="Write every point to FILE.csv, .jsonl or .parquet, chunk by chunk."),
+]
+JobsOption = Annotated[
+    int | None, typer.Option("--jobs", "-j", min=1, max=1024, help="Processes; all cores if omitted.")
 ]
 TLS = {"ca": "tls_ca_file", "cert": "tls_client_cert", "key": "tls_client_key"}
 """Dask's names of TLS files."""
@@ -119,11 +137,10 @@ def _swept(
     query: SweepQuery, directions: dict[str, str], points: str | None, where: _Where, *, resume: bool
 ) -> tuple[Sweep, Total, bool]:
     from ffplan.cli.sweep_file import _form_of, _PointsFile, _PointsFolder
-    from ffplan.studies.choose.sweep import Sweep
     from ffplan.studies.choose.sweep_rows import grid_axes, header
     from ffplan.studies.choose.sweep_run import SweepJob, Total, job_key
 
-    sweep, target = Sweep(query), None
+    sweep, target = query.sweep(), None
     total = Total(directions, grid_axes(query.points, sweep.names, directions))
     job = SweepJob(query, job_key(query, directions), _form_of(points), directions)
     if points is not None:
@@ -157,7 +174,7 @@ def _run(chunks: Iterator[Kept], sweep: Sweep, total: Total, target: _PointsTarg
 
 
 def sweep(
-    file: DesignArgument,
+    file: SweptArgument,
     vary: VaryOption,
     metric: MetricOption = None,
     pareto: ParetoOption = None,
@@ -169,9 +186,7 @@ def sweep(
     seed: SeedOption = 0,
     points: PointsOption = None,
     resume: Annotated[bool, typer.Option("--resume", help="Continue the interrupted FILE of --points.")] = False,
-    jobs: Annotated[
-        int | None, typer.Option("--jobs", "-j", min=1, max=1024, help="Processes; all cores if omitted.")
-    ] = None,
+    jobs: JobsOption = None,
     cluster: Annotated[
         str | None,
         typer.Option("--cluster", metavar="ADDRESS", help="A Dask scheduler, tcp://HOST:8786, or `local`."),
@@ -183,17 +198,18 @@ def sweep(
     output: OutputOption = None,
     catalog: CatalogOption = None,
 ) -> None:
-    """Vary a design along any paths: counts, parts, prices; cost and performance of each point, and the best.
+    """Vary a design, or a fleet, along any paths: counts, parts, prices, demand; figures of each point, and the best.
 
     Exit code 1 if no point can be built.
     """
     from ffplan.cli.page import _with_extras
-    from ffplan.inputs.design_files import find_design
+    from ffplan.inputs.design_files import find_design_or_fleet
     from ffplan.inputs.document import read_bytes
     from ffplan.report.choose import sweep_document
-    from ffplan.studies.choose.sweep import SweepQuery
+    from ffplan.studies.choose.sweep import DesignSweep
     from ffplan.studies.choose.sweep_axes import Points, axis
     from ffplan.studies.choose.sweep_run import sweep_report
+    from ffplan.studies.fleet.query import sweep_query
 
     directions, security = _directions(pareto), _security(tls)
     if resume and points is None:
@@ -204,18 +220,19 @@ def sweep(
         raise UsageError(f"ffplan sweep: --points and --output are both {points}; name two files")
     try:
         spanned = Points(tuple(axis(text) for text in vary), zipped=zipped, sample=sample, seed=seed)
-        path, name = find_design(file)
+        path, name = find_design_or_fleet(file)
         metrics = tuple(dict.fromkeys([*(metric or ()), *directions]))
         text = read_bytes(path, name).decode("utf-8-sig", "replace")
         folders = tuple(str(Path(folder).absolute()) for folder in catalog or ())  # workers stand elsewhere
-        query = SweepQuery(text=text, file=name, overlays=folders, points=spanned, metrics=metrics)
+        query = sweep_query(text, name, overlays=folders, points=spanned, metrics=metrics)
         where = _Where(jobs=jobs or _cores(), cluster=cluster, security=security)
         varied, total, stopped = _swept(query, directions, points, where, resume=resume)
     except UsageError as error:
         fault = str(error).removeprefix("ffplan sweep: ").removeprefix("ffplan: ")
         raise UsageError(f"ffplan sweep: {fault}") from None
-    document = sweep_document(sweep_report(varied, varied.design, total, stopped=stopped))
-    emit(_with_extras(document, form, [file], catalog, "sweep"), form, output)
+    document = sweep_document(sweep_report(varied, varied.info, total, stopped=stopped))
+    drawn = [file] if isinstance(varied, DesignSweep) else []
+    emit(_with_extras(document, form, drawn, catalog, "sweep"), form, output)
     if stopped:
         hint = f"`--resume` continues {points}" if points else "with --points FILE, `--resume` can continue"
         typer.echo(f"ffplan sweep: stopped after {total.points:,} of {spanned.count:,} points; {hint}", err=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field, PlainValidator, WithJsonSchema, model_validator
@@ -12,6 +13,7 @@ from ffplan.base.errors import InputError
 from ffplan.catalog.engines import CachePrecision, ServedPrecision
 from ffplan.catalog.ownership import Estimate, PerHour, PlainEstimate, YearsEstimate
 from ffplan.design.schema import MOST_PUE
+from ffplan.inputs.design_files import find_design
 from ffplan.inputs.model import Count, Frozen, Identifier, Many, Text
 from ffplan.inputs.part_ids import ModelId
 from ffplan.inputs.quantities import Duration, EnergyPrice, Power, Share, _fault, describe
@@ -206,6 +208,15 @@ class FleetFile(Frozen):
     """What the fleet is for."""
     shortfall: PerHour | None = None
     """Cost of an accelerator-hour that is missing; the cheapest rent by the hour of the accelerator if omitted."""
+
+
+def design_file(name: str, fleet: str) -> tuple[Path, str]:
+    """Return the file of a design that the file of a fleet names, and its name in messages."""
+    path, label = find_design(name)
+    if str(path) == name and not path.is_absolute():
+        path = Path(fleet).parent / name
+        label = str(path)
+    return path, label
 
 
 def read_fleet(document: Document) -> FleetFile:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from pathlib import Path
 
 from ffplan.base.errors import UsageError
@@ -20,6 +21,11 @@ def shipped_designs() -> list[str]:
     return _names(DESIGNS)
 
 
+def shipped_fleets() -> list[str]:
+    """Return the names of the fleets that ship with ffplan."""
+    return _names(FLEETS)
+
+
 def shipped_label(name: str) -> str:
     """Return the name of a shipped design's file in messages."""
     return f"{DESIGNS}/{name}.yaml"
@@ -33,20 +39,26 @@ def as_argument(file: str) -> str:
 
 def find_design(name: str) -> tuple[Path, str]:
     """Return the file of a design given by path or shipped name, and its name in messages."""
-    return _find(name, DESIGNS, "design")
+    return _find(name, {DESIGNS: "design"})
+
+
+def find_design_or_fleet(name: str) -> tuple[Path, str]:
+    """Return the file of a design or a fleet, as `find_design` does for designs."""
+    return _find(name, {DESIGNS: "design", FLEETS: "fleet"})
 
 
 def find_plan(name: str) -> tuple[Path, str]:
     """Return the file of a training plan, as `find_design` does for designs."""
-    return _find(name, PLANS, "plan")
+    return _find(name, {PLANS: "plan"})
 
 
 def find_fleet(name: str) -> tuple[Path, str]:
     """Return the file of a fleet, as `find_design` does for designs."""
-    return _find(name, FLEETS, "fleet")
+    return _find(name, {FLEETS: "fleet"})
 
 
-def _find(name: str, folder: str, what: str) -> tuple[Path, str]:
+def _find(name: str, folders: dict[str, str]) -> tuple[Path, str]:
+    what = " or ".join(folders.values())
     if not name:
         raise UsageError(f"ffplan: the name of a {what} is empty")
     path = Path(name)
@@ -55,12 +67,13 @@ def _find(name: str, folder: str, what: str) -> tuple[Path, str]:
     except (OSError, ValueError):
         return path, name
     if plain_name:
-        shipped = data_folder(folder) / f"{name}.yaml"
-        if shipped.is_file():
-            return shipped, f"{folder}/{name}.yaml"
+        for folder in folders:
+            shipped = data_folder(folder) / f"{name}.yaml"
+            if shipped.is_file():
+                return shipped, f"{folder}/{name}.yaml"
         from ffplan.base.errors import did_you_mean
         from ffplan.inputs.quantities import printable
 
-        hint = did_you_mean(name, _names(folder), what=f"shipped {what}")
+        hint = did_you_mean(name, chain.from_iterable(map(_names, folders)), what=f"shipped {what}")
         raise UsageError(f"ffplan: no file and no shipped {what} is called `{printable(name)}`; {hint}")
     return path, name

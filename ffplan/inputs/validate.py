@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, get_origin
 
 from pydantic import BaseModel, ValidationError
 
@@ -42,13 +42,15 @@ _BOUNDS = {
 
 def _model_at(model: type[BaseModel], path: Iterable[str | int]) -> type[BaseModel] | None:
     current: Any = model
+    keyed = False
     for step in path:
-        if isinstance(step, int):
+        if isinstance(step, int) or keyed:
+            keyed = False
             continue
         fields = getattr(current, "model_fields", None)
         if fields is None or step not in fields:
             return None
-        current = _first_model(fields[step].annotation)
+        current, keyed = _first_model(fields[step].annotation), get_origin(fields[step].annotation) is dict
         if current is None:
             return None
     return current if isinstance(current, type) and issubclass(current, BaseModel) else None

@@ -93,7 +93,7 @@ class SweepReport(Result):
     tool: ToolInfo
     """The program behind the report."""
     design: DesignInfo
-    """The design that the points vary."""
+    """The design, or the fleet, that the points vary."""
     axes: tuple[SweepAxis, ...]
     """What differs; the last axis varies fastest."""
     spanned: str

@@ -34,6 +34,8 @@ _ROWS = 8
 """Rows of a table that fit the screen [1]."""
 _PARTS = 5
 _METRICS = 3
+_COLUMNS, _GAP = 80, 2
+"""Columns of the screen, and those before each column of a table [1]."""
 
 
 # Training
@@ -212,6 +214,9 @@ def _sweep_screen(report: SweepReport) -> _FirstScreen:
     names = list(report.directions) or moving[-_METRICS:]
     axes = [axis.path for axis in report.axes]
     shown = points[:_ROWS]
+    heads = axes if _fits(report, shown, axes, names) else _ends(axes)
+    while len(names) > 1 and not _fits(report, shown, heads, names):
+        names.pop(-1 if report.directions else 0)
     still = [f"{m.path} {number(m.least)}" for m in report.metrics if m.least == m.most][:_METRICS]
     kind = "on the front" if report.front else "points"
     return _FirstScreen(
@@ -220,8 +225,8 @@ def _sweep_screen(report: SweepReport) -> _FirstScreen:
             f"{report.built:,} of {plural(report.points, 'point')} can be built."
             + ("" if moving or not report.built else " None of the metrics moves."),
         ),
-        figures=tuple(_point(point, axes, names) for point in shown),
-        header=(*axes, *(f"{name} {report.directions.get(name, '')}".rstrip() for name in names), ""),
+        figures=tuple(_point(point, names) for point in shown),
+        header=_header(report, heads, names),
         advice=(
             ("Shown", f"{len(shown)} of {len(points):,} {kind}" if len(points) > len(shown) else ""),
             ("Least at", _extremes(report, names)),
@@ -232,10 +237,29 @@ def _sweep_screen(report: SweepReport) -> _FirstScreen:
     )
 
 
-def _point(point: SweepPoint, axes: Sequence[str], names: Sequence[str]) -> tuple[str, ...]:
-    values = [point.values[axis] for axis in axes]
+def _header(report: SweepReport, heads: Sequence[str], names: Sequence[str]) -> tuple[str, ...]:
+    return (*heads, *(f"{name} {report.directions.get(name, '')}".rstrip() for name in names), "")
+
+
+def _ends(paths: Sequence[str]) -> list[str]:
+    """Return the shortest endings that tell paths apart."""
+    parts = [path.split(".") for path in paths]
+    for count in range(1, max(map(len, parts))):
+        ends = [".".join(part[-count:]) for part in parts]
+        if len(set(ends)) == len(ends):
+            return ends
+    return list(paths)
+
+
+def _fits(report: SweepReport, shown: Sequence[SweepPoint], heads: Sequence[str], names: Sequence[str]) -> bool:
+    rows = [_header(report, heads, names), *(_point(point, names) for point in shown)]
+    widths = [max(map(len, cells)) for cells in zip(*rows, strict=True)]
+    return sum(_GAP + width for width in widths if width) <= _COLUMNS
+
+
+def _point(point: SweepPoint, names: Sequence[str]) -> tuple[str, ...]:
     metrics = (number(point.metrics[name]) if name in point.metrics else "-" for name in names)
-    return (*values, *metrics, "knee" if point.knee else "")
+    return (*point.values.values(), *metrics, "knee" if point.knee else "")
 
 
 def _extremes(report: SweepReport, names: Sequence[str]) -> str:

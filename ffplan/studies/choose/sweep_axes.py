@@ -99,7 +99,9 @@ _RANGE = re.compile(rf"({_NUMBER})\.\.({_NUMBER})(?:(:|\*|#)({_NUMBER}))?")
 
 
 @record
-class _SweptAxis:
+class SweptAxis:
+    """Values that a path takes."""
+
     path: str
     """What differs: a path of the design, a price, or a figure of a part."""
     texts: tuple[str, ...] | None
@@ -112,12 +114,15 @@ class _SweptAxis:
 
     @property
     def whole(self) -> bool:
+        """Whether all values are whole numbers that a float holds exactly."""
         return self.numbers is not None and bool(((self.numbers % 1 == 0) & (abs(self.numbers) < 2**53)).all())
 
     def text(self, index: int) -> str:
+        """Return a value as it is written."""
         return self.texts[index] if self.texts is not None else f"{float(self.numbers[index]):.12g}"
 
     def value(self, index: int) -> Any:
+        """Return a value as a file would hold it."""
         value: Any = parse_document(f"value: {self.text(index)}".encode(), f"--vary {self.path}").data["value"]
         return value
 
@@ -160,7 +165,7 @@ def _ratio(text: str) -> float | None:
         return None
 
 
-def axis(text: str) -> _SweptAxis:
+def axis(text: str) -> SweptAxis:
     """Return the axis of `PATH=VALUES`.
 
     Values are a list (`128,256,512`), or a range of numbers: `1..8` in steps of one, `64..1024:64` in steps,
@@ -177,7 +182,7 @@ def axis(text: str) -> _SweptAxis:
         raise UsageError(f"--vary {text}: no value; list them, such as `{path}=a,b`, or give a range, `1..8`")
     numbers = _range(values, path)
     if numbers is not None:
-        return _SweptAxis(path, None, numbers)
+        return SweptAxis(path, None, numbers)
     texts = tuple(part.strip() for part in values.split(","))
     if not all(texts):
         raise UsageError(f"--vary {text}: a value is empty")
@@ -185,14 +190,14 @@ def axis(text: str) -> _SweptAxis:
     if twice is not None:
         raise UsageError(f"--vary {text}: `{twice}` stands twice")
     ratios = [_ratio(value) for value in texts]
-    return _SweptAxis(path, texts, None if None in ratios else np.array(ratios, float))
+    return SweptAxis(path, texts, None if None in ratios else np.array(ratios, float))
 
 
 class Points:
     """The points of a sweep: which value of each axis each point takes."""
 
     def __init__(
-        self, axes: tuple[_SweptAxis, ...], *, zipped: bool = False, sample: int | None = None, seed: int = 0
+        self, axes: tuple[SweptAxis, ...], *, zipped: bool = False, sample: int | None = None, seed: int = 0
     ) -> None:
         """Span axes, the last the fastest; zipped ones are paired, a sample is a Latin hypercube over them."""
         if not axes:
@@ -203,7 +208,7 @@ class Points:
         twice = next((index for index, path in enumerate(paths) if path in paths[:index]), None)
         if twice is not None:
             raise UsageError(f"--vary {axes[twice].path}: the path is varied twice")
-        self.axes: tuple[_SweptAxis, ...] = axes
+        self.axes: tuple[SweptAxis, ...] = axes
         self.zipped: bool = zipped
         self.sample: int | None = sample
         self.seed: int = seed

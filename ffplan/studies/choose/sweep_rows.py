@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from ffplan.base.array_math import Bools
     from ffplan.studies.choose.sweep import Chunk, Sweep
-    from ffplan.studies.choose.sweep_axes import Points, _SweptAxis
+    from ffplan.studies.choose.sweep_axes import Points, SweptAxis
 
 _BULGE = 1e-6
 """Least distance of a knee from the line between the ends of its front, both scaled to 1 [1]."""
@@ -281,7 +281,7 @@ def _rounded(value: float) -> float:
     return float(f"{value:.12g}")
 
 
-def _plain_values(axis: _SweptAxis, column: Ints) -> list[Any]:
+def _plain_values(axis: SweptAxis, column: Ints) -> list[Any]:
     if axis.numbers is None:
         known = [axis.value(number) for number in range(len(axis))]
         return [known[number] for number in column.tolist()]

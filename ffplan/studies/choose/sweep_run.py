@@ -18,15 +18,15 @@ from ffplan.base.version import __version__
 from ffplan.results import sweep as out
 from ffplan.results.design import SCHEMA_VERSION
 from ffplan.results.result import ToolInfo
-from ffplan.studies.basis.provenance import design_info
-from ffplan.studies.choose.sweep import Sweep, SweepQuery
+from ffplan.studies.choose.sweep import SweepQuery
 from ffplan.studies.choose.sweep_rows import Kept, _first_of_cells, _merged, front, kept, knee
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from concurrent.futures import Executor
 
-    from ffplan.design.resolved import ResolvedDesign
+    from ffplan.results.result import DesignInfo
+    from ffplan.studies.choose.sweep import Sweep
     from ffplan.studies.choose.sweep_rows import _GridAxes
 
 
@@ -62,7 +62,7 @@ def _work(job: SweepJob, number: int) -> Kept:
     if job.key not in _READY:
         keep_freed_memory()
         _READY.clear()
-        _READY[job.key] = Sweep(job.query)
+        _READY[job.key] = job.query.sweep()
     sweep = _READY[job.key]
     return kept(sweep, sweep.chunk(number), sweep.names, job.form, job.directions)
 
@@ -294,8 +294,8 @@ class Total:
         self.cells = np.array(state["cells"], float) if state["cells"] else np.zeros((0, 0))
 
 
-def sweep_report(sweep: Sweep, design: ResolvedDesign, total: Total, *, stopped: bool) -> out.SweepReport:
-    """Return the report of a sweep."""
+def sweep_report(sweep: Sweep, design: DesignInfo, total: Total, *, stopped: bool) -> out.SweepReport:
+    """Return the report of a sweep; `design`: what its points vary."""
     points = sweep.points
 
     def values_at(number: int) -> dict[str, str]:
@@ -307,7 +307,7 @@ def sweep_report(sweep: Sweep, design: ResolvedDesign, total: Total, *, stopped:
     return out.SweepReport(
         schema_version=SCHEMA_VERSION,
         tool=ToolInfo("ffplan", __version__),
-        design=design_info(design),
+        design=design,
         axes=tuple(
             out.SweepAxis(path=axis.path, count=len(axis), first=axis.text(0), last=axis.text(len(axis) - 1))
             for axis in points.axes

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 from statistics import NormalDist
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -23,13 +22,12 @@ from ffplan.cost.rent import MONTHS
 from ffplan.cost.run import HOUR, run_seconds
 from ffplan.cost.sensitivity import likely
 from ffplan.cost.yearly import YEARLY
-from ffplan.design.fleet_file import FleetCluster, month_text
+from ffplan.design.fleet_file import FleetCluster, design_file, month_text
 from ffplan.design.ownership_schema import Ownership
 from ffplan.design.resolve import resolve
 from ffplan.design.resolved import ResolvedDesign
 from ffplan.design.training import PlanFields
-from ffplan.inputs.design_files import find_design
-from ffplan.inputs.document import read_document
+from ffplan.inputs.document import parse_document, read_document
 from ffplan.inputs.workloads import PoolPlan
 from ffplan.reliability.spare_count import enough
 from ffplan.results.serving import ServeTargets
@@ -48,7 +46,7 @@ from ffplan.training.accelerator_rates import UncalibratedError
 from ffplan.training.constraints import RefusedError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Hashable, Mapping
 
     from ffplan.base.array_math import Floats
     from ffplan.catalog.engines import Engine
@@ -57,8 +55,12 @@ if TYPE_CHECKING:
     from ffplan.studies.cost.ledger import CostRequest, Ledger
     from ffplan.studies.train.default_job import TimedJob
 
+T = TypeVar("T")
+
 _CHANCES = (0.1, 0.5, 0.9)
 """Chances of meeting the targets between which rates are interpolated [1]."""
+_MOST_KEPT = 256
+"""Designs, jobs and served demands that are kept for other points of a sweep [1]."""
 _FAR = 6.0
 """Normal deviates beyond which none is drawn [1]."""
 QUARTER_S = HOURS_PER_YEAR * HOUR * QUARTER / MONTHS
@@ -133,17 +135,47 @@ class _Member:
         return 0.0 if work is None else self.cluster.count * self.cluster.use[demand] * work.rate
 
 
+class _FleetDesigns:
+    """Designs that fleets of one file name, and what each does; a sweep keeps them from point to point."""
+
+    def __init__(
+        self, catalog: Catalog, request: CostRequest, file: str, texts: Mapping[str, tuple[str, str]] | None = None
+    ) -> None:
+        """Read designs from the folder of `file`, or take label and text by name from `texts`."""
+        self.catalog, self.request, self.file, self._texts = catalog, request, file, texts or {}
+        self._kept: dict[Hashable, Any] = {}
+
+    def kept(self, key: Hashable, make: Callable[[], T]) -> T:
+        """Return a result, made at the first request."""
+        if key not in self._kept:
+            made = make()
+            if len(self._kept) >= _MOST_KEPT:
+                del self._kept[next(iter(self._kept))]
+            self._kept[key] = made
+        value: T = self._kept[key]
+        return value
+
+    def design(self, name: str) -> tuple[ResolvedDesign, Catalog]:
+        """Return a design with the catalogue that it reads."""
+        return self.kept(name, lambda: self._resolved(name))
+
+    def _resolved(self, name: str) -> tuple[ResolvedDesign, Catalog]:
+        catalog = self.catalog.fresh()
+        if name not in self._texts:
+            return resolve(read_document(*design_file(name, self.file)), catalog), catalog
+        label, text = self._texts[name]
+        return resolve(parse_document(text.encode(), label), catalog), catalog
+
+
 class _Members:
     """Reads the clusters of a fleet; what equal designs share is studied once."""
 
     def __init__(
-        self, fleet: FleetFile, document: Document, catalog: Catalog, request: CostRequest, tell: Callable[[str], None]
+        self, fleet: FleetFile, document: Document, designs: _FleetDesigns, tell: Callable[[str], None]
     ) -> None:
-        self.fleet, self.document, self.catalog, self.request, self.tell = fleet, document, catalog, request, tell
+        self.fleet, self.document, self.designs, self.tell = fleet, document, designs, tell
+        self.request, self._design = designs.request, designs.design
         self._demands = {demand.name: (place, demand) for place, demand in enumerate(fleet.demand)}
-        self._designs: dict[str, tuple[ResolvedDesign, Catalog]] = {}
-        self._jobs: dict[tuple[str, str], TimedJob] = {}
-        self._served: dict[tuple[str, str], Work] = {}
 
     def read(self) -> list[_Member]:
         members = [self._member(place, cluster) for place, cluster in enumerate(self.fleet.clusters)]
@@ -161,23 +193,13 @@ class _Members:
     def _fault(self, place: int, field: str, message: str, remedy: str) -> InputError:
         return InputError(self.document.finding("design-fleet", ("clusters", place, field), message, remedy))
 
-    def _design(self, name: str) -> tuple[ResolvedDesign, Catalog]:
-        if name not in self._designs:
-            path, label = find_design(name)
-            if str(path) == name and not path.is_absolute():
-                path = Path(self.document.file).parent / name
-                label = str(path)
-            catalog = self.catalog.fresh()
-            self._designs[name] = resolve(read_document(path, label), catalog), catalog
-        return self._designs[name]
-
     def check(self) -> None:
         for place, cluster in enumerate(self.fleet.clusters):
             self._written(place, cluster)
         for demand in self.fleet.demand:
-            self._model(self.catalog, demand)
+            self._model(self.designs.catalog, demand)
             if demand.serve:
-                self._engine(self.catalog, demand)
+                self._engine(self.designs.catalog, demand)
 
     def _written(self, place: int, cluster: FleetCluster) -> tuple[ResolvedDesign, Catalog]:
         try:
@@ -263,12 +285,13 @@ class _Members:
 
     def _training(self, name: str, ledger: Ledger, demand: FleetDemand) -> Work:
         """Return tokens of a quarter: of the fastest plan, with the model's errors, failures, effort and idle hours."""
-        key, (design, catalog) = (name, demand.name), self._design(name)
-        if key not in self._jobs:
-            model = self._model(catalog, demand)
-            tokens = max(float(estimate.value) for estimate in demand.tokens)
-            self._jobs[key] = timed_on(design, catalog, model, PlanFields(), None, tokens, searching=True)
-        timed = self._jobs[key]
+        design, catalog = self._design(name)
+        model = self._model(catalog, demand)
+        tokens = max(float(estimate.value) for estimate in demand.tokens)
+        timed = self.designs.kept(
+            (name, model.id, tokens),
+            lambda: timed_on(design, catalog, model, PlanFields(), None, tokens, searching=True),
+        )
         v = self._drawn(inputs_for(ledger, timed, catalog))
         speed = timed.job.tokens_s * v["speed"] * v["speed_own"]
         seconds = run_seconds(1.0, speed, v["effective"], v.get("effort", 1.0))
@@ -292,9 +315,10 @@ class _Members:
 
     def _serving(self, name: str, demand: FleetDemand) -> Work:
         """Return requests a second within the targets on all nodes but those in repair, with the engine's errors."""
-        key = (name, demand.name)
-        if key in self._served:
-            return self._served[key]
+        alike = demand.model_copy(update={"name": "", "rate": ()})
+        return self.designs.kept((name, alike), lambda: self._served(name, demand))
+
+    def _served(self, name: str, demand: FleetDemand) -> Work:
         design, catalog = self._design(name)
         model, engine = self._model(catalog, demand), self._engine(catalog, demand)
         target = _ServedTarget(
@@ -323,8 +347,7 @@ class _Members:
         rate = count * self._between(f"serving.{engine.id}.{accelerator}", rates[best])
         plan = plan_row(copy.setup)
         ways_text = PoolPlan.of(plan).ways(" ")
-        self._served[key] = Work(rate=rate, plan=f"{count:,} x {ways_text}, {plan.precision}", paid=1.0)
-        return self._served[key]
+        return Work(rate=rate, plan=f"{count:,} x {ways_text}, {plan.precision}", paid=1.0)
 
     def _between(self, key: str, rates: list[float]) -> Number:
         """Return the rate of a copy over the draws of the engine's error: linear between the chances and beyond."""

@@ -19,7 +19,7 @@ from ffplan.studies.basis.provenance import files_of, recalled_figures
 from ffplan.studies.cost.cost import band
 from ffplan.studies.cost.ledger import CostRequest
 from ffplan.studies.fleet.horizon import QUARTERS_A_YEAR, _ClusterTimes, _Horizon, _total_of
-from ffplan.studies.fleet.members import _Member, _Members
+from ffplan.studies.fleet.members import _FleetDesigns, _Member, _Members
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -203,13 +203,14 @@ def check_fleet(document: Document, catalog: Catalog) -> None:
     Raises:
         InputError: if the file is wrong, a name is unknown, or a design is wrong.
     """
-    _Members(read_fleet(document), document, catalog, CostRequest(draws=0), lambda _: None).check()
+    designs = _FleetDesigns(catalog, CostRequest(draws=0), document.file)
+    _Members(read_fleet(document), document, designs, lambda _: None).check()
 
 
 def plan_fleet(
     file: str, catalog: Catalog, request: CostRequest, *, chance: float, tell: Callable[[str], None]
 ) -> out.FleetPlan:
-    """Return a fleet over its quarters.
+    """Return a fleet over its quarters, by the name of its file.
 
     Args:
         chance: chance wanted that demand is met and orders are in time [1].
@@ -220,11 +221,18 @@ def plan_fleet(
         UsageError: if no shipped fleet has the name, or the draws are too many for memory.
     """
     document = read_document(*find_fleet(file))
-    fleet = read_fleet(document)
+    return _plan_document(document, _FleetDesigns(catalog, request, document.file), chance=chance, tell=tell)
+
+
+def _plan_document(
+    document: Document, designs: _FleetDesigns, *, chance: float, tell: Callable[[str], None] = lambda _: None
+) -> out.FleetPlan:
+    """Return a fleet over its quarters, as `plan_fleet` does, by the content of its file."""
+    fleet, request = read_fleet(document), designs.request
     if request.draws * fleet.quarters > _MOST_CELLS:
         most = _MOST_CELLS // fleet.quarters
         raise UsageError(f"ffplan fleet: --draws: at most {most:,} for {fleet.quarters} quarters")
-    members = _Members(fleet, document, catalog, request, tell).read()
+    members = _Members(fleet, document, designs, tell).read()
     horizon = _Horizon(fleet, members, request)
     ledger = _Ledger(horizon)
     unverified = dict.fromkeys(figure for member in members for figure in recalled_figures(member.catalog))

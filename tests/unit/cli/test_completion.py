@@ -22,6 +22,12 @@ def test_fields_of_the_design_are_offered_with_their_equals_sign() -> None:
     assert "floor.racks_per_row=" in _complete_varied(context(file="superpod-h100-4su"), "floor.")
 
 
+def test_fields_of_the_fleet_are_offered() -> None:
+    offered = _complete_varied(context(file="two-sites"), "")
+    assert {"clusters[2].count=", "demand[1].rate[3].likely=", "sites.east.power="} <= set(offered)
+    assert not {"kind=", "site.pue=", "="} & set(offered)
+
+
 @pytest.mark.parametrize("file", [None, "no-such-design", "-"])
 def test_without_a_design_the_usual_fields_are_offered(file: str | None) -> None:
     assert _complete_varied(context(file=file), "nodes") == ["nodes[0].count="]

@@ -27,6 +27,10 @@ SCREENS = {
     "acceptance": ("acceptance", POD),
     "diff": ("diff", POD, "superpod-b200-4su"),
     "sweep": ("sweep", POD, "--vary", "site.pue=1.1,1.2", "--vary", "nodes[0].count=64..100"),
+    "sweep-fleet": (
+        *("sweep", "two-sites", "--vary", "clusters[2].order=2027-01,2027-07", "--vary", "clusters[1].count=1,2"),
+        *("--vary", "demand[1].rate[3].likely=200..300#2", "--pareto", "totals.cash.p50:min,totals.met:max"),
+    ),
 }
 
 

@@ -24,7 +24,7 @@ from ffplan.base.errors import FfplanError, UsageError
 from ffplan.cli.app import build
 from ffplan.studies.choose import sweep_run
 from ffplan.studies.choose.design_grid import design_grid
-from ffplan.studies.choose.sweep import Sweep, SweepQuery
+from ffplan.studies.choose.sweep import DesignSweep, SweepQuery
 from ffplan.studies.choose.sweep_axes import Points, axis
 from ffplan.studies.choose.sweep_rows import Kept, front, knee
 from ffplan.studies.choose.sweep_run import SweepJob, _in_tasks, _refuse_parts, _refuse_versions, _work, job_key
@@ -34,10 +34,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 
-def swept(*vary: str, design: str = "pcie-a100-three-tier", metrics: tuple[str, ...] = ()) -> Sweep:
+def swept(*vary: str, design: str = "pcie-a100-three-tier", metrics: tuple[str, ...] = ()) -> DesignSweep:
     text = (ROOT / "designs" / f"{design}.yaml").read_text(encoding="utf-8")
     points = Points(tuple(axis(item) for item in vary))
-    return Sweep(SweepQuery(text=text, file=f"{design}.yaml", overlays=(), points=points, metrics=metrics))
+    return DesignSweep(SweepQuery(text=text, file=f"{design}.yaml", overlays=(), points=points, metrics=metrics))
 
 
 @pytest.mark.parametrize(
@@ -236,7 +236,7 @@ def test_a_sweep_goes_on_where_it_stopped(tmp_path: Path) -> None:
     text = (ROOT / "designs" / "pcie-a100-three-tier.yaml").read_text(encoding="utf-8")
     points = Points((axis("nodes[0].count=1..60000"), axis("site.pue=1.1,1.2")))
     query = SweepQuery(text=text, file="pcie-a100-three-tier", overlays=(), points=points, metrics=())
-    sweep = Sweep(query)
+    sweep = query.sweep()
     total = Total({}, grid_axes(points, sweep.names, {}))
     target = _PointsFile(str(part), query.key, header(sweep, sweep.names, "csv"))
     target.start(total, resume=False)
@@ -471,7 +471,7 @@ def test_a_cluster_that_loses_a_worker_loses_no_point(tmp_path: Path) -> None:
     points = Points((axis("nodes[0].count=1..200000"), axis("site.pue=1.1,1.2")))
     text = (ROOT / "designs" / "pcie-a100-three-tier.yaml").read_text(encoding="utf-8")
     query = SweepQuery(text=text, file="x", overlays=(), points=points, metrics=("accelerators",))
-    sweep = Sweep(query)
+    sweep = query.sweep()
     job = SweepJob(query, query.key, "csv", {})
     with distributed.LocalCluster(
         n_workers=2, threads_per_worker=1, dashboard_address=":0", worker_dashboard_address=None
@@ -503,7 +503,7 @@ def test_workers_that_die_one_after_another_end_the_sweep() -> None:
             n_workers=1, threads_per_worker=1, dashboard_address=":0", worker_dashboard_address=None
         ) as cluster,
     ):
-        parts = on_cluster(job, Sweep(query), 0, address=cluster.scheduler_address, security={}, workers=1)
+        parts = on_cluster(job, query.sweep(), 0, address=cluster.scheduler_address, security={}, workers=1)
         assert next(parts).count == 20_000
         next(iter(cluster.workers.values())).process.process.kill()
         with pytest.raises(UsageError, match=r"all workers that took one of the chunks died; .* `--resume` continues"):
@@ -521,7 +521,7 @@ def test_a_lost_scheduler_leaves_what_was_done(tmp_path: Path) -> None:
     points = Points((axis("nodes[0].count=1..200000"), axis("site.pue=1.1,1.2")))
     text = (ROOT / "designs" / "pcie-a100-three-tier.yaml").read_text(encoding="utf-8")
     query = SweepQuery(text=text, file="x", overlays=(), points=points, metrics=("accelerators",))
-    sweep, job = Sweep(query), SweepJob(query, query.key, "csv", {})
+    sweep, job = query.sweep(), SweepJob(query, query.key, "csv", {})
     whole, part = (
         _PointsFile(str(tmp_path / name), query.key, header(sweep, sweep.names, "csv")) for name in ("a", "b")
     )
