@@ -11,13 +11,11 @@ from typing import TYPE_CHECKING
 from ffplan.base.version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from ffplan.api.compare import compare
-    from ffplan.api.costs import costs
+    from ffplan.api.compare import compare, costs
     from ffplan.api.designs import Design, load
     from ffplan.api.fabric import wire
-    from ffplan.api.fleets import fleet
     from ffplan.api.many import assess_many
-    from ffplan.api.recovery import goodput, storage
+    from ffplan.api.recovery import fleet, goodput, storage
     from ffplan.api.search import recommend, sweep
     from ffplan.api.serving import serve
     from ffplan.api.studies import assess, collective, search, size, train
@@ -34,8 +32,8 @@ _HOMES = {
     "assess_many": "ffplan.api.many",
     "collective": "ffplan.api.studies",
     "compare": "ffplan.api.compare",
-    "costs": "ffplan.api.costs",
-    "fleet": "ffplan.api.fleets",
+    "costs": "ffplan.api.compare",
+    "fleet": "ffplan.api.recovery",
     "goodput": "ffplan.api.recovery",
     "load": "ffplan.api.designs",
     "recommend": "ffplan.api.search",

@@ -149,7 +149,7 @@ def rules_page() -> str:
 
 def fields_page() -> str:
     """Return docs/catalog-fields.md: every field of every kind of part."""
-    from ffplan.catalog.kinds import KINDS
+    from ffplan.catalog.folders import KINDS
     from ffplan.schema.part_template import _fields_of_kind
 
     schema = json_schema("catalog")

@@ -94,7 +94,7 @@ def term(report: CollectiveReport, name: str) -> Term:
 
 def host_named(name: str) -> Host:
     """Return the inside of a shipped server."""
-    from ffplan.validation.communication_cases import System
+    from ffplan.validation.cases import System
     from ffplan.validation.measured_system import CaseParts
 
     return CaseParts(Catalog(), document("{}")).host(System(server=name), ())

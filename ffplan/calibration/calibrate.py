@@ -29,8 +29,8 @@ from ffplan.inputs.document import Document, read_document
 from ffplan.inputs.validate import validate
 from ffplan.results.accuracy import CalibrationReport, Constant, Fitted
 from ffplan.results.design import SCHEMA_VERSION
+from ffplan.validation.cases import TIMES, TrainingFile
 from ffplan.validation.measured_system import CaseParts
-from ffplan.validation.training_cases import TIMES, TrainingFile
 from ffplan.validation.training_replay import TrainingReplay, prepare_replay
 
 if TYPE_CHECKING:

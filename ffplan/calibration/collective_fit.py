@@ -20,7 +20,7 @@ from ffplan.inputs.document import Document, read_document
 from ffplan.inputs.validate import validate
 from ffplan.results.accuracy import CalibrationReport, Constant, Fitted
 from ffplan.results.design import SCHEMA_VERSION
-from ffplan.validation.communication_cases import CaseFile, Collective
+from ffplan.validation.cases import CaseFile, Collective
 from ffplan.validation.communication_replay import CaseReplay, collective_rows
 from ffplan.validation.measured_system import CaseParts
 

@@ -9,7 +9,7 @@ import numpy as np
 from ffplan.base.errors import lacking
 from ffplan.base.record import record
 from ffplan.catalog.rates import NAMES, TrainingRates
-from ffplan.validation.training_cases import TIMES
+from ffplan.validation.cases import TIMES
 from ffplan.validation.training_rows import modelled_measure, replayed_times
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ffplan.base.record import record
 from ffplan.catalog.rates import NAMES, TrainingRates
-from ffplan.inputs.emit import comment, flow, quoted, scalar
+from ffplan.inputs.document import comment, flow, quoted, scalar
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -56,7 +56,7 @@ _MEASURES = {"tpot_ms": "tpot", "ttft_ms": "ttft", "tokens_s": "tokens_s"}
 
 
 @record
-class ServingResult:
+class _ServingResult:
     """A calibration, and the engine's file with it."""
 
     report: ServingCalibration
@@ -121,7 +121,7 @@ def calibrate_serving(
     request: ServingRequest,
     today: str,
     progress: Callable[[int], None] | None = None,
-) -> ServingResult:
+) -> _ServingResult:
     """Fit the constants of an engine on one accelerator to measured runs.
 
     Args:
@@ -162,7 +162,7 @@ def calibrate_serving(
         models=tuple(dict.fromkeys(row.stated.model.id for row in rows)),
         assumed=_assumed(rows, request),
     )
-    return ServingResult(report, _overlay(catalog, setup, prior, fitted, report=report, rows=rows, today=today))
+    return _ServingResult(report, _overlay(catalog, setup, prior, fitted, report=report, rows=rows, today=today))
 
 
 def _stated(catalog: Catalog, runs: Sequence[BenchmarkRun], request: ServingRequest) -> list[_StatedRun]:

@@ -1,4 +1,4 @@
-"""Folders of parts: the file of each part.
+"""Kinds of parts, and folders of them: the file of each part.
 
 The shipped catalogue names every file after its part. A user's file is placed by the `kind` and `id` that it
 states, under any name; a file that cannot be placed is refused, since skipping it would change the answer.
@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import os
 import re
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ffplan.base.errors import InputError, UsageError, located
+from ffplan.base.errors import InputError, UsageError, did_you_mean, located
 from ffplan.base.record import record
-from ffplan.catalog.kinds import KINDS, OTHER_FILES, kind_hint
 from ffplan.inputs.document import parse_document, read_bytes
 from ffplan.inputs.model import IDENTIFIER
 from ffplan.inputs.validate import pattern_remedy
@@ -22,7 +22,89 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from ffplan.base.errors import Finding
+    from ffplan.catalog.parts import Part
     from ffplan.inputs.document import Document
+
+KINDS = {
+    "accelerator": "parts.Accelerator",
+    "cpu": "parts.Cpu",
+    "nic": "parts.Nic",
+    "switch": "parts.Switch",
+    "link": "parts.Link",
+    "server": "parts.Server",
+    "storage-server": "parts.StorageServer",
+    "file-system": "library.FileSystem",
+    "price-book": "prices.PriceBook",
+    "rent-book": "prices.RentBook",
+    "token-book": "prices.TokenBook",
+    "ownership": "ownership.OwnershipProfile",
+    "failure-study": "reliability.FailureStudy",
+    "xid-table": "reliability.XidTable",
+    "reliability": "reliability.ReliabilityProfile",
+    "job-mix": "reliability.JobMix",
+    "library": "library.Library",
+    "attention-rates": "stacks.AttentionRates",
+    "runtime": "stacks.Runtime",
+    "stack": "stacks.SoftwareStack",
+    "engine": "engines.Engine",
+    "model": "models.Model",
+}
+"""Module with the model of each kind, imported on demand."""
+OTHER_WORDS = {
+    "gpu": "accelerator",
+    "tpu": "accelerator",
+    "processor": "cpu",
+    "adapter": "nic",
+    "hca": "nic",
+    "router": "switch",
+    "cable": "link",
+    "optic": "link",
+    "transceiver": "link",
+    "host": "server",
+    "node": "server",
+    "storage": "storage-server",
+    "filesystem": "file-system",
+    "object-store": "file-system",
+    "price": "price-book",
+    "rent": "rent-book",
+    "token": "token-book",
+    "api": "token-book",
+    "tco": "ownership",
+    "failure": "failure-study",
+    "xid": "xid-table",
+    "goodput": "reliability",
+    "job": "job-mix",
+    "trace": "job-mix",
+    "kernel": "attention-rates",
+    "allocator": "runtime",
+    "framework": "stack",
+    "software": "stack",
+}
+"""Kinds of part by synonym."""
+OTHER_FILES = {
+    "design": "design",
+    "communication-cases": "case file",
+    "training-cases": "case file",
+    "serving-cases": "case file",
+    "training-plan": "plan",
+    "fleet": "fleet",
+    "kernel-recording": "recording",
+}
+"""Names of files other than parts, by stated kind; a design may omit its kind."""
+
+
+def kind_hint(name: str) -> str:
+    """Return the remedy for an unknown kind of part: the kind meant, or the nearest."""
+    meant = OTHER_WORDS.get(name.lower().removesuffix("s"))
+    return f"did you mean `{meant}`?" if meant else did_you_mean(name, KINDS, what="kind")
+
+
+def model_of(kind: str) -> type[Part]:
+    """Return the model of a kind of part."""
+    module, name = KINDS[kind].split(".")
+    model: type[Part] = getattr(import_module(f"ffplan.catalog.{module}"), name)
+    return model
+
 
 MAX_FILES = 20_000
 """Most files a catalogue folder may hold; more means the wrong folder was named."""

@@ -1,4 +1,4 @@
-"""Communication libraries: constants of their times and their choice of algorithm."""
+"""Communication libraries and file systems: the rates of their transfers."""
 
 from __future__ import annotations
 
@@ -110,3 +110,33 @@ class Library(Part):
     """The same from 16 MiB on [1]."""
     fixed: DurationFigure | None = None
     """Fixed time of a call that sends directly to its targets [s]."""
+
+
+class WayRates(Frozen):
+    """Rates of reading and writing."""
+
+    read: BandwidthFigure
+    """Reading [GB/s]."""
+    write: BandwidthFigure
+    """Writing data, copies not counted [GB/s]."""
+
+
+class FileSystem(Part):
+    """A file system or object store, as its clients see it."""
+
+    kind_words: ClassVar[str] = "file system"
+
+    kind: Literal["file-system"]
+    client: WayRates
+    """Rate of one compute node's client, regardless of its NICs [GB/s]."""
+    efficiency: EfficiencyFigure
+    """Achieved rate over the NICs' rate [1]."""
+    whole: WayRates | None = None
+    """Largest rate of all clients together, for any number of servers [GB/s]; left out if only the servers
+    bind."""
+    checkpoint: WayRates | None = None
+    """Rates at which one checkpoint was loaded (`read`) and saved (`write`) [GB/s]; left out if only clients
+    bind."""
+
+
+__all__ = ["FileSystem", "WayRates"]

@@ -100,10 +100,10 @@ class _CatalogNames:
         """Return message and remedy for a name that is not a part's id; None for an id."""
         if self.catalog.locate(name) is not None:
             return None
-        from ffplan.catalog.kinds import _model_of
+        from ffplan.catalog.folders import model_of
 
         fact = partial(memory_words, self.catalog)
-        words = _model_of(kinds[0]).kind_words
+        words = model_of(kinds[0]).kind_words
         return unknown_part(name, self._ids(kinds), words, fact, self.catalog.switches_called(name, kinds))
 
 

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ffplan.base.errors import InputError, did_you_mean
 from ffplan.base.record import record
 from ffplan.catalog.evidence import Figure
-from ffplan.catalog.folders import _unknown_kind
-from ffplan.catalog.kinds import KINDS, _model_of
+from ffplan.catalog.folders import KINDS, _unknown_kind, model_of
 from ffplan.catalog.parts import Part, Server, StorageServer, Switch
 from ffplan.catalog.topology import _server_faults
 from ffplan.inputs.document import Document
@@ -123,7 +122,7 @@ def read_part(document: Document, base: Entry | None = None, *, shipped: bool = 
     if base is not None and not shipped and (faults := list(_extension_faults(document, base.data))):
         raise InputError(*faults)
     data = document.data if base is None else _with_base(document.data, base.data)
-    part = trusted(_model_of(data["kind"]), data) if shipped else _part(document, data)
+    part = trusted(model_of(data["kind"]), data) if shipped else _part(document, data)
     recalled = (path for path in _recalled_paths(part) if base is None or holds(document.data, path))
     return Entry(part=part, document=document, recalled=tuple(recalled), base=base)
 
@@ -132,7 +131,7 @@ def _part(document: Document, data: Any) -> Part:
     kind = data.get("kind") if isinstance(data, dict) else None
     if not isinstance(kind, str) or kind not in KINDS:
         raise InputError(_unknown_kind(document, kind))
-    part = validate(_model_of(kind), document, data)
+    part = validate(model_of(kind), document, data)
     faults = list(_part_faults(part, document))
     if faults:
         raise InputError(*faults)

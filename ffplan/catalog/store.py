@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 from ffplan.base.errors import Finding, InputError, UsageError, did_you_mean
 from ffplan.base.files import data_folder
 from ffplan.base.formatting import article
-from ffplan.catalog.folders import Root, _other_id, _placed_index, _shipped_index
-from ffplan.catalog.kinds import KINDS
+from ffplan.catalog.folders import KINDS, Root, _other_id, _placed_index, _shipped_index
 from ffplan.catalog.parts import Part
 from ffplan.catalog.read import METHODS, Entry, _recalled_paths, base_name, read_part
 from ffplan.inputs.document import Document, parse_document, read_bytes

@@ -1,25 +1,106 @@
-"""Formats of findings, for people, pipelines and code hosts: a function each, in `_RENDERERS`."""
+"""The files that were checked with their findings, and the formats of these: a function each, in `_RENDERERS`."""
 
 from __future__ import annotations
 
 import json
+import os
 import re
-from pathlib import Path
+from hashlib import sha256
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 from ffplan.base.control_characters import inert, visible
-from ffplan.base.errors import Severity
+from ffplan.base.errors import Finding, Severity
 from ffplan.base.files import MAX_BYTES, read_regular
 from ffplan.base.formatting import plural
-from ffplan.check.checked import _fingerprints, _in_one_line, _uri_of, path_of
+from ffplan.base.record import record
+from ffplan.base.version import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from xml.etree.ElementTree import Element
 
-    from ffplan.base.errors import Finding
-    from ffplan.check.checked import Checked
     from ffplan.check.rule import Rule
+
+
+@record
+class Checked:
+    """Files and their findings."""
+
+    files: tuple[str, ...]
+    """Files checked, as the user named them."""
+    words: tuple[str, ...]
+    """Kind of each: design, part, case file or plan."""
+    findings: tuple[Finding, ...]
+    """Findings, by place."""
+    waived: int = 0
+    """Findings that a waiver accepts [1]."""
+    known: int = 0
+    """Findings that the baseline has [1]."""
+    fixed: int = 0
+    """Entries of the baseline that match no finding any more [1]."""
+    limits: int = 0
+    """Limits that designs and policies declare [1]."""
+    held: int = 0
+    """Limits that hold [1]."""
+    shipped: frozenset[str] = frozenset()
+    """Files that ship with ffplan, which no checkout has."""
+
+    @property
+    def worst_first(self) -> tuple[Finding, ...]:
+        """Findings, errors first, then by place."""
+        return tuple(sorted(self.findings, key=lambda finding: (-finding.severity.rank, finding.sort_key)))
+
+    @property
+    def summary(self) -> str:
+        """Numbers of files by kind and findings by severity."""
+        counts = [
+            f"{number} {severity}{'s' if number != 1 and severity != Severity.INFO else ''}"
+            for severity in reversed(Severity)
+            if (number := sum(finding.severity is severity for finding in self.findings))
+        ]
+        kinds = [plural(self.words.count(word), word) for word in dict.fromkeys(["design", *self.words])]
+        kinds = [text for text in kinds if not text.startswith("0 ")]
+        accepted = [f"{self.waived} waived"] * bool(self.waived) + [f"{self.known} in the baseline"] * bool(self.known)
+        if self.fixed:
+            accepted.append(f"{plural(self.fixed, 'entry').replace('entrys', 'entries')} of the baseline fixed")
+        more = f" ({', '.join(accepted)})" if accepted else ""
+        of = "" if self.held == self.limits else f" of {self.limits}"
+        verb = "holds" if 1 in (self.held, self.limits) else "hold"
+        limits = f"; {self.held}{of} limit{'s' if self.limits > 1 else ''} {verb}"
+        return (
+            f"{', '.join(kinds)} checked: {', '.join(counts) or 'nothing found'}{more}{limits if self.limits else ''}"
+        )
+
+
+def path_of(file: str) -> str:
+    """Return a file as a path from the working folder, with forward slashes; one outside it stays absolute."""
+    path = PurePath(os.path.normpath(file))
+    if path.is_absolute() and path.is_relative_to(Path.cwd()):
+        path = path.relative_to(Path.cwd())
+    return path.as_posix()
+
+
+def _uri_of(file: str) -> str:
+    return quote(path_of(file))
+
+
+def _fingerprints(findings: tuple[Finding, ...]) -> list[str]:
+    """Hash rule, file, field (the message without one) and repetition, but no line: prints outlive moved lines."""
+    repeats: dict[str, int] = {}
+    prints = []
+    for finding in findings:
+        text = "\n".join((finding.rule, path_of(finding.file), finding.path or finding.message))
+        repeats[text] = repeats.get(text, 0) + 1
+        prints.append(sha256(f"{text}\n{repeats[text]}".encode()).hexdigest())
+    return prints
+
+
+def _in_one_line(finding: Finding) -> str:
+    text = f"{finding.message}; {finding.remedy}" if finding.remedy else finding.message
+    return " ".join(text.split())
+
 
 MOST_LETTERS = 60_000
 """Letters of a comment in Markdown; GitHub takes 65,536."""
@@ -58,10 +139,21 @@ def _only_recalled(finding: Finding) -> bool:
 
 
 def _json(checked: Checked) -> str:
-    from ffplan.check.run import _findings_report
     from ffplan.report.formats.data import to_json
+    from ffplan.results.design import SCHEMA_VERSION, Findings
+    from ffplan.results.result import ToolInfo
 
-    return to_json(_findings_report(checked))
+    return to_json(
+        Findings(
+            schema_version=SCHEMA_VERSION,
+            tool=ToolInfo("ffplan", __version__),
+            designs=checked.files,
+            findings=checked.worst_first,
+            waived=checked.waived,
+            known=checked.known,
+            fixed=checked.fixed,
+        )
+    )
 
 
 def _markdown(checked: Checked) -> str:

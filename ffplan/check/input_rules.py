@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from ffplan.check.config_rules import CONFIG_ROWS
-from ffplan.check.job_rules import JOB_ROWS
-from ffplan.check.measured_rules import MEASURED_ROWS
+from ffplan.check.reader_rules import CONFIG_ROWS, JOB_ROWS, MEASURED_ROWS
 from ffplan.check.rule import Rule
 
 _ROWS = (

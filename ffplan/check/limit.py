@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from ffplan.base.outcomes import MissingFigure
-    from ffplan.check.examined import Examined
+    from ffplan.check.rule import Examined
     from ffplan.figures.figure import Figure
 
     Holder = Callable[["DesignLimit", Examined], Iterable[Breach]]

@@ -7,18 +7,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ffplan.base.errors import InputError
-from ffplan.base.version import __version__
-from ffplan.check.examined import Examined
+from ffplan.check.rule import Examined
 from ffplan.check.rules import RULES
-from ffplan.results.design import SCHEMA_VERSION, Findings
-from ffplan.results.result import ToolInfo
 from ffplan.studies.design.design import study_design
 
 if TYPE_CHECKING:
     from datetime import date
 
     from ffplan.catalog.store import Catalog
-    from ffplan.check.checked import Checked
     from ffplan.design.resolved import ResolvedDesign
     from ffplan.results.design import Assessment
     from ffplan.studies.cost.ledger import CostRequest
@@ -78,15 +74,3 @@ def _read_site(design: ResolvedDesign, catalog: Catalog) -> None:
 
     with suppress(InputError):  # then they are not known, and the site neither
         resolve_ownership(design, catalog, offers=design.ownership is not None or catalog.overlaid)
-
-
-def _findings_report(checked: Checked) -> Findings:
-    return Findings(
-        schema_version=SCHEMA_VERSION,
-        tool=ToolInfo("ffplan", __version__),
-        designs=checked.files,
-        findings=checked.worst_first,
-        waived=checked.waived,
-        known=checked.known,
-        fixed=checked.fixed,
-    )

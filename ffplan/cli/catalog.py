@@ -36,7 +36,7 @@ def _complete_part(incomplete: str) -> list[str]:
 
 
 def _kind(kind: str | None, command: str) -> str | None:
-    from ffplan.catalog.kinds import KINDS, kind_hint
+    from ffplan.catalog.folders import KINDS, kind_hint
 
     if kind is None or kind in KINDS:
         return kind

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from ffplan.base.errors import Finding
-    from ffplan.check.checked import Checked
+    from ffplan.check.formats import Checked
     from ffplan.check.waivers import Waiver
     from ffplan.cli.checked_files import _CheckedFile, _Task
 
@@ -157,7 +157,7 @@ def check(
     results = _results(files, task, jobs)
     whole = all(result.whole for result in results)
     if against is not None:
-        from ffplan.cli.against import _with_regressions
+        from ffplan.cli.versions import _with_regressions
 
         results = _with_regressions(files, results, against, task)
     every = [finding for result in results for finding in result.findings] + _unused(results, names)
@@ -169,7 +169,7 @@ def check(
 
 
 def _report(files: list[str], results: list[_CheckedFile], findings: list[Finding]) -> Checked:
-    from ffplan.check.checked import Checked
+    from ffplan.check.formats import Checked
 
     return Checked(
         files=tuple(files),
@@ -184,7 +184,7 @@ def _report(files: list[str], results: list[_CheckedFile], findings: list[Findin
 
 def _with_baseline(report: Checked, file: str, *, update: bool, mandatory: frozenset[str]) -> Checked:
     """Return a report without a baseline's findings; the baseline is written first if requested."""
-    from ffplan.check.baseline import against, others, read_baseline, write_baseline
+    from ffplan.check.waivers import against, others, read_baseline, write_baseline
     from ffplan.cli.loading import _read_text
 
     named = [*report.files, *(finding.file for finding in report.findings)]

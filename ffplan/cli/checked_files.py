@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NoReturn
 from ffplan.base.errors import Finding, InputError, Severity, UsageError
 from ffplan.base.files import MAX_BYTES, is_folder, read_regular
 from ffplan.base.record import record
-from ffplan.catalog.kinds import OTHER_FILES
+from ffplan.catalog.folders import OTHER_FILES
 from ffplan.check.policy import NO_POLICY, Policy, find_policy, named_limits, read_policy, with_limits
 from ffplan.check.waivers import Waiver, comment_waivers, policy_waivers, waive
 from ffplan.inputs.design_files import find_design
@@ -29,9 +29,9 @@ MOST_FILES = 20_000
 """Most YAML files below a folder; more means the wrong folder was named."""
 
 OTHER_KINDS = {
-    "communication-cases": ("ffplan.validation.communication_cases", "CaseFile"),
+    "communication-cases": ("ffplan.validation.cases", "CaseFile"),
     "serving-cases": ("ffplan.validation.serving_cases", "ServingFile"),
-    "training-cases": ("ffplan.validation.training_cases", "TrainingFile"),
+    "training-cases": ("ffplan.validation.cases", "TrainingFile"),
     "fleet": ("ffplan.design.fleet_file", "FleetFile"),
     "training-plan": ("ffplan.design.training", "PlanFile"),
     "kernel-recording": ("ffplan.measuring.recording", "Recording"),

@@ -75,7 +75,7 @@ _OPERATE = {
     "jobs": _Command("how jobs share a cluster: use, and waits by size", "operate:utilization", former="utilization"),
 }
 _FABRIC = {
-    "size": _Command("every network family for a number of endpoints", "size", former="size"),
+    "size": _Command("every network family for a number of endpoints", "fabric:size", former="size"),
     "route": _Command("a job over the wired fabric: load per link", "fabric:route", former="route"),
     "place": _Command("the order of a job's ranks over its nodes", "fabric:place", former="place"),
     "faults": _Command("what losing switches and links leaves", "fabric:faults", former="faults"),
@@ -89,7 +89,7 @@ _FABRIC = {
 _CATALOG = {"schema": _Command("the JSON Schema of files and outputs", "catalog:schema", former="schema")}
 _CALIBRATE = {
     "accelerator": _Command("an accelerator, from training runs or collectives", "calibrate"),
-    "serving": _Command("a serving engine, from results of benchmarks", "calibrate_serving"),
+    "serving": _Command("a serving engine, from results of benchmarks", "calibrate:calibrate_serving"),
 }
 _MODEL = {
     "accuracy": _Command("the model against measurements", "accuracy", former="accuracy"),

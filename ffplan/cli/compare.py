@@ -1,18 +1,17 @@
-"""`ffplan compare`."""
+"""`ffplan compare`: designs side by side, at a training job or serving a model."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import KW_ONLY, replace
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
-from ffplan.base.errors import InputError, UsageError
+from ffplan.base.errors import EXIT_FINDINGS, InputError, UsageError
 from ffplan.base.record import record
 from ffplan.catalog.named import part_of
 from ffplan.catalog.ownership import Effort
-from ffplan.cli.compare_serve import _compare_served, _refuse_others, _ServedOutput
 from ffplan.cli.formats import FormatOption, ReportFormat
 from ffplan.cli.job import DrawsOption, TokensOption, YearsOption, _model_part, _tokens_of
 from ffplan.cli.loading import MOST, _resolved_design
@@ -23,12 +22,14 @@ from ffplan.cli.options import (
     OutputOption,
     ProfileOption,
     SeedOption,
+    _given_options,
     _part_option,
 )
 from ffplan.cli.output import emit
 from ffplan.cli.page import _with_extras
 from ffplan.cli.progress import Progress
 from ffplan.cli.serve_options import (
+    SERVING,
     AtOption,
     CacheOption,
     DisaggregateOption,
@@ -52,7 +53,8 @@ if TYPE_CHECKING:
     from ffplan.design.training import PlanFields
     from ffplan.results.comparison import Comparison
     from ffplan.results.design import Assessment
-    from ffplan.studies.compare.job import ComparedJob
+    from ffplan.studies.compare.training import ComparedJob
+    from ffplan.studies.serve.answer import ServeQuestion
 
 BaselineOption = Annotated[
     str | None,
@@ -122,7 +124,7 @@ def _job(
     resolved: Sequence[tuple[ResolvedDesign, Catalog]], labels: tuple[str, ...], asked: _JobOptions
 ) -> tuple[ComparedJob | None, str]:
     """Return the job that options ask for, or the designs' own, and what to say of that one; None without one."""
-    from ffplan.studies.compare.job import ComparedJob, own_job
+    from ffplan.studies.compare.training import ComparedJob, own_job
     from ffplan.studies.train.default_job import answered
 
     if asked.model is None:
@@ -229,7 +231,7 @@ def _compared(
     effort: Effort | None,
 ) -> Comparison:
     from ffplan.studies.compare import compare as study
-    from ffplan.studies.compare.job import compare_job
+    from ffplan.studies.compare.training import compare_job
     from ffplan.studies.train.default_job import answered
 
     resolved = [(design, parts) for design, parts, _ in read]
@@ -260,3 +262,72 @@ def _read(
 
     design, parts = _resolved_design(file, catalogs, *named)
     return design, parts, examine(design, parts, money=replace(money, years=None))
+
+
+_WHO = "ffplan compare"
+_TRAINING = ("batch", "gpus", "plan", "search", "stack", "tokens", "years", "draws", "seed", "effort")
+
+
+@record
+class _ServedOutput:
+    files: list[str]
+    """The designs."""
+    form: ReportFormat
+    file: str | None
+    _: KW_ONLY
+    catalog: list[str] | None
+
+
+def _refuse_others(context: typer.Context, *, serve: bool) -> None:
+    given = [name for name in (_TRAINING if serve else SERVING) if name in _given_options(context)]
+    if given and serve:
+        raise UsageError(f"{_WHO}: --{given[0]} has an effect on training only; leave it out, or --serve")
+    if given:
+        raise UsageError(f"{_WHO}: --{given[0]} has an effect with --serve only")
+
+
+def _compare_served(
+    designs: Sequence[tuple[ResolvedDesign, Catalog]],
+    labels: tuple[str, ...],
+    baseline: int,
+    asked: tuple[str | None, _ServedModel],
+    output: _ServedOutput,
+) -> None:
+    """Print how designs serve a model; exit with 1 if none meets the targets."""
+    from ffplan.report.serve import serve_comparison_document
+    from ffplan.studies.fleet.compare import compare_served as study
+
+    model, load = asked
+    if model is None:
+        raise UsageError(f"{_WHO}: --serve needs a --model")
+    progress = Progress(f"serving {model}")
+    sides = []
+    for (design, parts), label in zip(designs, labels, strict=True):
+        question = _question(parts, model, load)
+        sides.append((label, design, parts, question))
+        if load.apart:
+            apart = replace(question, search=False, disaggregate=True)
+            sides.append((f"{label}, pools", design, parts, apart))
+    report = study(sides, labels[baseline], progress.now)
+    progress.end()
+    document = _with_extras(
+        serve_comparison_document(report), output.form, output.files, output.catalog, "serve-comparison"
+    )
+    emit(document, output.form, output.file)
+    if not any(side.meets for side in report.sides):
+        raise typer.Exit(EXIT_FINDINGS)
+
+
+def _question(parts: Catalog, model: str, load: _ServedModel) -> ServeQuestion:
+    from ffplan.serving.load import Requests
+    from ffplan.studies.serve.answer import ServeQuestion
+    from ffplan.studies.serve.loads import Load
+    from ffplan.studies.serve.serve import ServeTask
+    from ffplan.studies.serve.setup import PlanRequest, default_precision
+
+    (isl, osl), (_, precision, kv) = load.lengths, load.plan
+    part = _model_part(parts, model, "compare")
+    engine, targets = load.engine_and_targets(parts, _WHO)
+    request = PlanRequest(precision=precision or default_precision(part), kv=kv)
+    task = ServeTask(load=Load(requests=Requests(prompt=isl, output=osl)), targets=targets)
+    return ServeQuestion(model=part, engine=engine, request=request, task=task, search=True)

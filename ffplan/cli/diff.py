@@ -21,11 +21,10 @@ if TYPE_CHECKING:
 
 
 def _versions(before: str, after: str, assessor: _Assessor) -> tuple[Version, Version]:
-    from ffplan.cli.versions import _design_document, _revision_document, _saved_version
-    from ffplan.inputs.revision import revisions
+    from ffplan.cli.versions import _design_document, _revision_document, _revisions, _saved_version
 
     names = (before, after)
-    if not is_file(before) and (documents := revisions(before)) is not None:
+    if not is_file(before) and (documents := _revisions(before)) is not None:
         start, end = documents
         later = _design_document(after) if end is None else _revision_document(after, end)
         return assessor.version(_revision_document(after, start)), assessor.version(later)

@@ -82,7 +82,7 @@ def _word(name: str) -> str:
 
 def _meaning(document: Any, path: str) -> str:
     from ffplan.results.design import Assessment
-    from ffplan.schema.described import described
+    from ffplan.schema.json_paths import described
     from ffplan.schema.json_schema import field_docs
 
     if not isinstance(document, Assessment):

@@ -179,8 +179,8 @@ def import_ibnetdiscover(
 @app.command("slurm")
 def import_slurm(file: FileArgument, output: OutputOption = None) -> None:
     """Turn a topology file of Slurm into JSON: switches, blocks, and faults that Slurm would refuse."""
+    from ffplan.interop.slurm_conf import MOST_BYTES
     from ffplan.interop.slurm_files import read_slurm
-    from ffplan.interop.slurm_includes import MOST_BYTES
     from ffplan.report.formats.data import to_json
 
     topology = read_slurm(read_bytes(file, MOST_BYTES), file)

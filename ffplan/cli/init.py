@@ -21,7 +21,7 @@ from ffplan.cli.progress import Progress
 
 if TYPE_CHECKING:
     from ffplan.catalog.store import Catalog
-    from ffplan.results.first_designs import FirstDesign
+    from ffplan.results.recommendation import FirstDesign
     from ffplan.studies.choose.candidates import Built, Wishes
 
 
@@ -60,7 +60,7 @@ PowerOfOption = Annotated[
 
 
 def _row(built: Built, file: str | None, wishes: Wishes, catalog: Catalog) -> FirstDesign:
-    from ffplan.results.first_designs import FirstDesign
+    from ffplan.results.recommendation import FirstDesign
     from ffplan.studies.train.default_job import workload_report
     from ffplan.training.accelerator_rates import UncalibratedError
     from ffplan.training.constraints import RefusedError
@@ -244,7 +244,7 @@ def _wished(
     from ffplan.catalog.store import Catalog
     from ffplan.report.choose import init_document
     from ffplan.results.design import SCHEMA_VERSION
-    from ffplan.results.first_designs import InitReport
+    from ffplan.results.recommendation import InitReport
     from ffplan.studies.choose.first_designs import NoDesignError, first_designs
     from ffplan.studies.choose.relaxed_targets import RelaxedSearch
 

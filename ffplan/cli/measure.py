@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ffplan.base.errors import EXIT_FINDINGS, UsageError
+from ffplan.base.errors import UsageError
 from ffplan.catalog.named import part_of
 from ffplan.cli.formats import FormatOption, ReportFormat
 from ffplan.cli.options import CatalogOption, OutputOption, _part_option
-from ffplan.cli.output import _overlay_target, _refuse_target, _write_overlay, emit, write
+from ffplan.cli.output import _overlay_target, _refuse_doubts, _refuse_target, _write_overlay, emit, write
 from ffplan.cli.progress import Progress
 
 if TYPE_CHECKING:
@@ -220,12 +220,8 @@ def fit(
 
 def _write(result: MeasuredResult, folder: str, targets: dict[str, Path], *, force: bool) -> None:
     """Write the files of a catalogue, unless the fit is doubtful."""
-    doubts = () if force else result.report.doubts
-    if doubts or not result.files:
-        reasons = "; ".join(doubts) or "the recording tells none of it"
-        more = "; --force writes it anyway" if doubts else ""
-        typer.echo(f"ffplan model measure: nothing written: {reasons}{more}", err=True)
-        raise typer.Exit(EXIT_FINDINGS)
+    untold = "" if result.files else "the recording tells none of it"
+    _refuse_doubts("ffplan model measure", () if force else result.report.doubts, untold)
     for name, text in result.files.items():
         written = _write_overlay(targets[name], folder, text, "ffplan model measure fit")
         typer.echo(f"ffplan model measure: wrote {written}", err=True)
@@ -233,12 +229,12 @@ def _write(result: MeasuredResult, folder: str, targets: dict[str, Path], *, for
 
 def _names(only: str | None, stack: str | None) -> tuple[str, ...] | None:
     """Return the constants to write; None if none is chosen."""
-    from ffplan.calibration.measured_fit import MEASURED
+    from ffplan.calibration.measured_fit import DETERMINED
     from ffplan.cli.loading import choices
 
     if only is None:
         return None
-    names = choices(only, MEASURED, "--only")
+    names = choices(only, DETERMINED, "--only")
     if stack is not None and "memory" not in names:
         raise UsageError("ffplan model measure fit: --stack has no effect with --only that leaves out memory")
     return names

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ffplan.base.control_characters import visible_but_styles
-from ffplan.base.errors import EXIT_PIPE, UsageError
+from ffplan.base.errors import EXIT_FINDINGS, EXIT_PIPE, UsageError
 from ffplan.base.files import is_file, is_folder, write_whole
 from ffplan.cli.options import _by_comma
 from ffplan.cli.progress import LINE
@@ -148,7 +148,7 @@ def emit(document: Document, form: StrEnum, output: str | None) -> None:
         output: file, or None for standard output.
     """
     from ffplan.base.errors import did_you_mean
-    from ffplan.report.first.screen import NoSectionError
+    from ffplan.report.document import NoSectionError
     from ffplan.report.formats import render
 
     if form.value == "html":
@@ -177,6 +177,14 @@ def _overlay_target(folder: str, name: str, parts: Catalog, command: str) -> Pat
         fault = f"{path} is there already and would be lost; read it with --catalog {folder}, or write elsewhere"
         raise UsageError(f"{command}: --write {folder}: {fault}")
     return path
+
+
+def _refuse_doubts(command: str, doubts: tuple[str, ...], untold: str = "") -> None:
+    """Exit without a written overlay if there are doubts, or why the runs tell none of it."""
+    reasons = f"{'; '.join(doubts)}; --force writes it anyway" if doubts else untold
+    if reasons:
+        typer.echo(f"{command}: nothing written: {reasons}", err=True)
+        raise typer.Exit(EXIT_FINDINGS)
 
 
 def _write_overlay(path: Path, folder: str, text: str, command: str) -> str:

@@ -41,7 +41,7 @@ def _extras(value: Any, files: Sequence[str], catalogs: tuple[str, ...], schema:
     from ffplan.inputs.design_files import find_design
     from ffplan.inputs.document import read_bytes, read_document
     from ffplan.report.document import Extras, Meaning
-    from ffplan.schema.described import described
+    from ffplan.schema.json_paths import described
     from ffplan.studies.explain.path import told
 
     base = Catalog(catalogs)

@@ -1,24 +1,144 @@
-"""Versions of a design: a file, the file of a revision, standard input, or a saved report."""
+"""Versions of a design: a file, one of a revision, standard input or a saved report; and `check --against` one."""
 
 from __future__ import annotations
 
 import re
+import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ffplan.base.errors import UsageError
-from ffplan.base.files import MAX_BYTES, is_regular
+from ffplan.base.errors import Finding, InputError, Severity, UsageError
+from ffplan.base.files import MAX_BYTES, is_file, is_regular
+from ffplan.base.formatting import first_few, number
 from ffplan.base.record import record
 from ffplan.catalog.store import Catalog
+from ffplan.check.formats import path_of
 from ffplan.cli.loading import _read_text
 from ffplan.inputs.design_files import find_design
 from ffplan.inputs.document import parse_document, read_document
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ffplan.cli.checked_files import _CheckedFile, _Task
     from ffplan.inputs.document import Document
+    from ffplan.results.difference import FigureChange
     from ffplan.studies.explain.reproduce import Values, Version
+
+_RANGE = re.compile(r"(?P<one>[^:]*?)(?P<dots>\.\.\.?)(?P<two>[^:]*)")
+SECONDS = 30
+"""Time limit of a git command [s]."""
+
+
+class _NoFileError(UsageError):
+    """The revision has no such file."""
+
+
+class _RefusedError(UsageError):
+    """Git refused; `silent` if it printed no reason."""
+
+    def __init__(self, said: list[str], code: int) -> None:
+        super().__init__(f"ffplan: git: {said[-1] if said else f'exit code {code}'}")
+        self.silent = not said
+
+
+def _revisions(text: str) -> tuple[str, str | None] | None:
+    """Return the two revisions of a range such as `main..HEAD`; the second is None for the working tree.
+
+    Args:
+        text: the range; `main..` ends at the working tree, `main...HEAD` starts at the merge base.
+    """
+    match = _RANGE.fullmatch(text)
+    if match is None or not match["one"]:
+        return None
+    first, second = match["one"], match["two"] or None
+    return (f"{first}...{second or 'HEAD'}" if match["dots"] == "..." else first), second
+
+
+def _git(folder: Path, *arguments: str) -> bytes:
+    try:
+        done = subprocess.run(["git", "-C", str(folder), *arguments], capture_output=True, timeout=SECONDS, check=False)
+    except FileNotFoundError:
+        raise UsageError("ffplan: a revision needs git, and it is not installed") from None
+    except subprocess.TimeoutExpired:
+        raise UsageError(f"ffplan: git took more than {SECONDS} s") from None
+    if done.returncode:
+        raise _RefusedError(done.stderr.decode("utf-8", "replace").strip().splitlines(), done.returncode)
+    return done.stdout
+
+
+def _commit(folder: Path, revision: str) -> str:
+    if "..." in revision:
+        one, _, two = revision.partition("...")
+        if "..." in two:
+            raise UsageError(f"ffplan: `{revision}` is neither a revision nor a pair of them")
+        return _git(folder, "merge-base", _commit(folder, one), _commit(folder, two)).decode().strip()
+    try:
+        output = _git(folder, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
+    except _RefusedError as error:
+        if not error.silent:
+            raise
+        raise UsageError(f"ffplan: git knows no revision `{revision}` in {folder}") from None
+    return output.decode().strip()
+
+
+def _former(folder: Path, commit: str, path: Path) -> str | None:
+    """Return the name that a file had at a commit, from the top; None if git finds no renamed file in it."""
+    top = Path(_git(folder, "rev-parse", "--show-toplevel").decode().rstrip("\n"))
+    output = _git(folder, *["diff", "--name-status", "-z", "--find-renames", "--diff-filter=R"], commit, "--")
+    names = output.decode("utf-8", "surrogateescape").split("\0")[:-1]
+    pairs = zip(names[1::3], names[2::3], strict=True)  # each row has a score, the name there and the name here
+    return next((there for there, here in pairs if (top / here).resolve() == path), None)
+
+
+def _at_revision(path: Path, revision: str) -> tuple[bytes, str]:
+    """Return a file at a revision, and its name in messages; of a renamed file, what git takes for it there.
+
+    Args:
+        path: the file; it may be deleted by now.
+        revision: branch, tag or hash, or two joined by `...` for their merge base.
+
+    Raises:
+        UsageError: if the revision is unknown.
+        _NoFileError: if the revision lacks the file.
+    """
+    real = path.resolve()  # git keeps a link as its target's name
+    folder = real.parent
+    commit = _commit(folder, revision)
+    blob, name = f"{commit}:./{real.name}", str(path)
+    try:
+        size = int(_git(folder, "cat-file", "-s", blob))
+    except _RefusedError:
+        former = _former(folder, commit, real)
+        if former is None:
+            raise _NoFileError(f"ffplan: {path}: the revision `{revision}` has no such file") from None
+        blob, name = f"{commit}:{former}", former
+        size = int(_git(folder, "cat-file", "-s", blob))
+    if _git(folder, "cat-file", "-t", blob).strip() != b"blob":
+        names = _git(folder, "ls-tree", "--name-only", blob).decode("utf-8", "replace").split("\n")
+        some = first_few(name for name in names if name.endswith((".yaml", ".yml")))
+        raise UsageError(
+            f"ffplan: {path}: a folder in `{revision}`; name one of its files{some and f', such as {some}'}"
+        )
+    if size > MAX_BYTES:
+        raise UsageError(f"ffplan: {path}: larger than {MAX_BYTES // 1024} KiB in `{revision}`")
+    return _git(folder, "cat-file", "blob", blob), f"{name}@{revision}"
+
+
+def _known_revision(path: Path, revision: str) -> None:
+    """Refuse a revision unknown to a file's repository.
+
+    Args:
+        path: a file of the repository.
+        revision: branch, tag or hash.
+
+    Raises:
+        UsageError: if the revision is unknown.
+    """
+    _commit(path.resolve().parent, revision)
+
 
 _BUILT = re.compile(r"^(vendid=|(Switch|Ca|Hca)\s+\d+\s+\"|# Topology file)", re.MULTILINE)
 """Lines of ibnetdiscover output."""
@@ -34,7 +154,7 @@ class _Assessor:
     """Tokens in place of the designs' own [1]."""
 
     def figures(self, document: Document) -> Values:
-        from ffplan.check.examined import Examined
+        from ffplan.check.rule import Examined
         from ffplan.design.resolve import resolve
         from ffplan.studies.design.design import study_design
         from ffplan.studies.explain.reproduce import values_of
@@ -107,6 +227,105 @@ def _is_built(path: Path) -> bool:
 
 
 def _revision_document(name: str, revision: str) -> Document:
-    from ffplan.inputs.revision import at_revision
+    return parse_document(*_at_revision(Path(name), revision))
 
-    return parse_document(*at_revision(Path(name), revision))
+
+def _owner(saved: Version, designs: list[str]) -> str | None:
+    """Return the design of a saved report; None if missing or ambiguous."""
+    same = [name for name in designs if path_of(name) == path_of(saved.info.file)]
+    if not same:  # saved from another folder: the name decides, where only one file has it
+        same = [name for name in designs if Path(name).name == Path(saved.info.file).name]
+    return same[0] if len(same) == 1 else None
+
+
+def _before(file: str, reference: Version | str, assessor: _Assessor) -> Version | str:
+    """Return the previous version, or why it is missing: a new file, or one that cannot be assessed."""
+    if not isinstance(reference, str):
+        return reference
+    try:
+        return assessor.version(_revision_document(file, reference))
+    except InputError:
+        return f"the version of `{reference}` cannot be assessed"
+    except _NoFileError:
+        return ""
+
+
+def _finding(file: str, row: FigureChange, limit: float, against: str) -> Finding:
+    before, after = (number(value or 0.0, 5) for value in (row.before, row.after))
+    unit = f" {row.unit}" if row.unit else ""
+    return Finding(
+        rule="regression",
+        severity=Severity.ERROR,
+        file=file,
+        line=1,
+        column=1,
+        message=f"{row.label} went from {before} to {after}{unit}, {100 * (row.relative or 0):+.3g} %, beyond the "
+        f"{number(100 * limit, 3)} % allowed against {against}",
+        remedy="`ffplan diff` says which change did it; `regressions` of the policy sets what is allowed",
+        path=row.figure,
+    )
+
+
+def _skipped(file: str, why: str) -> Finding:
+    return Finding(
+        rule="regression",
+        severity=Severity.WARNING,
+        file=file,
+        line=1,
+        column=1,
+        message=f"not held against what it was: {why}",
+        remedy="mend that version, or name another with --against",
+        path="",
+    )
+
+
+def _of_design(file: str, result: _CheckedFile, reference: Version | str, assessor: _Assessor) -> Iterator[Finding]:
+    from ffplan.inputs.document import read_document
+    from ffplan.studies.explain.reproduce import figure_changes, regressions
+
+    name = reference if isinstance(reference, str) else reference.info.file
+    before = _before(file, reference, assessor)
+    if isinstance(before, str):
+        if before:
+            yield _skipped(result.file, before)
+        return
+    after = assessor.version(read_document(Path(file), result.file))
+    thresholds = result.policy.fields.regressions.model_dump()
+    for row, limit in regressions(figure_changes(before.figures, after.figures), thresholds):
+        yield _finding(result.file, row, limit, name)
+
+
+def _with_regressions(files: list[str], results: list[_CheckedFile], against: str, task: _Task) -> list[_CheckedFile]:
+    from ffplan.catalog.store import Catalog
+    from ffplan.check.waivers import waive
+
+    pairs = zip(files, results, strict=True)
+    designs = [name for name, result in pairs if result.word == "design" and result.whole and is_file(name)]
+    reference: Version | str = against
+    held = designs
+    if is_file(against):
+        reference = _saved_version(against, "check")
+        held = [name for name in designs if name == _owner(reference, designs)]
+        if not held:
+            raise UsageError(f"ffplan check: --against {against}: it is of no design that is checked")
+    elif designs:
+        _known_revision(Path(designs[0]), against)
+    else:
+        raise UsageError(f"ffplan check: --against {against}: no design among the files is one that git could have")
+    assessor, annotated = _Assessor(Catalog(task.catalogs)), []
+    for file, result in zip(files, results, strict=True):
+        if file not in held:
+            annotated.append(result)
+            continue
+        left = waive(
+            tuple(_of_design(file, result, reference, assessor)), list(result.waivers), result.policy, task.today
+        )
+        annotated.append(
+            replace(
+                result,
+                findings=(*result.findings, *left.kept),
+                waived=result.waived + len(left.waived),
+                used=(*result.used, *left.used),
+            )
+        )
+    return annotated

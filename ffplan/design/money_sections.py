@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from ffplan.base.errors import InputError
 from ffplan.design.schema import Design
-from ffplan.design.sections import _Section
+from ffplan.inputs.model import OnDemand
 from ffplan.inputs.validate import validate_section
 
 if TYPE_CHECKING:
@@ -52,9 +52,9 @@ def _plain_section(name: str, spec: Design, document: Document, naming: PartNami
     return validate_section(section.model(), document, name, naming)
 
 
-def _marker(field: FieldInfo) -> _Section | None:
+def _marker(field: FieldInfo) -> OnDemand | None:
     """Return the marker that locates a field's model; None for a field that is read at once."""
-    return next((marker for marker in field.metadata if isinstance(marker, _Section)), None)
+    return next((marker for marker in field.metadata if isinstance(marker, OnDemand)), None)
 
 
 def _section_faults(document: Document, naming: PartNaming) -> Iterator[Finding]:

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from ffplan.base.errors import InputError
 from ffplan.base.formatting import plural
-from ffplan.catalog.file_systems import FileSystem
-from ffplan.catalog.library import Library
+from ffplan.catalog.library import FileSystem, Library
 from ffplan.catalog.named import naming
 from ffplan.catalog.parts import Accelerator, Cpu, Link, Nic, Part, Server, StorageServer, Switch
 from ffplan.catalog.prices import PriceBook

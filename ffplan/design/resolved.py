@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ffplan.base.array_math import Number, ceil_div, choose, maximum, minimum, real
 from ffplan.base.record import record
-from ffplan.catalog.file_systems import FileSystem
-from ffplan.catalog.library import Library
+from ffplan.catalog.library import FileSystem, Library
 from ffplan.catalog.parts import Accelerator, Cpu, Link, Nic, Part, Server, StorageServer, Switch
 from ffplan.catalog.prices import PriceBook
 from ffplan.design.schema import Design, NodeGroup, OtherNetwork

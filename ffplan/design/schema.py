@@ -8,8 +8,7 @@ from pydantic import AfterValidator, AliasChoices, AliasGenerator, ConfigDict, F
 
 from ffplan.catalog.parts import Cooling
 from ffplan.catalog.prices import Currency
-from ffplan.design.sections import OwnershipSection, ReliabilitySection, RentSection, ServingSection, WorkloadSection
-from ffplan.inputs.model import MOST_COUNT, Count, Frozen, Identifier, Many, Text
+from ffplan.inputs.model import MOST_COUNT, Count, Frozen, Identifier, Many, OnDemand, Text
 from ffplan.inputs.part_ids import LinkId, PriceBookId, ServerId, SwitchId
 from ffplan.inputs.quantities import (
     Bandwidth,
@@ -383,18 +382,18 @@ class Design(Frozen):
     """The site."""
     cost: Cost | None = None
     """Pricing; without it the report has no cost."""
-    ownership: OwnershipSection = None
+    ownership: Annotated[Any, OnDemand("ffplan.design.ownership_schema", "Ownership")] = None
     """Ownership of the cluster, for `ffplan cost`."""
-    rent: RentSection = None
+    rent: Annotated[Any, OnDemand("ffplan.design.ownership_schema", "Rent")] = None
     """Rent of the cluster instead of a purchase; excludes `cost`."""
     phases: Many[Phase] = ()
     """Phases of the purchase, in order."""
-    workload: WorkloadSection = None
+    workload: Annotated[Any, OnDemand("ffplan.design.training", "Workload")] = None
     """The job of the cluster; `ffplan check` tests it against limits, `ffplan cost` prices it."""
-    serving: ServingSection = None
+    serving: Annotated[Any, OnDemand("ffplan.design.serving_schema", "Serving")] = None
     """The model that the cluster serves, and its load; `ffplan serve` answers it, `ffplan check` tests it against
     limits."""
-    reliability: ReliabilitySection = None
+    reliability: Annotated[Any, OnDemand("ffplan.design.reliability_schema", "Reliability")] = None
     """Failures, checkpoints and restarts; a default profile if omitted."""
     floor: Floor | None = None
     """The floor plan, which gives cables their lengths, and the bill of materials types with enough reach."""

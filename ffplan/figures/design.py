@@ -11,7 +11,7 @@ from ffplan.results.collective import CollectiveBound, CollectiveReport, Collect
 from ffplan.results.design import Assessment, CostReport, Hardware, PowerReport, SiteSummary
 from ffplan.results.fabric_counts import Cables, FabricReport, Links, RouterLinks, RouterSwitches, Switches
 from ffplan.results.reliability import ReliabilityReport
-from ffplan.results.summaries import ReliabilitySummary, StorageSummary
+from ffplan.results.storage import ReliabilitySummary, StorageSummary
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -12,8 +12,7 @@ from ffplan.base.record import record
 from ffplan.figures.cost import COST
 from ffplan.figures.design import DESIGN
 from ffplan.figures.figure import Figure, equation
-from ffplan.figures.run import COMPARISON, RUN
-from ffplan.figures.workloads import SERVING, TRAINING
+from ffplan.figures.run import COMPARISON, RUN, SERVING, TRAINING
 from ffplan.results.explanation import Evidence, Origin
 from ffplan.results.run import Band
 

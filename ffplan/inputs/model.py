@@ -1,16 +1,20 @@
-"""The base of every model read from a file, the small types they share, and a quick reader of shipped files."""
+"""The base of every model read from a file, small types they share, and a quick reader of shipped files."""
 
 from __future__ import annotations
 
 import re
 from functools import cache
+from importlib import import_module
 from types import NoneType, UnionType
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeVar, Union, cast, get_args, get_origin
 
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field, PlainValidator, StringConstraints
+from pydantic_core import core_schema
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
+
+    from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
 
 
 class Frozen(BaseModel):
@@ -19,6 +23,27 @@ class Frozen(BaseModel):
     model_config: ClassVar[ConfigDict] = ConfigDict(
         frozen=True, extra="forbid", strict=True, allow_inf_nan=False, defer_build=True
     )
+
+
+class OnDemand:
+    """Marker of a field whose model is imported when the field is read."""
+
+    def __init__(self, home: str, name: str) -> None:
+        self.home, self.name = home, name
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> core_schema.CoreSchema:
+        """Accept anything: whoever reads the field validates it."""
+        return core_schema.any_schema()
+
+    def __get_pydantic_json_schema__(self, schema: core_schema.CoreSchema, handler: GetJsonSchemaHandler) -> Any:
+        from pydantic import TypeAdapter
+
+        return handler(TypeAdapter(self.model()).core_schema)
+
+    def model(self) -> type[Frozen]:
+        """Import and return the model."""
+        model: type[Frozen] = getattr(import_module(self.home), self.name)
+        return model
 
 
 def other_names(model: type[BaseModel]) -> list[tuple[str, str]]:

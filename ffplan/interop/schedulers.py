@@ -13,7 +13,7 @@ import numpy as np
 from ffplan.base.hostlist import fold
 from ffplan.base.record import record
 from ffplan.catalog.parts import Server
-from ffplan.inputs.emit import scalar
+from ffplan.inputs.document import scalar
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

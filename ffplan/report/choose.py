@@ -12,8 +12,14 @@ from ffplan.report.phrases import _broken_limits, _limit_name, _short_name, left
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ffplan.results.first_designs import InitReport, NearWishes, UnmetWishes
-    from ffplan.results.recommendation import LimitPrice, RecommendedDesign, RecommendReport
+    from ffplan.results.recommendation import (
+        InitReport,
+        LimitPrice,
+        NearWishes,
+        RecommendedDesign,
+        RecommendReport,
+        UnmetWishes,
+    )
     from ffplan.results.sweep import SweepAxis, SweepReport
 
 

@@ -18,7 +18,7 @@ from ffplan.report.document import Lines
 if TYPE_CHECKING:
     from ffplan.base.outcomes import MissingFigure
     from ffplan.results.design import Assessment, CostReport, Hardware, PowerReport
-    from ffplan.results.summaries import ReliabilitySummary, StorageSummary
+    from ffplan.results.storage import ReliabilitySummary, StorageSummary
 
 _HOUR = 3_600.0
 

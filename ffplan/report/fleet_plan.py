@@ -1,22 +1,187 @@
-"""The report of `ffplan fleet`."""
+"""The report of `ffplan fleet`, and its first screen."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ffplan.base.formatting import amount, kilowatts, number, percent
-from ffplan.report.document import Document, Grid, Lines, _Body, _listing, recalled
-from ffplan.report.first.fleet_plan import (
-    _choice_text,
-    _fleet_plan_screen,
-    _late_text,
-    _quarter_header,
-    _quarter_row,
-)
+from ffplan.base.formatting import amount, first_few, kilowatts, listed, number, percent, plural, ranged
+from ffplan.report.document import Document, Grid, Lines, _Body, _FirstScreen, _listing, _recalled_count, recalled
 
 if TYPE_CHECKING:
     from ffplan.report.document import Block
-    from ffplan.results.fleet_plan import FleetPlan, PlannedCluster, Spread
+    from ffplan.results.fleet_plan import FleetPlan, FleetQuarter, OrderChoice, PlannedCluster, Spread
+
+_ROWS, _DEMANDS, _SITES = 6, 2, 2
+"""Quarters, demands and sites of the first screen [1]."""
+_SHOWN_NAME = 14
+"""Letters of a demand's name over its column [1]."""
+
+
+def _ranged(spread: Spread, unit: str = "") -> str:
+    return ranged(spread.p50, spread.p10, spread.p90, unit)
+
+
+def _met(plan: FleetPlan) -> str:
+    text = f"{percent(plan.totals.met)} chance that every demand is met in every quarter."
+    risks = [(row.short, row.missing, name, q.quarter) for q in plan.quarters for name, row in q.demand.items()]
+    short, missing, demand, quarter = max(risks, key=lambda risk: risk[:2])
+    if plan.totals.met >= plan.chance:
+        return text
+    return f"{text} Worst: {demand} in {quarter}, {percent(short)} risk of shortfall, {percent(missing)} on average."
+
+
+def _over(plan: FleetPlan) -> str:
+    """Return the site that is over its power with more than the chance allowed; empty if none is."""
+    worst = max(plan.sites, key=lambda site: site.over, default=None)
+    if worst is None or worst.over <= 1 - plan.chance:
+        return ""
+    return f" {percent(worst.over)} risk that site {worst.site} is over its power."
+
+
+def _money(plan: FleetPlan) -> str:
+    totals = plan.totals
+    book = totals.book_value.p50
+    retired = f" Retired hardware has a book value of {amount(book, 3)}." if book else ""
+    return (
+        f"{_ranged(totals.cash, plan.currency)} over {plural(len(plan.quarters), 'quarter')}: "
+        f"{amount(totals.purchase.p50, 3)} to buy, {amount(totals.running.p50, 3)} to run.{retired}"
+    )
+
+
+def _demand_cell(quarter: FleetQuarter, name: str) -> str:
+    row = quarter.demand[name]
+    if not row.needed.p50:
+        return f"- ({percent(row.short)})"
+    return f"{percent(row.capacity.p50 / row.needed.p50)} ({percent(row.short)})"
+
+
+def _quarter_row(quarter: FleetQuarter, names: tuple[str, ...]) -> tuple[str, ...]:
+    return (
+        quarter.quarter,
+        f"{quarter.accelerators:,.0f}",
+        number(quarter.purchase.mean / 1e6, 3),
+        number(quarter.running.mean / 1e6, 3),
+        kilowatts(quarter.facility_peak_kw.p50),
+        *(_demand_cell(quarter, name) for name in names),
+    )
+
+
+def _quarter_header(names: tuple[str, ...]) -> tuple[str, ...]:
+    short = (name if len(name) <= _SHOWN_NAME else f"{name[: _SHOWN_NAME - 1]}…" for name in names)
+    return ("quarter", "GPUs", "buy mn", "run mn", "peak", *short)
+
+
+def _shown_quarters(plan: FleetPlan) -> list[FleetQuarter]:
+    """Return the quarters of the first screen: all, or those with most risk or purchases, in their order."""
+    ranked = sorted(
+        range(len(plan.quarters)),
+        key=lambda place: (
+            -max(row.short for row in plan.quarters[place].demand.values()),
+            -plan.quarters[place].purchase.mean,
+            place,
+        ),
+    )
+    return [plan.quarters[place] for place in sorted(ranked[:_ROWS])]
+
+
+def _shown_part(plan: FleetPlan) -> str:
+    """Return how many quarters the first screen shows; empty if all."""
+    count = len(plan.quarters)
+    return f"{_ROWS} of {count} quarters, those at most risk; " if count > _ROWS else ""
+
+
+def _names(plan: FleetPlan) -> tuple[str, ...]:
+    """Return the demands of the first screen: those most likely to be short, in their order."""
+    names = list(plan.models)
+    risk = {name: max(quarter.demand[name].short for quarter in plan.quarters) for name in names}
+    kept = sorted(names, key=lambda name: -risk[name])[:_DEMANDS]
+    return tuple(name for name in names if name in kept)
+
+
+def _late_text(cluster: PlannedCluster, plan: FleetPlan) -> str:
+    """Return how likely a cluster is late for the quarter that is short without it; empty if in time, or placed."""
+    if cluster.late is None or cluster.order_by is None or cluster.late <= 1 - plan.chance:
+        return ""
+    early = cluster.order_by < plan.start
+    order = "even if ordered at the start" if early else f"unless ordered by {cluster.order_by}"
+    return f"{cluster.name}: {percent(cluster.late)} likely late for {cluster.needed}, short without it, {order}"
+
+
+def _choice_text(choice: OrderChoice) -> str:
+    if choice.shift is None:
+        return "never: rent instead"
+    if not choice.shift:
+        return "as planned"
+    return f"{plural(abs(choice.shift), 'quarter')} {'later' if choice.shift > 0 else 'earlier'}"
+
+
+def _saving(cluster: PlannedCluster, plan: FleetPlan) -> tuple[float, str]:
+    """Return the average saving of the best date of an order [currency], and a sentence on it; 0 if best as planned."""
+    planned = next(choice for choice in cluster.choices if choice.shift == 0)
+    best = min(cluster.choices, key=lambda choice: choice.cost)
+    saved = planned.cost - best.cost
+    way = f"ordering {cluster.name} {_choice_text(best)}"
+    if best.shift is None:
+        hours = dict.fromkeys(number(plan.shortfall_hour[name], 3) for name in cluster.use)
+        way = f"renting what is missing without {cluster.name} at {listed(hours)} an hour"
+    return saved, f"{way} saves {number(saved / 1e6, 2)} mn on average, all else as planned"
+
+
+def _dates(plan: FleetPlan) -> str:
+    savings = [_saving(cluster, plan) for cluster in plan.clusters if cluster.choices]
+    if not savings:
+        return ""
+    most, text = max(savings)
+    return text if most > 0 else "no order is cheaper two quarters earlier or later, or left out"
+
+
+def _sites(plan: FleetPlan) -> str:
+    rows = sorted(plan.sites, key=lambda site: (-site.over, -site.facility_peak_kw / (site.limit_kw or float("inf"))))
+    texts = []
+    for site in rows:
+        limit = "" if site.limit_kw is None else f" of {kilowatts(site.limit_kw)}"
+        over = f", {percent(site.over)} likely over" if site.over > 0 else ""
+        texts.append(f"{site.site} {kilowatts(site.facility_peak_kw)}{limit}{over}")
+    return first_few(texts, _SITES)
+
+
+def _carbon(plan: FleetPlan) -> str:
+    totals = plan.totals
+    return (
+        f"{number(totals.energy_mwh.p50 / 1e3, 3)} GWh, {number(totals.carbon_t.p50, 3)} t CO2e, "
+        f"{number(totals.embodied_t.p50, 3)} t embodied in what is delivered"
+    )
+
+
+def _fleet_plan_screen(plan: FleetPlan) -> _FirstScreen:
+    names = _names(plan)
+    risky = {q.quarter for q in plan.quarters if any(row.short > 1 - plan.chance for row in q.demand.values())}
+    late = sorted((one for one in plan.clusters if one.needed in risky), key=lambda one: -(one.late or 0.0))
+    unpriced = [name for name in plan.models if name not in plan.shortfall_hour]
+    state = f"state `shortfall: $4/hour`: no rent by the hour is known for {listed(unpriced)}" if unpriced else ""
+    return _FirstScreen(
+        head=(
+            f"{plan.name} · {plural(len(plan.quarters), 'quarter')} from {plan.start} · "
+            f"{plural(len(plan.clusters), 'order')}, {plural(len(plan.models), 'demand')}"
+        ),
+        verdict=(_met(plan) + _over(plan), _money(plan)),
+        figures=tuple(_quarter_row(quarter, names) for quarter in _shown_quarters(plan)),
+        header=_quarter_header(names),
+        advice=(
+            ("Late", next(filter(None, (_late_text(cluster, plan) for cluster in late)), "")),
+            ("Order", _dates(plan) or state),
+            ("Sites", _sites(plan)),
+            ("Carbon", _carbon(plan)),
+            ("Columns", f"{_shown_part(plan)}GPUs and {plan.currency} on average; capacity over demand (risk)"),
+        ),
+        unverified=_recalled_count(plan.unverified),
+        tiles=(
+            ("every demand met", percent(plan.totals.met), f"{percent(plan.chance)} wanted"),
+            ("cash", amount(plan.totals.cash.p50, 3), f"{plan.currency} over {plural(len(plan.quarters), 'quarter')}"),
+            ("highest peak", kilowatts(max(q.facility_peak_kw.p50 for q in plan.quarters)), "of all sites"),
+            ("carbon", f"{number(plan.totals.carbon_t.p50, 3)} t", "CO2e of the energy"),
+        ),
+    )
 
 
 def _ends(spread: Spread) -> str:

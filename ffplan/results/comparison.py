@@ -9,9 +9,9 @@ from ffplan.base.outcomes import InputRow
 from ffplan.base.record import record
 from ffplan.results.cost import CashRow, FlipRow, RentRow, SwingRow, Waiting
 from ffplan.results.design import Assessment
+from ffplan.results.difference import EVEN, Verdict, judged
 from ffplan.results.result import CatalogFile, Result, ToolInfo
 from ffplan.results.run import Band, PlanRow, RunReport, StepPart
-from ffplan.results.verdict import EVEN, Verdict, judged
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

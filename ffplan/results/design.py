@@ -12,7 +12,7 @@ from ffplan.base.record import record
 from ffplan.results.collective import CollectiveReport
 from ffplan.results.fabric_counts import FabricReport, NetworkReport
 from ffplan.results.result import CatalogFile, DesignInfo, Result, ToolInfo, UnverifiedFigure
-from ffplan.results.summaries import ReliabilitySummary, StorageSummary
+from ffplan.results.storage import ReliabilitySummary, StorageSummary
 
 SCHEMA_VERSION = "4"
 

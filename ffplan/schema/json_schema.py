@@ -8,13 +8,14 @@ import re
 import sys
 import textwrap
 from dataclasses import is_dataclass
-from functools import cache
-from typing import TYPE_CHECKING, Any
+from functools import cache, reduce
+from operator import or_
+from typing import TYPE_CHECKING, Annotated, Any
 
-from pydantic import TypeAdapter
+from pydantic import Field, TypeAdapter
 
 from ffplan.base.errors import Finding
-from ffplan.catalog import any_part
+from ffplan.catalog.folders import KINDS, model_of
 from ffplan.design import fleet_file
 from ffplan.design import policy_schema as policies
 from ffplan.design import schema as design
@@ -29,10 +30,8 @@ from ffplan.results import (
     difference,
     explanation,
     fabric_counts,
-    first_designs,
     reliability,
     serving_runs,
-    summaries,
 )
 from ffplan.results import accuracy as accuracies
 from ffplan.results import collective as tables
@@ -49,7 +48,7 @@ from ffplan.results import storage as storages
 from ffplan.results import sweep as sweeps
 from ffplan.results import training as trainings
 from ffplan.results import utilization as utilizations
-from ffplan.validation import communication_cases, serving_cases, training_cases
+from ffplan.validation import cases, serving_cases
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -61,13 +60,11 @@ ADDRESSED = ("limits", "regressions")
 OWNERS = (
     accuracies,
     design,
-    any_part,
     assessment,
     comparison,
     costs,
-    communication_cases,
+    cases,
     serving_cases,
-    training_cases,
     plans,
     fleet_file,
     policies,
@@ -77,12 +74,10 @@ OWNERS = (
     results,
     as_built,
     difference,
-    first_designs,
     explanation,
     acceptance,
     reliability,
     storages,
-    summaries,
     fabric_counts,
     utilizations,
     sweeps,
@@ -96,7 +91,11 @@ OWNERS = (
 )
 """Modules that own the models; each registers its own in `SCHEMAS`."""
 
-_ROOTS: dict[str, tuple[Any, str]] = {kind: root for owner in OWNERS for kind, root in owner.SCHEMAS.items()}
+_PARTS: Any = sorted(map(model_of, KINDS), key=lambda model: model.__name__)
+_ROOTS: dict[str, tuple[Any, str]] = {
+    "catalog": (Annotated[reduce(or_, _PARTS), Field(discriminator="kind")], "An ffplan catalogue file"),
+    **{kind: root for owner in OWNERS for kind, root in owner.SCHEMAS.items()},
+}
 
 
 @cache

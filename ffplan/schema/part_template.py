@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ffplan.base.errors import InputError
 from ffplan.base.formatting import article
-from ffplan.inputs.emit import scalar
+from ffplan.inputs.document import scalar
 from ffplan.schema.json_schema import json_schema
 
 if TYPE_CHECKING:

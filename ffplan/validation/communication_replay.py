@@ -18,7 +18,7 @@ from ffplan.collectives.timing import CollectiveQuery, TimingGrid, bus_bandwidth
 from ffplan.collectives.volumes import OF_TOKENS, bus_factor, ring_steps
 from ffplan.node.resources import resources
 from ffplan.results.accuracy import AccuracyRow
-from ffplan.validation.communication_cases import CaseFile, Collective, Hierarchy, Offload
+from ffplan.validation.cases import CaseFile, Collective, Hierarchy, Offload
 from ffplan.validation.measured_system import CaseParts
 
 if TYPE_CHECKING:
@@ -218,7 +218,7 @@ def _hierarchy_rows(replayed: CaseReplay, case: Hierarchy, path: Path) -> list[A
     catalog, document = replayed.bench.catalog, replayed.bench.document
     server = catalog.get(Server, case.server, document, (*path, "server"))
     switch = catalog.get(Switch, case.switch, document, (*path, "switch"))
-    from ffplan.validation.communication_cases import System
+    from ffplan.validation.cases import System
 
     host = replayed.bench.host(System(server=server.id), path)
     if host.accelerator is None or host.accelerator.nvlink is None or not host.joined or not host.nics:

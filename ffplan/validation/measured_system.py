@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ffplan.catalog.store import Catalog
     from ffplan.inputs.document import Document
     from ffplan.training.group_collectives import CutsCrossed, GroupPlacement
-    from ffplan.validation.communication_cases import System
+    from ffplan.validation.cases import System
 
 AnyPart = TypeVar("AnyPart", bound="Part")
 Path = tuple[str | int, ...]

@@ -17,11 +17,10 @@ from ffplan.results.collective import MeasuredPoint
 from ffplan.studies.basis.job_layout import node_of
 from ffplan.studies.collective.allreduce import allreduce_query, rows_of
 from ffplan.studies.trust.measurement import accuracy_report
-from ffplan.validation.communication_cases import CaseFile, Collective, System
+from ffplan.validation.cases import SIZES, TIMES, CaseFile, Collective, System, TrainingFile
 from ffplan.validation.communication_replay import replay
 from ffplan.validation.serving_cases import ServingFile
 from ffplan.validation.serving_replay import _replay_serving
-from ffplan.validation.training_cases import SIZES, TIMES, TrainingFile
 from ffplan.validation.training_rows import _replay_training
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from pydantic_core import PydanticCustomError
 from ffplan.catalog.engines import CachePrecision, ServedPrecision
 from ffplan.catalog.evidence import Source
 from ffplan.inputs.model import Count, Frozen, Identifier, Many, Text
-from ffplan.validation.communication_cases import System
+from ffplan.validation.cases import System
 
 Column = Literal[
     "concurrency",

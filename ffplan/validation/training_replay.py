@@ -25,15 +25,15 @@ from ffplan.training.group_collectives import Cluster
 from ffplan.training.model_flops import shape_of
 from ffplan.training.parallel_plan import parallel_plans
 from ffplan.training.train_run import TrainRun
+from ffplan.validation.cases import MEASURES, PLAN, SHAPE, Table, TrainingFile
 from ffplan.validation.measured_system import CaseParts, Path
-from ffplan.validation.training_cases import MEASURES, PLAN, SHAPE, Table, TrainingFile
 
 if TYPE_CHECKING:
     from ffplan.catalog.parts import Accelerator
     from ffplan.catalog.rates import TrainingRates
     from ffplan.catalog.stacks import StackRates
     from ffplan.design.training import PlanFields
-    from ffplan.validation.communication_cases import System
+    from ffplan.validation.cases import System
 
 RULE = "training-cases"
 

@@ -16,9 +16,9 @@ from ffplan.training.memory_margins import peak_bytes
 from ffplan.training.mfu import achieved, step_flops
 from ffplan.training.part_kinds import PARTS
 from ffplan.training.step import step_parts, step_time
+from ffplan.validation.cases import MEASURES, SIZES, TIMES, TrainingFile
 from ffplan.validation.communication_replay import _signed_error
 from ffplan.validation.measured_system import CaseParts, Path
-from ffplan.validation.training_cases import MEASURES, SIZES, TIMES, TrainingFile
 from ffplan.validation.training_replay import RULE, TrainingReplay, prepare_replay
 
 if TYPE_CHECKING:

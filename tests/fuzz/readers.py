@@ -196,7 +196,7 @@ def _requests(chance: Random) -> Any:
 
 
 def _hours(chance: Random) -> Any:
-    from ffplan.inputs.hours import read_hours
+    from ffplan.inputs.requests import read_hours
 
     return read_hours(forms.pasted(forms.damaged(chance.choice(forms.HOURS), chance), chance), NAME)
 

@@ -8,10 +8,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ffplan.fabric.routing.adaptive import _CutTraffic
 from ffplan.fabric.routing.link_loads import _countable, _StaticTraffic, flow_loads, outcome
 from ffplan.fabric.routing.traffic import Flows
-from ffplan.fabric.routing.tree_routing import TreeRouting, all_to_all_loads
+from ffplan.fabric.routing.tree_routing import TreeRouting, _CutTraffic, all_to_all_loads
 from tests.fabrics import wire_tree
 from tests.property.test_wiring import trees
 from tests.support import examples

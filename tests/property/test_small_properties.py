@@ -13,7 +13,7 @@ from ffplan.collectives.bottleneck import _port_rate
 from ffplan.collectives.hfreduce import _hfreduce_ledger, ledger_total
 from ffplan.collectives.volumes import _double_tree_load, bound, rate, ring_factor
 from ffplan.fabric.routing.traffic import _crossing_pairs, _double_binary_tree, _joined_trees
-from ffplan.results.verdict import judged
+from ffplan.results.difference import judged
 from ffplan.training import sensitivity
 from tests.support import ROOT, examples
 

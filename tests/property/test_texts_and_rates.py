@@ -24,7 +24,7 @@ from ffplan.collectives.rank_layout import RankLayout
 from ffplan.collectives.timing import CollectiveQuery, chosen, fastest, time_choices
 from ffplan.design.resolve import resolve
 from ffplan.inputs.composer import compose
-from ffplan.inputs.emit import comment, quoted, scalar
+from ffplan.inputs.document import comment, quoted, scalar
 from ffplan.inputs.model import IDENTIFIER
 from ffplan.node.resources import resources
 from ffplan.reliability.storage import Way, _checkpoint_terms

@@ -25,7 +25,7 @@ from ffplan.training.mfu import sharded_tokens, tensor_parallel_ways
 from ffplan.training.model_flops import parameters
 from ffplan.training.overlap import host_optimizer_time
 from ffplan.training.parallel_plan import parallel_plans
-from ffplan.validation.communication_cases import CaseFile, Offload, Transport
+from ffplan.validation.cases import CaseFile, Offload, Transport
 from ffplan.validation.communication_replay import CaseReplay, _offload_rows
 from ffplan.validation.measured_system import CaseParts
 from tests.published.page import computed_cells, listed, page_text

@@ -11,7 +11,7 @@ from ffplan.catalog.store import Catalog
 from ffplan.inputs.document import read_document
 from ffplan.inputs.validate import validate
 from ffplan.studies.trust.measurement import BANDS, _score
-from ffplan.validation.communication_cases import CaseFile
+from ffplan.validation.cases import CaseFile
 from ffplan.validation.communication_replay import replay
 from tests.support import ROOT
 

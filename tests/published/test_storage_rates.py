@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ffplan.catalog.file_systems import FileSystem
+from ffplan.catalog.library import FileSystem
 from ffplan.catalog.store import Catalog
 from tests.support import ffplan
 

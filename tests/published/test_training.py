@@ -21,8 +21,8 @@ from ffplan.studies.train.setup import TrainRequest
 from ffplan.studies.train.train import train
 from ffplan.studies.trust.measurement import _score
 from ffplan.training.memory_margins import peak_bytes
+from ffplan.validation.cases import SIZES, TIMES, TrainingFile
 from ffplan.validation.measured_system import CaseParts
-from ffplan.validation.training_cases import SIZES, TIMES, TrainingFile
 from ffplan.validation.training_replay import TrainingReplay, prepare_replay
 from ffplan.validation.training_rows import _replay_training, replayed_times
 from tests.left_out import case_paths

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ffplan.catalog.kinds import KINDS
+from ffplan.catalog.folders import KINDS
 from ffplan.catalog.parts import Part, Server, StorageServer
 from ffplan.catalog.prices import PriceBook
 from ffplan.catalog.stacks import SoftwareStack
@@ -14,9 +14,8 @@ from ffplan.catalog.store import Catalog
 from ffplan.inputs.document import read_document
 from ffplan.inputs.validate import validate
 from ffplan.studies.explain.catalog import part_sheet
-from ffplan.validation.communication_cases import CaseFile
+from ffplan.validation.cases import CaseFile, TrainingFile
 from ffplan.validation.serving_cases import ServingFile
-from ffplan.validation.training_cases import TrainingFile
 from tests.support import DESIGNS, ROOT, checker, syntax
 
 if TYPE_CHECKING:

@@ -63,11 +63,11 @@ def formulas() -> list[tuple[str, Any]]:
 
 
 def test_the_formula_modules_hold_formulas() -> None:
-    from ffplan.cost import capital, rent, run, value
+    from ffplan.cost import capital, rent, run
     from ffplan.fabric.sizing import formulas as fabric_formulas
 
     names = {name for name, _ in formulas()}
-    for module in (fabric_formulas, value, capital, rent, run):
+    for module in (fabric_formulas, capital, rent, run):
         public = {n for n, f in inspect.getmembers(module, inspect.isfunction) if f.__module__ == module.__name__}
         assert public <= names
     assert len(names) > 20

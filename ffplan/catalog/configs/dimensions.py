@@ -9,8 +9,7 @@ from ffplan.base.errors import did_you_mean
 from ffplan.base.formatting import plural
 from ffplan.base.record import record
 from ffplan.catalog.configs.architectures import _refusals, architectures
-from ffplan.catalog.configs.config_file import shown
-from ffplan.catalog.configs.fields import _ConfigFields, checkpoint
+from ffplan.catalog.configs.config_file import _ConfigFields, checkpoint, shown
 
 if TYPE_CHECKING:
     from ffplan.catalog.configs.architectures import _Architecture, _ExpertFields

@@ -13,8 +13,7 @@ from ffplan.catalog.configs.config_file import _parse_config, _refuse_other, _te
 from ffplan.catalog.configs.dimensions import _model_of_config
 from ffplan.catalog.launch.read import Launch, read_launch
 from ffplan.catalog.read import Entry, read_part
-from ffplan.inputs.document import parse_document
-from ffplan.inputs.emit import flow, quoted, scalar
+from ffplan.inputs.document import flow, parse_document, quoted, scalar
 from ffplan.inputs.model import LONGEST_ID
 
 if TYPE_CHECKING:

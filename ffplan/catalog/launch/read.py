@@ -24,8 +24,7 @@ from ffplan.catalog.launch.arguments import (
 )
 from ffplan.catalog.launch.settings import RENAMED, Setting, Settings, _name_of, _table_settings
 from ffplan.inputs.composer import Node
-from ffplan.inputs.document import Document, parse_document
-from ffplan.inputs.emit import comment, flow
+from ffplan.inputs.document import Document, comment, flow, parse_document
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -14,7 +14,7 @@ from ffplan.fabric.sizing.tree_plan import base_rule
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ffplan.check.examined import Examined
+    from ffplan.check.rule import Examined
     from ffplan.design.schema import Fabric
 
 

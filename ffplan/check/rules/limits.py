@@ -17,7 +17,7 @@ from ffplan.check.rule import REGISTER, Breach
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
-    from ffplan.check.examined import Examined
+    from ffplan.check.rule import Examined
     from ffplan.results.design import CostReport
 
 

@@ -14,7 +14,7 @@ from ffplan.studies.basis.job_layout import node_of
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from ffplan.check.examined import Examined
+    from ffplan.check.rule import Examined
     from ffplan.design.resolved import ResolvedDesign
 
 

@@ -12,7 +12,7 @@ from ffplan.check.rule import Breach, rule
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ffplan.check.examined import Examined
+    from ffplan.check.rule import Examined
 
 _HEADLINE = re.compile(
     r"(peak|gemm|collectives|training)\..*|memory_bandwidth|nvlink|pcie|rate|ports|line_efficiency|power\.(maximum|training)"

@@ -11,7 +11,7 @@ from ffplan.check.rule import Breach, rule
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ffplan.check.examined import Examined
+    from ffplan.check.rule import Examined
     from ffplan.design.resolved import ResolvedDesign
     from ffplan.studies.operate.goodput_job import JobRecovery
 

@@ -11,11 +11,10 @@ import numpy as np
 from ffplan.base.array_math import Ints
 from ffplan.base.errors import did_you_mean
 from ffplan.base.record import record
-from ffplan.fabric.routing.adaptive import _CutTraffic
 from ffplan.fabric.routing.job_loads import aligned, loads_of, zone_sizes
 from ffplan.fabric.routing.link_loads import _countable, _StaticTraffic, link_times
 from ffplan.fabric.routing.traffic import _joined_trees, tree
-from ffplan.fabric.routing.tree_routing import TreeRouting
+from ffplan.fabric.routing.tree_routing import TreeRouting, _CutTraffic
 from ffplan.fabric.wiring.network import CORE, INTERZONE, LEAF, SPINE
 
 if TYPE_CHECKING:

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ffplan.base.formatting import first_few, plural
-from ffplan.base.union_find import union_find
-from ffplan.interop.asbuilt.model import PORTS, _peer_of, _renumbered
+from ffplan.interop.asbuilt.model import PORTS, _peer_of, _renumbered, _union_find
 from ffplan.interop.asbuilt.names import named
 
 if TYPE_CHECKING:
@@ -137,7 +136,7 @@ def of_design(built: AsBuilt, designed: Sequence[str], rules: Sequence[_NameRule
     A file without any such device stays unchanged.
     """
     known = named(built.devices, designed, rules, "")
-    roots = union_find((int(a), int(b)) for a, b in (built.ends // PORTS).tolist())
+    roots = _union_find((int(a), int(b)) for a, b in (built.ends // PORTS).tolist())
     ours = {roots[number] for number in known if number in roots}
     sizes = Counter(root for root in roots.values() if root not in ours)
     beside = {root for root, size in sizes.items() if size > _PAIR}

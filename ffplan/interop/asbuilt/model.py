@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 from io import StringIO
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
@@ -15,7 +15,29 @@ from ffplan.results.as_built import AsBuiltReport, BuiltLink
 from ffplan.results.design import SCHEMA_VERSION
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Hashable, Iterable, Iterator
+
+K = TypeVar("K", bound="Hashable")
+
+
+def _union_find(pairs: Iterable[tuple[K, K]]) -> dict[K, K]:
+    """Return the representative of each element's connected group.
+
+    Args:
+        pairs: connected elements; repeats are fine.
+    """
+    parent: dict[K, K] = {}
+
+    def root(element: K) -> K:
+        while parent.setdefault(element, element) != element:
+            parent[element] = parent[parent[element]]
+            element = parent[element]
+        return element
+
+    for first, second in pairs:
+        parent[root(first)] = root(second)
+    return {element: root(element) for element in list(parent)}
+
 
 MOST_BYTES = 64 * 2**20
 """Largest file that is held as a whole [byte]."""

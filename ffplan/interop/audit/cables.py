@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ffplan.base.record import record
-from ffplan.base.union_find import union_find
-from ffplan.interop.asbuilt.model import PORTS
+from ffplan.interop.asbuilt.model import PORTS, _union_find
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -50,7 +49,7 @@ def groups(fabrics: Sides, differences: Differences, explained: set[int]) -> lis
     """
     lost = _pairs_apart_from(explained, fabrics.ours[differences.lost])
     stray = _pairs_apart_from(explained, fabrics.theirs[differences.stray])
-    roots = union_find((*lost, *stray))
+    roots = _union_find((*lost, *stray))
     parts: dict[int, _CableGroup] = {}
     for kind, pairs in (("lost", lost), ("stray", stray)):
         for pair in pairs:

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ffplan.base.formatting import first_few, plural
-from ffplan.base.union_find import union_find
-from ffplan.interop.asbuilt.model import PORTS, _peer_of, both_ways
+from ffplan.interop.asbuilt.model import PORTS, _peer_of, _union_find, both_ways
 from ffplan.interop.audit.absent import SHARED, _links_of
 from ffplan.interop.audit.effects import _of_losses
 from ffplan.interop.audit.sides import _host_of, _title_of, compare
@@ -111,7 +110,7 @@ def _cycles(moved: dict[int, int], by_host: Sides | None = None) -> list[dict[in
     def key(device: int) -> int | str:
         return _title_of(by_host, device) if by_host else device
 
-    roots = union_find((key(device), key(place)) for device, place in moved.items())
+    roots = _union_find((key(device), key(place)) for device, place in moved.items())
     parts: dict[object, dict[int, int]] = {}
     for device, place in moved.items():
         parts.setdefault(roots[key(device)], {})[device] = place

@@ -10,8 +10,8 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from ffplan.base.errors import InputError
-from ffplan.inputs.emit import scalar
-from ffplan.interop.logs import benchmarks, dcgm, links, nccl_tests, storage, tables
+from ffplan.inputs.document import scalar
+from ffplan.interop.logs import dcgm, links, nccl_tests, storage, tables
 from ffplan.interop.logs.measured import NO_HINTS, _number_of, _refuse, _stem
 from ffplan.interop.pasted import _as_pasted, _bared, _recognised, _streams
 from ffplan.results.acceptance import Measured
@@ -90,8 +90,8 @@ def _json(text: str, file: str, said: CollectiveHints) -> list[Measured] | None:
         position = text.find("{", end)
     if nccl_tests._is_nccl_tests_json(loaded):
         return nccl_tests._read_nccl_tests_json(loaded, file, said)
-    if benchmarks._is_nvbandwidth(loaded):
-        return benchmarks._read_nvbandwidth(loaded, file)
+    if dcgm._is_nvbandwidth(loaded):
+        return dcgm._read_nvbandwidth(loaded, file)
     return storage._read_fio(loaded, file) if storage._is_fio(loaded) else None
 
 
@@ -190,9 +190,9 @@ _TEXTS: dict[str, tuple[Callable[[str], bool], Callable[[str, str], list[Measure
     "MLPerf Storage": (storage._is_mlperf, storage._read_mlperf),
     "IOR": (storage._is_ior, storage._read_ior),
     "fio": (storage._is_fio_text, storage._read_fio_text),
-    "nvbandwidth": (benchmarks._is_nvbandwidth_text, benchmarks._read_nvbandwidth_text),
-    "mlc": (benchmarks._is_mlc, benchmarks._read_mlc),
-    "STREAM": (benchmarks._is_stream, benchmarks._read_stream),
+    "nvbandwidth": (dcgm._is_nvbandwidth_text, dcgm._read_nvbandwidth_text),
+    "mlc": (dcgm._is_mlc, dcgm._read_mlc),
+    "STREAM": (dcgm._is_stream, dcgm._read_stream),
     "the acceptance sheet": (_is_sheet, _sheet),
 }
 """Programs that write text or XML: what tells their output, and its reader."""

@@ -9,7 +9,7 @@ from typing import Any
 from ffplan.base.errors import located
 from ffplan.base.record import record
 from ffplan.interop.pasted import _read_pasted
-from ffplan.interop.served import aiperf, bench_serving, suites
+from ffplan.interop.served import programs, suites
 from ffplan.interop.served.fields import RULE, _Result
 from ffplan.results.serving_runs import BenchmarkRun
 
@@ -33,13 +33,9 @@ class _Reader:
 
 
 _READERS = (
-    _Reader(
-        bench_serving.VLLM, bench_serving.VLLM_MARKS, bench_serving._read_bench_serving, bench_serving.SHARED_MARKS
-    ),
-    _Reader(
-        bench_serving.SGLANG, bench_serving.SGLANG_MARKS, bench_serving._read_bench_serving, bench_serving.SHARED_MARKS
-    ),
-    _Reader(aiperf.AIPERF, aiperf.MARKS, aiperf._read_aiperf),
+    _Reader(programs.VLLM, programs.VLLM_MARKS, programs._read_bench_serving, programs.SHARED_MARKS),
+    _Reader(programs.SGLANG, programs.SGLANG_MARKS, programs._read_bench_serving, programs.SHARED_MARKS),
+    _Reader(programs.AIPERF, programs.AIPERF_MARKS, programs._read_aiperf),
     _Reader(suites.INFERENCEX, suites.INFERENCEX_MARKS, suites._read_inferencex),
     _Reader(suites.LOADGEN, suites.LOADGEN_MARKS, suites._read_loadgen),
 )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ffplan.base.formatting import first_few, plural
 from ffplan.base.record import record
 from ffplan.catalog.parts import Server
-from ffplan.inputs.emit import comment, flow, quoted, scalar
+from ffplan.inputs.document import comment, flow, quoted, scalar
 from ffplan.interop.topology.devices import _PcieRate
 from ffplan.interop.topology.model import _arch_of, _of_gpu, _of_nic
 

@@ -9,7 +9,7 @@ from xml.sax.saxutils import escape, quoteattr
 
 from ffplan.base.record import record
 from ffplan.catalog.parts import Accelerator, Cpu, Nic, Server
-from ffplan.inputs.emit import comment
+from ffplan.inputs.document import comment
 from ffplan.interop.topology.devices import RATES
 
 if TYPE_CHECKING:

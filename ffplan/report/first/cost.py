@@ -8,8 +8,8 @@ from ffplan.base.formatting import amount, input_value, kilowatts, listed, numbe
 from ffplan.inputs.design_files import as_argument
 from ffplan.report.document import _FirstScreen
 from ffplan.results.cost import benchmark, cheaper_index, recalled_drivers, rented
+from ffplan.results.difference import judged, owning_beside
 from ffplan.results.run import band_words, median_words
-from ffplan.results.verdict import judged, owning_beside
 
 if TYPE_CHECKING:
     from ffplan.results.cost import CostStudy, RentRow, Tco

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from ffplan.base.formatting import chance, listed, number, percent, plural, power, ranged, stored
 from ffplan.inputs.workloads import PoolPlan
 from ffplan.report.document import _FirstScreen, _recalled_count
+from ffplan.results.difference import judged
 from ffplan.results.recommendation import MOST_RECALLED
-from ffplan.results.verdict import judged
 
 if TYPE_CHECKING:
     from ffplan.results.serve_comparison import ServeComparison, ServedSide

@@ -7,8 +7,7 @@ from itertools import chain
 from math import ceil
 from typing import TYPE_CHECKING
 
-from ffplan.report.document import WHOLE, Grid, Lines, Remarks, _Matrix
-from ffplan.report.first.screen import _viewed
+from ffplan.report.document import WHOLE, Grid, Lines, Remarks, _Matrix, _viewed
 from ffplan.report.formats.wrapping import (
     LABELS,
     _column_of,

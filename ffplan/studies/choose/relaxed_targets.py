@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ffplan.base.formatting import amount, kilowatts, listed
-from ffplan.results.first_designs import NearWishes, UnmetWishes, WishedDesign
+from ffplan.results.recommendation import NearWishes, UnmetWishes, WishedDesign
 from ffplan.studies.choose.candidates import MOST_DESIGNS, POWERS
 from ffplan.studies.choose.first_designs import Builder, _why_not, first_designs
 

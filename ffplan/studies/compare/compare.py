@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from ffplan.base.errors import UsageError
 from ffplan.base.formatting import listed
+from ffplan.cost.capital import cost_performance, relative_performance
 from ffplan.cost.power import COMPONENTS
-from ffplan.cost.value import cost_performance, relative_performance
 from ffplan.fabric.sizing.striping import policy_words
 from ffplan.figures.address import COMPARED, number_at_address
 from ffplan.results.comparison import Comparison, Ratios

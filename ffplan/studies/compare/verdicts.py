@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from ffplan.base.formatting import amount, data_size, kilowatts, listed, number, percent
 from ffplan.base.record import record
 from ffplan.results.design import Assessment
-from ffplan.results.verdict import EVEN
+from ffplan.results.difference import EVEN
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ffplan.base.formatting import input_value, listed, number, percent, plural
 from ffplan.results.comparison import FAR, cheaper_of, even_steps, largest_gap, near_flips
 from ffplan.results.cost import recalled_drivers
-from ffplan.results.verdict import EVEN
+from ffplan.results.difference import EVEN
 from ffplan.studies.cost.words import DRIVERS, memory_edge, money
 
 if TYPE_CHECKING:

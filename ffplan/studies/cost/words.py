@@ -9,8 +9,8 @@ from ffplan.cost.inputs import SIZING
 from ffplan.cost.power import HOURS_PER_YEAR
 from ffplan.cost.site import rack_limit
 from ffplan.results.cost import benchmark, cheaper_index, recalled_drivers
+from ffplan.results.difference import owning_beside
 from ffplan.results.run import band_words, median_words
-from ffplan.results.verdict import owning_beside
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

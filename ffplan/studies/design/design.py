@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from ffplan.catalog.parts import Accelerator, Link, ScaleUp, StorageServer
     from ffplan.catalog.store import Catalog
     from ffplan.results.design import SiteSummary
-    from ffplan.results.summaries import ReliabilitySummary, StorageSummary
+    from ffplan.results.storage import ReliabilitySummary, StorageSummary
     from ffplan.studies.cost.ledger import CostRequest
 
     T = TypeVar("T")

@@ -22,8 +22,7 @@ from ffplan.reliability.storage import (
     transfer_terms,
     with_nics,
 )
-from ffplan.results.storage import StorageTerm
-from ffplan.results.summaries import ReliabilitySummary, StorageSummary
+from ffplan.results.storage import ReliabilitySummary, StorageSummary, StorageTerm
 from ffplan.studies.operate.reliability import Hazards, _estimate_input, _hazards_beside, _hazards_of
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from ffplan.base.formatting import GIB, data_size, number, percent, plural, span
 from ffplan.base.version import __version__
 from ffplan.catalog.parts import StorageServer
 from ffplan.catalog.rates import DEFAULT_FILE_SYSTEM
-from ffplan.reliability.incast import blocked_rate, incast
+from ffplan.reliability.storage import blocked_rate, incast
 from ffplan.results import storage as out
 from ffplan.results.design import SCHEMA_VERSION
 from ffplan.results.result import ToolInfo
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from ffplan.catalog.reliability import GrantedRequests
     from ffplan.catalog.store import Catalog
     from ffplan.design.resolved import ResolvedDesign
-    from ffplan.results.summaries import StorageSummary
+    from ffplan.results.storage import StorageSummary
     from ffplan.studies.operate.goodput_basis import GoodputBasis, _StorageBasis
     from ffplan.studies.operate.goodput_job import GoodputJob
 

@@ -9,7 +9,7 @@ import pytest
 from ffplan.calibration.fit import FitError
 from ffplan.calibration.kernel_fit import BOUNDS, _fit_kernels, _starting_values, _timed_groups, _units_of
 from ffplan.calibration.kernel_times import _attention_operations, _attention_seconds, _rates_at, _with_kernel
-from ffplan.calibration.measured_fits import _fit_link
+from ffplan.calibration.measured_errors import _fit_link
 from ffplan.catalog.stacks import AttentionRates
 from ffplan.catalog.store import Catalog
 from ffplan.measuring.kernels import AttentionCall

@@ -9,8 +9,8 @@ import pytest
 from ffplan.base.errors import InputError
 from ffplan.calibration.fit import FitError
 from ffplan.calibration.kernel_times import _measured_attention
+from ffplan.calibration.measured_errors import _default_rates
 from ffplan.calibration.measured_fit import MeasuredRequest, MeasuredResult, fit_recording
-from ffplan.calibration.measured_fits import _default_rates
 from ffplan.calibration.overlay import (
     MEASURED,
     _attention_file,
@@ -71,7 +71,10 @@ def test_what_training_steps_reach_stays_unless_asked_for() -> None:
         assert figure.source == MEASURED
         assert figure.range[0] <= figure.value <= figure.range[1]
         assert figure.low is not None
-    assert (found.sources[MEASURED].grade, found.sources[MEASURED].date) == ("estimate", "2026-11")  # they were made up
+    assert (found.sources[MEASURED].grade, found.sources[MEASURED].date) == (
+        "estimate",
+        "2026-11",
+    )  # they were made up
 
 
 def test_what_is_asked_for_is_written() -> None:

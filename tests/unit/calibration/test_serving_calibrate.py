@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ffplan.base.errors import InputError
-from ffplan.calibration.serving_calibrate import ServingResult, calibrate_serving
+from ffplan.calibration.serving_calibrate import _ServingResult, calibrate_serving
 from ffplan.calibration.serving_fit import NAMES
 from ffplan.calibration.serving_release import _release_rates, _with_constants
 from ffplan.calibration.serving_runs import ServingRequest, _MeasuredSetup, _setup_of, _stated_run, model_id
@@ -153,7 +153,7 @@ def test_an_accelerator_without_runs_starts_from_any(release: Engine) -> None:
     assert all(name in result.overlay.split("  h100-pcie:\n")[1] for name in NAMES)
 
 
-def refusals(result: ServingResult) -> dict[int, str]:
+def refusals(result: _ServingResult) -> dict[int, str]:
     return {row.line: row.reason for row in result.report.refused}
 
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ffplan.base.errors import InputError, UsageError
-from ffplan.catalog.kinds import KINDS, OTHER_WORDS
+from ffplan.catalog.folders import KINDS, OTHER_WORDS
 from ffplan.catalog.parts import Switch
 from ffplan.catalog.store import Catalog
 from ffplan.studies.explain.catalog import part_list

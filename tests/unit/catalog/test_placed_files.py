@@ -17,7 +17,7 @@ from typer.main import get_command
 import ffplan as api
 from ffplan.base.errors import InputError
 from ffplan.base.files import data_folder
-from ffplan.catalog.kinds import KINDS, OTHER_FILES
+from ffplan.catalog.folders import KINDS, OTHER_FILES
 from ffplan.catalog.store import Catalog
 from ffplan.cli.app import build
 from ffplan.cli.checked_files import OTHER_KINDS

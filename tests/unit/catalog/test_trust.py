@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ffplan.catalog.kinds import KINDS, _model_of
+from ffplan.catalog.folders import KINDS, model_of
 from ffplan.catalog.read import _with_base, base_name, noted
 from ffplan.catalog.store import Catalog
 from ffplan.inputs.model import Frozen, trusted
@@ -43,7 +43,7 @@ def same(one: Any, two: Any) -> bool:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_trusted_and_validated_parts_are_the_same(kind: str) -> None:
-    model, names = _model_of(kind), CATALOG.ids_of(kind)
+    model, names = model_of(kind), CATALOG.ids_of(kind)
     assert names
     for name in names:
         entry = CATALOG.entry(name)

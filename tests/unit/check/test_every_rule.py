@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ffplan.catalog.store import Catalog
-from ffplan.check.examined import Examined
+from ffplan.check.rule import Examined
 from ffplan.check.rules import RULES
 from ffplan.check.team_rules import every_rule
 from ffplan.design.resolve import resolve

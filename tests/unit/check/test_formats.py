@@ -15,8 +15,7 @@ import xmlschema
 
 from ffplan.base.errors import Finding, Severity
 from ffplan.check import formats
-from ffplan.check.checked import Checked, _fingerprints, _uri_of, path_of
-from ffplan.check.formats import FORMATS, render
+from ffplan.check.formats import FORMATS, Checked, _fingerprints, _uri_of, path_of, render
 from tests.support import ROOT, ffplan
 
 if TYPE_CHECKING:

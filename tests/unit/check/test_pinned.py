@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from ffplan.check import formats
-from ffplan.check.baseline import write_baseline
 from ffplan.check.limit import _unknown_job, compare
 from ffplan.check.policy import _is_stricter
 from ffplan.check.rules import RULES
 from ffplan.check.rules import node as node_rules
 from ffplan.check.rules.limits import LIMITS
-from ffplan.check.waivers import comment_waivers
+from ffplan.check.waivers import comment_waivers, write_baseline
 from ffplan.inputs.quantities import Money
 from ffplan.studies.operate import storage_jobs as studies_storage
 from tests.support import ROOT, assess_file, document, ffplan

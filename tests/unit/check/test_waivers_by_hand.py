@@ -12,9 +12,20 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from ffplan.base.errors import Finding, InputError, Severity
-from ffplan.check.baseline import against, others, read_baseline, write_baseline
 from ffplan.check.policy import NO_POLICY, Policy, find_policy, read_policy
-from ffplan.check.waivers import Waiver, _matches, comment_waivers, policy_waivers, unused, waive, weighed
+from ffplan.check.waivers import (
+    Waiver,
+    _matches,
+    against,
+    comment_waivers,
+    others,
+    policy_waivers,
+    read_baseline,
+    unused,
+    waive,
+    weighed,
+    write_baseline,
+)
 from tests.support import document
 
 if TYPE_CHECKING:

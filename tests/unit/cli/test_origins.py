@@ -18,7 +18,7 @@ from ffplan.figures.figure import Figure, equation
 from ffplan.figures.origins import FIGURES, Origins
 from ffplan.report.document import Remarks, _Body, _laid_out
 from ffplan.results.explanation import Evidence
-from ffplan.schema.described import described
+from ffplan.schema.json_paths import described
 from ffplan.studies.explain.derivation import derivation_of
 from ffplan.studies.explain.path import told
 from tests.support import assess_file, ffplan, invoked

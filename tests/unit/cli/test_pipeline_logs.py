@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 from ffplan.base.control_characters import inert, plain_cell
 from ffplan.base.errors import Finding, Severity
-from ffplan.check.checked import Checked
-from ffplan.check.formats import render
+from ffplan.check.formats import Checked, render
 from tests.support import ROOT, examples, ffplan
 
 if TYPE_CHECKING:

@@ -35,7 +35,7 @@ from ffplan.collectives.trees import PAT, pat, tree
 from ffplan.collectives.volumes import _depth, _mean_tree_load, _nics_of, bus_factor, ring_steps
 from ffplan.fabric.sizing.plan import LinkCut
 from ffplan.node.resources import resources
-from ffplan.validation.communication_cases import System
+from ffplan.validation.cases import System
 from ffplan.validation.measured_system import CaseParts
 from tests.support import document, host_named, library_named
 

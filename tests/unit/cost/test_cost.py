@@ -13,8 +13,8 @@ import pytest
 from ffplan.base.outcomes import CostLine, MissingPrice
 from ffplan.cost import draws
 from ffplan.cost.bom import CostPlan, line_total
+from ffplan.cost.capital import cost_performance, relative_performance
 from ffplan.cost.power import annual_energy, component_sum, facility_power, training_power
-from ffplan.cost.value import cost_performance, relative_performance
 from ffplan.studies.design.design import study_design
 from tests.support import ROOT, WITHOUT_PRICES, assess_file, document, ffplan, vary_design, wired
 from tests.unit.cost.test_bill import ledger

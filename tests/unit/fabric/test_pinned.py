@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from ffplan.fabric.routing.adaptive import _CutTraffic
 from ffplan.fabric.routing.routing import _hashed, _splitmix
-from ffplan.fabric.routing.tree_routing import TreeRouting
+from ffplan.fabric.routing.tree_routing import TreeRouting, _CutTraffic
 from ffplan.fabric.sizing.families import Candidate, Request, _slim_fly, _slim_fly_counts
 from ffplan.fabric.sizing.fat_tree import _build_tree, _TreeRule
 from ffplan.fabric.sizing.low_diameter import _delta_of

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from ffplan.base.errors import InputError
-from ffplan.fabric.routing.adaptive import _CutTraffic
 from ffplan.fabric.routing.dragonfly_routing import _best_mixture, _GroupTraffic, _minimal_loads, _valiant_loads
 from ffplan.fabric.routing.traffic import _binary_tree, _crossing_pairs, _double_binary_tree, _joined_trees
+from ffplan.fabric.routing.tree_routing import _CutTraffic
 from ffplan.fabric.sizing.leaf_ports import _packed, _rail_ports
 from ffplan.fabric.sizing.low_diameter import (
     _dragonfly_capacity,

@@ -15,7 +15,7 @@ from ffplan.interop.asbuilt.infiniband import LANE_GBIT_S, SPEED_CODES, WIDTH_CO
 from ffplan.interop.audit.sides import designed
 from ffplan.interop.canvas import RackKind, rack_drawing
 from ffplan.interop.inventory import _ETHERNET
-from ffplan.interop.logs.benchmarks import _read_stream
+from ffplan.interop.logs.dcgm import _read_stream
 from ffplan.interop.logs.nccl_operations import CLOSE
 from ffplan.interop.logs.nccl_rows import WIDTHS, _halves, _numbers
 from ffplan.interop.logs.read import read_log

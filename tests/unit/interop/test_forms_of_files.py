@@ -10,8 +10,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from ffplan.base.errors import InputError
-from ffplan.interop.asbuilt.forms import _FORMS, _form_of, _lines_known
-from ffplan.interop.asbuilt.read import read_as_built
+from ffplan.interop.asbuilt.read import _FORMS, _form_of, _lines_known, read_as_built
 from tests.support import examples, ffplan
 from tests.unit.interop.seeded import Listing
 from tests.unit.interop.test_as_built_forms import SINGLE, db_csv, dot, links, lst, minigraph, ndt, pod, report, topo

@@ -12,7 +12,7 @@ from ffplan.base import files
 from ffplan.base.errors import InputError, UsageError
 from ffplan.base.files import LargeText, TooLargeError
 from ffplan.cli.audit import _read_files
-from ffplan.interop.asbuilt import forms, model
+from ffplan.interop.asbuilt import model, read
 from ffplan.interop.asbuilt.read import read_as_built
 from ffplan.interop.pasted import _cleaned
 from tests.unit.interop.test_as_built_forms import pod
@@ -107,7 +107,7 @@ def test_what_is_refused_of_a_large_file(text: str, words: str) -> None:
 def test_lines_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     """Short lines without an end would be many before they are large."""
     count = LISTING.count("\n")
-    monkeypatch.setattr(forms, "_MOST_LINES", count)
+    monkeypatch.setattr(read, "_MOST_LINES", count)
     assert len(read_as_built([("x", large(LISTING.encode()))]).ends) == 1
     with pytest.raises(InputError, match=rf"^x:{count + 1}:1: error: more than {count} lines"):
         read_as_built([("x", large((LISTING + "#\n").encode()))])

@@ -11,7 +11,7 @@ from ffplan.base.errors import InputError
 from ffplan.inputs.document import read_document
 from ffplan.inputs.validate import validate
 from ffplan.interop.logs.read import cases_text, read_log
-from ffplan.validation.communication_cases import CaseFile
+from ffplan.validation.cases import CaseFile
 
 RANKS = "".join(
     f"#  Rank  {n} Group  0 Pid  1 on   node0{n // 4} device  {n % 4} [0000:18:00] H100\n" for n in range(8)

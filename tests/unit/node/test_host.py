@@ -12,7 +12,7 @@ from ffplan.catalog.store import Catalog
 from ffplan.design.resolve import resolve
 from ffplan.inputs.document import read_document
 from ffplan.node.host import _memory, host, memory_bandwidth, spread
-from ffplan.validation.communication_cases import System
+from ffplan.validation.cases import System
 from ffplan.validation.measured_system import CaseParts
 from tests.support import ROOT, document, host_named, overlay_part
 

@@ -10,8 +10,7 @@ from ffplan.design.resolve import resolve
 from ffplan.fabric.family import plan_fabric
 from ffplan.inputs.document import read_document
 from ffplan.reliability.hazards import _bridges_per_node, event_rates, job_units
-from ffplan.reliability.incast import blocked_rate, incast
-from ffplan.reliability.storage import _transfer_seconds, capacity, storage_rates
+from ffplan.reliability.storage import _transfer_seconds, blocked_rate, capacity, incast, storage_rates
 from ffplan.studies.operate.acceptance_verdicts import _robust_score
 from ffplan.training.memory import kv_bytes
 from tests.support import ROOT, model_named

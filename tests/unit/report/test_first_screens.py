@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from ffplan.inputs.design_files import shipped_designs
-from ffplan.report.first.screen import LINES
+from ffplan.report.document import LINES
 from tests.support import ROOT, ffplan
 
 POD, FF2, DGX = "superpod-h100-4su", "fire-flyer-2", "dgx-a100-10k"

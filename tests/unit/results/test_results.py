@@ -15,7 +15,7 @@ from ffplan.base.record import record
 from ffplan.results import accuracy, catalog, collective, comparison, design, fabric, result, training
 from ffplan.results.result import Result
 from ffplan.results.run import SHORT_NAMES, PlanRow
-from ffplan.validation import communication_cases, training_cases
+from ffplan.validation import cases
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -87,7 +87,7 @@ def test_a_unit_in_a_text_is_in_the_name(item: type) -> None:
 
 
 def test_no_two_contracts_share_a_name() -> None:
-    owners = (collective, comparison, design, fabric, training, communication_cases, training_cases)
+    owners = (collective, comparison, design, fabric, training, cases)
     kinds = [kind for module in owners for kind in module.SCHEMAS]
     assert len(kinds) == len(set(kinds))
     assert all(title for module in owners for _, title in module.SCHEMAS.values())

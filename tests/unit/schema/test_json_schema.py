@@ -13,14 +13,14 @@ import pytest
 
 from ffplan.cli.catalog import _SchemaName
 from ffplan.inputs.document import read_document
-from ffplan.schema.json_schema import DRAFT, OWNERS, json_schema
+from ffplan.schema.json_schema import _ROOTS, DRAFT, json_schema
 from tests.support import ROOT, ffplan
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-KINDS = sorted(kind for owner in OWNERS for kind in owner.SCHEMAS)
+KINDS = sorted(_ROOTS)
 
 
 def properties(node: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:

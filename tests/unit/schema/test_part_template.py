@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ffplan.catalog.kinds import KINDS
+from ffplan.catalog.folders import KINDS
 from ffplan.catalog.read import read_part
 from ffplan.catalog.store import Catalog
 from ffplan.inputs.document import parse_document

@@ -15,7 +15,7 @@ from ffplan import wire
 from ffplan.base.errors import InputError
 from ffplan.catalog.prices import RentBook
 from ffplan.catalog.store import Catalog
-from ffplan.inputs.hours import read_hours
+from ffplan.inputs.requests import read_hours
 from ffplan.results.fleet import FreeNodes
 from ffplan.studies.fleet.report import _free_block, _reserved_nodes
 from tests.support import ffplan

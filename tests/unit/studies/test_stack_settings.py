@@ -14,7 +14,7 @@ from ffplan.design.training import PRESETS, PlanFields
 from ffplan.inputs.document import read_document
 from ffplan.inputs.validate import validate
 from ffplan.studies.train.software import Software, stack_of_source
-from ffplan.validation.training_cases import TrainingFile
+from ffplan.validation.cases import TrainingFile
 from tests.published.test_training import FILES
 from tests.support import ffplan
 

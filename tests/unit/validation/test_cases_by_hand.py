@@ -11,7 +11,7 @@ from ffplan.base.errors import InputError
 from ffplan.catalog.store import Catalog
 from ffplan.inputs.validate import validate
 from ffplan.training.group_collectives import GroupPlacement
-from ffplan.validation.communication_cases import CaseFile, Collective, System, _value
+from ffplan.validation.cases import CaseFile, Collective, System, _value
 from ffplan.validation.communication_replay import CaseReplay, _pod_gather, _query, replay
 from ffplan.validation.measured_system import CaseParts
 from tests.support import document

@@ -9,7 +9,7 @@ import pytest
 from ffplan.base.errors import InputError
 from ffplan.catalog.store import Catalog
 from ffplan.inputs.validate import validate
-from ffplan.validation.communication_cases import CaseFile
+from ffplan.validation.cases import CaseFile
 from ffplan.validation.communication_replay import _signed_error, replay
 from ffplan.validation.replay import case_files, replay_files
 from tests.support import document

@@ -16,7 +16,7 @@ from ffplan.inputs.validate import validate
 from ffplan.report.document import MeasuredCurve
 from ffplan.report.page.sweep_charts import _scale_chart
 from ffplan.results.collective import MeasuredPoint
-from ffplan.validation.communication_cases import CaseFile
+from ffplan.validation.cases import CaseFile
 from ffplan.validation.replay import measured_files, measured_points, rows_at
 from tests.support import ROOT, assess_file, collective, ffplan, vary_design
 

@@ -12,9 +12,9 @@ from ffplan.base.errors import InputError
 from ffplan.catalog.store import Catalog
 from ffplan.inputs.validate import validate
 from ffplan.studies.trust.measurement import accuracy_report
+from ffplan.validation.cases import TIMES, TrainingFile
 from ffplan.validation.measured_system import CaseParts
 from ffplan.validation.replay import replay_files
-from ffplan.validation.training_cases import TIMES, TrainingFile
 from ffplan.validation.training_replay import prepare_replay
 from ffplan.validation.training_rows import _replay_training, modelled_measure
 from tests.support import document
