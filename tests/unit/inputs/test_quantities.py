@@ -28,6 +28,7 @@ from ffplan.inputs import quantities as q
         ("2.8 m2", d.AREA, 2.8),
         ("100ft2", d.AREA, 9.290304),
         ("1,250 W", d.POWER, 1250.0),
+        (".25 kW", d.POWER, 250.0),
     ],
 )
 def test_quantities_as_people_write_them(text: str, dimension: d.Dimension, expected: float) -> None:
