@@ -137,7 +137,7 @@ def test_lengths_and_traces(tmp_path: Path) -> None:
         ("--accelerator b200 --gpus 8 --model deepseek-r1 --precision fp8 --rate 5000", 1, "at most"),
         ("--model llama3.1-8b", 2, "name a design, or --accelerator"),
         ("fire-flyer-2 --accelerator b200 --model llama3.1-8b", 2, "fire-flyer-2 has no b200"),
-        ("--accelerator b200 --model llama3.1-8b --at p50", 2, "--at p50: it is the statistic of a target; give --ttft"),
+        ("--accelerator b200 --model llama3.1-8b --at p50", 2, "--at p50: it is the statistic of a target"),
         ("--accelerator b200 --model resnet-50", 2, "no transformer"),
         ("--accelerator b200 --model llama3.1-9b", 2, "llama3.1-8b"),
         ("--accelerator b200 --gpus 8 --model llama3.1-8b --tp 3", 2, "32 heads"),
