@@ -12,7 +12,7 @@ from ffplan.report.first.serve import (
     _deployed_text,
     _load_of,
     _plan_text,
-    _pool_text,
+    _pool_texts,
     _serve_comparison_screen,
     _serve_screen,
     _served_row,
@@ -89,13 +89,14 @@ def _memory(report: ServeReport) -> Lines:
 
 def _pools(report: ServeReport, pools: ServePools) -> Lines:
     moved, busy = pools.transfer, report.rows[report.best].prefill_busy
+    prefill, decode = _pool_texts(pools)
     rate = f"{number(moved.gbyte_s, 3)} GB/s an accelerator, bound by {moved.link}"
     left = f", {percent(moved.fabric_share)} of the accelerator's links" if moved.fabric_share < 1 else ""
     return Lines(
         "Pools",
         (
-            ("prefill", f"{_pool_text(pools.prefill)}, {percent(busy or 0.0)} busy"),
-            ("decode", _pool_text(pools.decode)),
+            ("prefill", f"{prefill}, {percent(busy or 0.0)} busy"),
+            ("decode", decode),
             ("keys and values", f"{stored(moved.bytes)} a prompt, {number(moved.seconds * _MILLI, 3)} ms after it"),
             ("rate", rate + left),
             *(_beside(report.beside) if report.beside else ()),

@@ -37,16 +37,22 @@ def _plan_text(plan: ServePlan) -> str:
     return f"{sizes or 'TP1'} {plan.precision}{cache}"
 
 
-def _pool_text(pool: ServePool, on: str = "") -> str:
-    return f"{pool.copies} x {PoolPlan.of(pool.plan).ways(' ')}{on and f' on {on}'}"
+def _pool_texts(pools: ServePools) -> tuple[str, str]:
+    """Return the plans for prefill and for decoding, with their accelerators if these are unlike."""
+    unlike = pools.prefill.accelerator != pools.decode.accelerator
+
+    def text(pool: ServePool) -> str:
+        on = f" on {pool.accelerator}" if unlike else ""
+        return f"{pool.copies} x {PoolPlan.of(pool.plan).ways(' ')}{on}"
+
+    return text(pools.prefill), text(pools.decode)
 
 
 def _deployed_text(plan: ServePlan, pools: ServePools | None) -> str:
     if pools is None:
         return _plan_text(plan)
     cache = f", {plan.kv} cache" if plan.kv != "bf16" else ""
-    unlike = pools.prefill.accelerator != pools.decode.accelerator
-    prefill, decode = (_pool_text(pool, pool.accelerator if unlike else "") for pool in (pools.prefill, pools.decode))
+    prefill, decode = _pool_texts(pools)
     return f"{prefill} prefill, {decode} decode, {plan.precision}{cache}"
 
 
