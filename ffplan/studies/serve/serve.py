@@ -358,7 +358,7 @@ def _pool_row(setup: ServeSetup, copies: Number) -> ServePool:
 def _beside(setup: ServeSetup, rate: float) -> ServeBeside | None:
     """Return a training job on the rest of the design beside pools at a rate of requests [1/s]."""
     apart = setup.apart
-    if apart is None or setup.unlike:
+    if apart is None or len(setup.kinds) > 1:
         return None
     return _beside_training(setup.fleet, (setup.prefill_gpus, setup.decode_gpus), rate * apart.transfer.bytes)
 
@@ -370,11 +370,10 @@ def _assumptions(setup: ServeSetup, task: ServeTask) -> tuple[str, ...]:
         "Experts are as likely as each other; their imbalance is within the constants.",
         "Memory settings of the engine are its defaults, recalled.",
     ]
-    if not setup.speed.runs:
-        said.append(
-            f"No run of {setup.engine.name} on {setup.fleet.accelerator.id} is known: other accelerators' constants "
-            "are used."
-        )
+    without = [part.fleet.accelerator.id for part in setup.kinds if not part.speed.runs]
+    said += [
+        f"No run of {setup.engine.name} on {kind} is known: other accelerators' constants are used." for kind in without
+    ]
     said += _of_unlike(setup)
     if setup.fleet.design is None and setup.gpus > setup.fleet.domain:
         said.append("One scale-up network joins the accelerators of a copy.")
@@ -389,17 +388,13 @@ def _assumptions(setup: ServeSetup, task: ServeTask) -> tuple[str, ...]:
 
 
 def _of_unlike(setup: ServeSetup) -> list[str]:
-    design, apart = setup.fleet.design, setup.apart
+    design = setup.fleet.design
     if design is None or len(_kinds_of(design)) == 1:
         return []
-    used = {setup.fleet.accelerator.id} | ({apart.prefill.fleet.accelerator.id} if apart is not None else set())
+    used = {part.fleet.accelerator.id for part in setup.kinds}
     left = ", ".join(kind for kind in _kinds_of(design) if kind not in used)
     said = [f"The design's {left} serve nothing: --accelerator chooses the kind."] if left else []
-    said.append("An accelerator-hour is the mean of the design's unlike accelerators.")
-    if apart is not None and not apart.prefill.speed.runs:
-        prefill = apart.prefill.fleet.accelerator.id
-        said.append(f"No run of {setup.engine.name} on {prefill} is known: other accelerators' constants are used.")
-    return said
+    return [*said, "An owned accelerator-hour is the mean of the design's unlike accelerators."]
 
 
 def _report(

@@ -121,15 +121,15 @@ class ServeSetup:
         return _units_of((self.apart.prefill.fleet, self.fleet), (self.prefill_gpus, self.decode_gpus))
 
     @property
-    def unlike(self) -> bool:
-        """Whether prompts are computed on another kind of accelerator."""
-        return self.apart is not None and self.apart.prefill.fleet.accelerator.id != self.fleet.accelerator.id
+    def kinds(self) -> tuple[ServeSetup, ...]:
+        """The copy, and the one that computes prompts where its accelerators are of another kind."""
+        prefill = self.apart.prefill if self.apart is not None else self
+        return (self,) if prefill.fleet.accelerator.id == self.fleet.accelerator.id else (self, prefill)
 
     @property
     def idle(self) -> int:
         """Accelerators of its kinds that no copy uses [1]."""
-        there = self.fleet.gpus + (self.apart.prefill.fleet.gpus if self.apart is not None and self.unlike else 0)
-        return there - self.copies * self.gpus
+        return sum(part.fleet.gpus for part in self.kinds) - self.copies * self.gpus
 
     def room(self, requests: Requests) -> float:
         """Return how many requests an attention group runs at a time [1]."""
