@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from ffplan.api.designs import Design, load
 from ffplan.base.errors import UsageError
+from ffplan.base.outcomes import IN_TIME
 from ffplan.catalog.named import part_of
 
 if TYPE_CHECKING:
@@ -108,7 +109,7 @@ def storage(
 
 
 def fleet(
-    file: str | Path, *, chance: float = 0.85, draws: int = 10_000, seed: int = 0, catalog: Sequence[str | Path] = ()
+    file: str | Path, *, chance: float = IN_TIME, draws: int = 10_000, seed: int = 0, catalog: Sequence[str | Path] = ()
 ) -> FleetPlan:
     """Return a fleet over its quarters: what it does of the demand, cash, power, carbon, and dates of orders.
 

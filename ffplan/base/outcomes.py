@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 else:
     Operations = float  # what a report prints, and its schema says
 
+IN_TIME = 0.85
+"""Chance to be in time, or to meet demand, that is wanted where none is given [1]."""
+
 
 @record
 class Term:

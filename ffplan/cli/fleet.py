@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from ffplan.base.errors import EXIT_FINDINGS, UsageError
+from ffplan.base.outcomes import IN_TIME
 from ffplan.cli.formats import FormatOption, ReportFormat
 from ffplan.cli.job import DrawsOption
 from ffplan.cli.options import CatalogOption, OutputOption, SeedOption
@@ -20,7 +21,7 @@ def fleet(
     chance: Annotated[
         float,
         typer.Option("--chance", min=0.5, max=0.99, help="Chance wanted that demand is met and orders are in time."),
-    ] = 0.85,
+    ] = IN_TIME,
     draws: DrawsOption = None,
     seed: SeedOption = 0,
     form: FormatOption = ReportFormat.TABLE,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from ffplan.base.errors import EXIT_FINDINGS, EXIT_STOPPED, UsageError
+from ffplan.base.outcomes import IN_TIME
 from ffplan.cli.formats import FormatOption, ReportFormat
 from ffplan.cli.loading import _parsed
 from ffplan.cli.options import CatalogOption, EffortOption, OutputOption, PricesOption
@@ -217,7 +218,7 @@ def recommend(
     exclude: ExcludeOption = None,
     later: LaterOption = None,
     slack: SlackOption = 0.1,
-    chance: ChanceOption = 0.85,
+    chance: ChanceOption = IN_TIME,
     effort: EffortOption = None,
     pue: PueOption = 1.25,
     best: BestOption = 5,

@@ -38,7 +38,7 @@ class ServedSide:
     output_tokens_s: float
     """Output tokens a second over all copies [1/s]."""
     output_tokens_s_gpu: float
-    """Output tokens a second and accelerator of the copies [1/s]."""
+    """Output tokens a second of each accelerator of the design [1/s]."""
     output_tokens_s_user: float
     """Tokens a second that a user sees [1/s]."""
     output_tokens_s_mw: float
@@ -54,7 +54,7 @@ class ServedSide:
     recalled_share: float | None
     """Part of the purchase whose prices are recalled [1]; null without prices."""
     cost: ServeCost | None
-    """Cost of tokens; null without a price."""
+    """Cost of tokens, which bear the hours of all accelerators; null without a price."""
     band: float
     """P10 to P90 of the engine's times, as a fraction up and down [1]."""
     calibrated: bool

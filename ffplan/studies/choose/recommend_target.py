@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ffplan.base.array_math import real
 from ffplan.base.errors import UsageError
+from ffplan.base.outcomes import IN_TIME
 from ffplan.base.record import record
 from ffplan.catalog.ownership import Effort
 from ffplan.figures.address import figure_at_address
@@ -119,7 +120,7 @@ class Target:
     """Model operations that it keeps up, interruptions included, where that was asked [FLOP/s]."""
     stages: tuple[Stage, ...] = ()
     """Purchases one after the other, the last with the days above; empty if all is bought at once."""
-    chance: float = 0.85
+    chance: float = IN_TIME
     """Chance to be in time that clusters are sized for [1]; a sustained rate uses likely figures."""
 
     @property

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, replace
+from itertools import count
 from math import exp, log, sqrt
 from statistics import NormalDist
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ffplan.base.outcomes import IN_TIME
 from ffplan.base.record import record
 from ffplan.catalog.engines import Engine
 from ffplan.catalog.models import Model
@@ -18,10 +20,12 @@ from ffplan.serving.simulate import LateError
 from ffplan.studies.serve.apart import _apart_setup, _best_pools, _FoundPools
 from ffplan.studies.serve.links import ServeError, fleet_of
 from ffplan.studies.serve.loads import MOST_REQUESTS, Load, grows, latency_of, run_open, scaled, within
-from ffplan.studies.serve.search import mean_within, search
+from ffplan.studies.serve.search import CHUNKS, mean_within, search
 from ffplan.studies.serve.setup import PlanRequest, default_precision, serve_setup
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from ffplan.catalog.store import Catalog
     from ffplan.design.resolved import ResolvedDesign
     from ffplan.studies.serve.links import Fleet
@@ -45,7 +49,7 @@ class _ServedTarget:
     targets: ServeTargets
     _: KW_ONLY
     request: PlanRequest = PlanRequest()
-    chance: float = 0.85
+    chance: float = IN_TIME
     apart: bool = False
     """Pools that compute prompts apart from decoding are tried too."""
 
@@ -79,9 +83,14 @@ class FleetTarget(_ServedTarget):
 
 _NORMAL = NormalDist()
 _ROUNDS = 4
-"""Halvings of an interval: a rate is found to 3 % [1]."""
-_BELOW = 1.6
-"""Mean of a rate over one that percentiles allow, at first [1]."""
+"""Halvings of an interval of normal deviations [1]."""
+_FOUND = 1.03
+"""Ends of the interval that a rate is found in [1]."""
+_BELOW, _STEPS = 1.6, 4
+"""Mean of a rate over one that percentiles allow, and steps of it before those of `_FAR_BELOW` [1]."""
+_FAR_BELOW = 4.0
+_ALONE = 0.02
+"""Requests under way at the lowest rate tried: hardly any meets another [1]."""
 _POINTS = 64
 _TURNS, _LEAST_REQUESTS = 10, 1_000
 """Requests of a run for each that is under way, and least ones [1]."""
@@ -113,10 +122,10 @@ class Copy:
         """Return whether the targets are met; `stretch`: factor of all times [1]."""
         under_way = float(np.interp(rate * stretch, self._rate, self._under_way))
         # a run sees each place of the batch taken some times
-        count = int(min(max(_TURNS * under_way, _LEAST_REQUESTS), MOST_REQUESTS // 2))
+        requests = int(min(max(_TURNS * under_way, _LEAST_REQUESTS), MOST_REQUESTS // 2))
         targets = scaled(self.targets, 1 / stretch)
         try:
-            times = run_open(self.setup, self.load, rate * stretch, count, targets=targets)
+            times = run_open(self.setup, self.load, rate * stretch, requests, targets=targets)
         except LateError:
             return False
         # a queue that grows all along is beyond saturation, whatever its first requests took
@@ -131,20 +140,29 @@ class Copy:
             above: a rate that is worth nothing, nor any below: the search may end at 0 once no other is left [1/s].
         """
         high = self._mean_rate(stretch)
-        low, least = high / _BELOW, high / _BELOW**4
-        while low > least and high > above and not self.meets(low, stretch):
-            low, high = low / _BELOW, low
-        if low <= least:
-            return 0.0
-        for _ in range(_ROUNDS):
-            if high <= above:
-                return 0.0
+        if above > 0:
+            low = above if high > above and self.meets(above, stretch) else 0.0
+        else:
+            low, high = self._first_met(high, stretch)
+        while low > 0 and high > _FOUND * low:
             middle = sqrt(low * high)
             if self.meets(middle, stretch):
                 low = middle
             else:
                 high = middle
         return low
+
+    def _first_met(self, high: float, stretch: float) -> tuple[float, float]:
+        """Return the first of ever lower rates that meets the targets, 0 if none does, and the one before it [1/s]."""
+        least = min(_ALONE * float(self._rate[0]) / stretch, high / _BELOW)
+        for step in count(1):
+            low = max(high / (_BELOW if step <= _STEPS else _FAR_BELOW), least)
+            if self.meets(low, stretch):
+                return low, high
+            if low <= least:
+                break
+            high = low
+        return 0.0, high
 
     def _mean_rate(self, stretch: float) -> float:
         """Return the largest rate whose mean latencies meet the targets [1/s]."""
@@ -166,7 +184,9 @@ class Copy:
 
 
 _TIGHTER = (1.0, 0.6)
-"""Mean latencies over the targets for which ways are sought: percentiles lie above means [1]."""
+"""Mean latencies over the targets for which pools are sought: percentiles lie above means [1]."""
+_MOST_WAYS = 6
+"""Plans of a copy that are run at most, those of most tokens by means [1]."""
 
 
 @record
@@ -191,30 +211,70 @@ def _plan_request(target: _ServedTarget) -> PlanRequest:
 def _ways(
     target: _ServedTarget, catalog: Catalog, design: ResolvedDesign, *, wide: bool = True, apart: bool = False
 ) -> tuple[list[_Way], bool]:
-    """Return ways whose means meet the targets with most tokens an accelerator, and whether they are measured."""
+    """Return ways whose means meet the targets, most tokens an accelerator first, and whether they are measured."""
     fleet = fleet_of(design)
     fleet = fleet if wide else replace(fleet, gpus=min(fleet.domain, fleet.gpus))
     precision = _plan_request(target).precision
     assert precision is not None
     speed = engine_speed(target.engine, fleet.accelerator, precision)
     slower = _stretch_of(speed.band, target.chance)
-    seek = _pools_within if apart else _plan_within
+    if not apart:
+        return _plans_within(target, catalog, fleet, scaled(target.targets, 1 / slower)), speed.runs > 0
     ways: list[_Way] = []
     for factor in _TIGHTER:
         try:
-            ways.append(seek(target, catalog, fleet, scaled(target.targets, factor / slower)))
+            ways.append(_pools_within(target, catalog, fleet, scaled(target.targets, factor / slower)))
         except ServeError:
             if not ways:
                 raise
     return ways, speed.runs > 0
 
 
-def _plan_within(target: _ServedTarget, catalog: Catalog, fleet: Fleet, targets: ServeTargets) -> _Way:
+def _plans_within(target: _ServedTarget, catalog: Catalog, fleet: Fleet, targets: ServeTargets) -> list[_Way]:
+    """Return plans with the engine's own chunk: means hardly know the tokens of a step."""
     request, requests = _plan_request(target), target.load.requests
+    if request.chunk is None:
+        request = replace(request, chunk=int(target.engine.chunk.value))
     space = search(catalog, target.model, target.engine, fleet, request, requests=requests, targets=targets)
-    best = max(space.choices, key=lambda choice: choice.output_tokens_s_gpu)
-    plan, tokens_s = best.plan, best.output_tokens_s_gpu
-    return _Way(plan=plan, pools=None, gpus=plan.gpus, chunk=plan.chunk, tokens_s_gpu=tokens_s)
+    return [
+        _Way(plan=one.plan, pools=None, gpus=one.plan.gpus, chunk=one.plan.chunk, tokens_s_gpu=one.output_tokens_s_gpu)
+        for one in space.bests[:_MOST_WAYS]
+    ]
+
+
+def _rechunked(target: _ServedTarget, way: _Way) -> list[_Way]:
+    """Return a way with other tokens of a step, on which percentiles depend; none where they are asked for."""
+    if way.plan is None or target.request.chunk is not None:
+        return []
+    others = [chunk for chunk in CHUNKS if chunk != way.chunk]
+    return [replace(way, plan=replace(way.plan, chunk=chunk), chunk=chunk) for chunk in others]
+
+
+def _best_copy(
+    target: _ServedTarget, catalog: Catalog, design: ResolvedDesign, ways: Sequence[_Way], stretch: float
+) -> Copy:
+    """Return a copy of the way that sustains most requests an accelerator; of the first way if none meets the targets.
+
+    Args:
+        stretch: factor of all times [1].
+    """
+    output = float(target.load.requests.output)
+    best, way_of, most = _copy_on(target, catalog, design, ways[0]), ways[0], 0.0
+
+    def tried(way: _Way) -> None:
+        nonlocal best, way_of, most
+        if way.tokens_s_gpu <= most * output:
+            return  # its mean is no more than what percentiles leave of another
+        copy = _copy_on(target, catalog, design, way)
+        rate = copy.largest_rate(stretch, most * way.gpus) / way.gpus
+        if rate > most:
+            best, way_of, most = copy, way, rate
+
+    for way in ways:
+        tried(way)
+    for way in _rechunked(target, way_of) if most else ():
+        tried(way)
+    return best
 
 
 def _pools_within(target: _ServedTarget, catalog: Catalog, fleet: Fleet, targets: ServeTargets) -> _Way:

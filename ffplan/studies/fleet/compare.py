@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import log
 from statistics import NormalDist
 from typing import TYPE_CHECKING
@@ -16,14 +17,14 @@ from ffplan.studies.cost.ledger import CostRequest
 from ffplan.studies.fleet.capacity import _spread_of
 from ffplan.studies.serve.answer import answer
 from ffplan.studies.serve.links import ServeError, fleet_of
-from ffplan.studies.serve.money import token_price
+from ffplan.studies.serve.money import token_price, tokens_per_megawatt
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from ffplan.catalog.store import Catalog
     from ffplan.design.resolved import ResolvedDesign
-    from ffplan.results.serving import ServeReport
+    from ffplan.results.serving import ServeCost, ServeReport
     from ffplan.studies.serve.answer import ServeQuestion
 
     Asked = tuple[str, ResolvedDesign, Catalog, ServeQuestion]
@@ -61,7 +62,8 @@ def compare_served(designs: Sequence[Asked], baseline: str, tell: Callable[[str]
         verdict=_verdict(sides, baseline),
         api=token_price(designs[0][2], first.model.id, requests),
         assumptions=(
-            "Each design serves on all of its accelerators, with the plan of most tokens a second within the targets.",
+            "Each design serves with the plan of most tokens a second within the targets, on all of its accelerators "
+            "of one kind; tokens bear the hours of every accelerator.",
             "Precision is the model's published one unless --precision says another.",
             "Requests under way are kept at one number, and all have the same lengths.",
             "The chance counts the engines' bands alone: errors on unlike accelerators are independent, one engine "
@@ -81,11 +83,11 @@ def _side(
     under_way = row.concurrency * report.copies
     accelerator = design.compute.accelerator
     assert accelerator is not None
-    assert row.output_tokens_s_mw is not None, "the accelerators are a design's"
+    accelerators = int(design.accelerators)
     return ServedSide(
         label=label,
         accelerator=report.accelerator,
-        accelerators=int(design.accelerators),
+        accelerators=accelerators,
         engine=report.engine,
         plan=report.plan,
         pools=report.pools,
@@ -96,19 +98,26 @@ def _side(
         ttft_s=row.ttft_s,
         tpot_s=row.tpot_s,
         output_tokens_s=row.output_tokens_s,
-        output_tokens_s_gpu=row.output_tokens_s_gpu,
+        output_tokens_s_gpu=row.output_tokens_s / accelerators,
         output_tokens_s_user=row.output_tokens_s_user,
-        output_tokens_s_mw=row.output_tokens_s_mw,
+        output_tokens_s_mw=tokens_per_megawatt(row.output_tokens_s, costed.power.facility_peak_kw),
         racks=costed.power.racks,
         users_rack=under_way / max(costed.power.racks, 1),
         facility_peak_kw=costed.power.facility_peak_kw,
         capex=costed.tco.purchase.p50 if costed.bom is not None and costed.tco is not None else None,
         recalled_share=costed.bom.recalled_share if costed.bom is not None else None,
-        cost=row.cost,
+        # the price of an hour is the mean over unlike accelerators, so that those of other kinds cost as much
+        cost=None if row.cost is None else _borne_by_all(row.cost, accelerators / fleet_of(design).gpus),
         band=engine_speed(asked.engine, accelerator, report.plan.precision).band,
         calibrated=report.calibrated_on is not None,
         choices=report.choices,
     )
+
+
+def _borne_by_all(cost: ServeCost, ratio: float) -> ServeCost:
+    """Return the cost of tokens that bear more hours; `ratio`: all accelerators over those of the kind that serves."""
+    fields = ("per_million_output", "per_million_input", "per_million_output_all")
+    return replace(cost, **{name: ratio * getattr(cost, name) for name in fields})
 
 
 def _verdict(sides: Sequence[ServedSide], baseline: str) -> ServeVerdict | None:

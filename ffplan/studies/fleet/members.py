@@ -34,7 +34,7 @@ from ffplan.results.serving import ServeTargets
 from ffplan.serving.load import Requests
 from ffplan.studies.cost.cost import inputs_for, ledger_for
 from ffplan.studies.cost.parts import hourly_rent
-from ffplan.studies.fleet.capacity import AVAILABLE, _copy_on, _ServedTarget, _stretch_of, _ways
+from ffplan.studies.fleet.capacity import AVAILABLE, _best_copy, _ServedTarget, _stretch_of, _ways
 from ffplan.studies.fleet.recommend import _copies_on
 from ffplan.studies.operate.goodput_basis import goodput_basis, reliability_summary
 from ffplan.studies.serve.links import ServeError
@@ -329,22 +329,22 @@ class _Members:
             request=PlanRequest(precision=demand.precision, kv=demand.kv),
         )
         ways, _ = _ways(target, catalog, design)
-        copies = [_copy_on(target, catalog, design, way) for way in ways]
-        rates = [
-            [copy.largest_rate(_stretch_of(copy.setup.speed.band, chance)) for chance in _CHANCES] for copy in copies
-        ]
-        best = max(range(len(copies)), key=lambda place: rates[place][1] / copies[place].setup.gpus)
-        copy, per_node = copies[best], design.compute.accelerators_per_node
-        nodes = design.accelerators // per_node
-        spares = enough(reliability_summary(goodput_basis(design, catalog)).nodes_in_repair, AVAILABLE)
+        copy = _best_copy(target, catalog, design, ways, 1.0)
+        rates = [copy.largest_rate(_stretch_of(copy.setup.speed.band, chance)) for chance in _CHANCES]
+        per_node = design.compute.accelerators_per_node
+        # of unlike nodes, those of one kind serve, and their part of the repairs falls on them
+        nodes = copy.setup.fleet.gpus // per_node
+        every = sum(group.group.count for group in design.groups if group.group.role == "compute")
+        repaired = reliability_summary(goodput_basis(design, catalog)).nodes_in_repair * nodes / every
+        spares = enough(repaired, AVAILABLE)
         count = _copies_on(nodes - spares, copy.setup.gpus, per_node)
         accelerator = copy.setup.fleet.accelerator.id
-        if not count * rates[best][1]:
+        if not count * rates[1]:
             reason = (
                 "its percentiles miss the targets at every load" if count else f"no copy fits beside {spares} spares"
             )
             raise ServeError(f"{model.id} on {nodes:,} nodes: {reason}", infeasible=True)
-        rate = count * self._between(f"serving.{engine.id}.{accelerator}", rates[best])
+        rate = count * self._between(f"serving.{engine.id}.{accelerator}", rates)
         plan = plan_row(copy.setup)
         ways_text = PoolPlan.of(plan).ways(" ")
         return Work(rate=rate, plan=f"{count:,} x {ways_text}, {plan.precision}", paid=1.0)

@@ -14,7 +14,7 @@ from ffplan.studies.choose.cluster_search import with_nics
 from ffplan.studies.choose.first_designs import MOST_NODES, Builder, priced_accelerators
 from ffplan.studies.choose.recommend_target import WORTH
 from ffplan.studies.cost.parts import bom_report
-from ffplan.studies.fleet.capacity import _copy_on, _copy_setup, _stretch_of, _Way, _ways
+from ffplan.studies.fleet.capacity import _copy_on, _copy_setup, _rechunked, _stretch_of, _Way, _ways
 from ffplan.studies.serve.links import ServeError
 from ffplan.studies.serve.serve import plan_row
 from ffplan.studies.serve.setup import ServeSetup
@@ -175,8 +175,10 @@ def _fleet(
     most = _within(target, one, setup) if target.rate is None else None
     if target.rate is None and most is None:
         return None
-    # as many copies at no higher rate serve no more than the best
-    above = best.peak / most[1] if best is not None and most is not None else 0.0
+    # as many copies at no higher rate serve no more than the best, nor does an accelerator at no more of its own
+    above = 0.0 if best is None else best.rate / best.setup.gpus * setup.gpus
+    if best is not None and most is not None:
+        above = max(above, best.peak / most[1])
     rate = copy.largest_rate(_stretch_of(setup.speed.band, target.chance), above)
     if rate <= 0:
         return None
@@ -270,13 +272,16 @@ def _with_load(text: str, target: FleetTarget, way: _Way, plan: ServePlan, peak:
 
 def _best_way(target: FleetTarget, catalog: Catalog, one: _Candidate) -> _SizedFleet | None:
     best: _SizedFleet | None = None
-    for way in one.ways:
+    tried = list(one.ways)
+    for way in tried:
         reached = best.rate * float(target.load.requests.output) / best.setup.gpus if best is not None else 0.0
         if way.tokens_s_gpu <= reached:
             continue  # its mean is no more than what percentiles leave of another
         fleet = _fleet(target, catalog, one, way, best)
         if fleet is not None and (best is None or _aim_of(fleet, target) < _aim_of(best, target)):
-            best = fleet
+            best, chosen = fleet, way
+        if way is one.ways[-1] and best is not None:
+            tried += _rechunked(target, chosen)
     return best
 
 

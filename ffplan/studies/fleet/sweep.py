@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from ffplan.base.errors import InputError, UsageError, did_you_mean, listed_names
+from ffplan.base.outcomes import IN_TIME
 from ffplan.base.plain import numbers, plain, steps
 from ffplan.base.record import record
 from ffplan.design.fleet_file import FleetFile, design_file, read_fleet
@@ -24,8 +25,6 @@ if TYPE_CHECKING:
     from ffplan.results.fleet_plan import FleetPlan, OrderChoice
     from ffplan.studies.choose.sweep_axes import SweptAxis
 
-CHANCE = 0.85
-"""Chance wanted that demand is met and orders are in time [1]."""
 _LEAST_CHUNKS = 64
 """Chunks of a sweep with as many points, so that all cores work [1]."""
 _USUAL = (
@@ -152,7 +151,7 @@ class _FleetSweep(Sweep):
 
     def _figures(self, text: str) -> dict[str, float]:
         document = parse_document(text.encode(), self.query.file)
-        return _figures_of(_plan_document(document, self._designs, chance=CHANCE))
+        return _figures_of(_plan_document(document, self._designs, chance=IN_TIME))
 
     def _study(self, key: tuple[int, ...], arrays: dict[str, Floats]) -> Studied:
         assert not arrays  # a fleet carries no axis by arrays

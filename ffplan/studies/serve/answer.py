@@ -13,6 +13,7 @@ from ffplan.inputs.workloads import PoolPlan
 from ffplan.serving.load import Requests
 from ffplan.serving.plan import CACHE_WIDTHS, WIDTHS
 from ffplan.studies.serve.apart import _apart_setup, _best_pools
+from ffplan.studies.serve.best_plan import _best_plan
 from ffplan.studies.serve.links import ServeError, fleet_of
 from ffplan.studies.serve.loads import Load
 from ffplan.studies.serve.search import search
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from ffplan.catalog.store import Catalog
     from ffplan.design.resolved import ResolvedDesign
     from ffplan.design.serving_schema import Serving
-    from ffplan.results.serving import ServeReport, ServeRow
+    from ffplan.results.serving import ServeChoice, ServePlan, ServeReport, ServeRow
     from ffplan.studies.serve.links import Fleet
     from ffplan.studies.serve.setup import ServeSetup
 
@@ -102,10 +103,18 @@ def answer(fleet: Fleet, catalog: Catalog, asked: ServeQuestion) -> ServeReport:
         space = search(
             catalog, model, engine, fleet, request=request, requests=task.load.requests, targets=task.targets
         )
-        best = max(space.choices, key=lambda found: found.output_tokens_s_gpu).plan
-        request = replace(request, **{name: getattr(best, name) for name in _CHOSEN})
         task = replace(task, choices=space.choices, searched=space.points)
-    return serve(*_set_up(fleet, catalog, replace(asked, request=request, task=task)))
+
+        def chosen(plan: ServePlan) -> ServeQuestion:
+            return replace(asked, request=replace(request, **{n: getattr(plan, n) for n in _CHOSEN}), task=task)
+
+        def set_up(choice: ServeChoice) -> tuple[ServeSetup, ServeTask]:
+            setup, _, its = _set_up(fleet, catalog, chosen(choice.plan))
+            return setup, its
+
+        best = _best_plan(space.bests, set_up) if task.targets is not None else space.bests[0]
+        asked = chosen(best.plan)
+    return serve(*_set_up(fleet, catalog, asked))
 
 
 def _set_up(fleet: Fleet, catalog: Catalog, asked: ServeQuestion) -> tuple[ServeSetup, Catalog, ServeTask]:

@@ -118,13 +118,13 @@ def token_cost(setup: ServeSetup, requests: Requests, steady: Steady, price: _Ho
     """Return the cost of tokens of a load.
 
     Equation:
-        a copy's hour over its tokens of an hour; prompts take the fraction of the time that they are computed, or
-        their own accelerators, answers the rest
+        a copy's hour, with its part of accelerators that no copy uses, over its tokens of an hour; prompts take the
+        fraction of the time that they are computed, or their own accelerators, answers the rest
 
     Source:
         Time-driven cost: what both kinds of tokens use is the accelerator's time.
     """
-    hour = price.hour * setup.gpus
+    hour = price.hour * (setup.gpus + setup.idle / setup.copies)
     outputs = float(steady.rate) * float(requests.output) * 3600 / 1e6
     inputs = float(steady.rate) * float(requests.prompt) * 3600 / 1e6
     share = setup.prompt_share(requests, steady)

@@ -29,7 +29,8 @@ if TYPE_CHECKING:
     from ffplan.studies.serve.setup import PlanRequest
 
 _PRECISIONS = ("bf16", "fp8", "fp4")
-_CHUNKS = (2048, 4096, 8192, 16384)
+CHUNKS = (2048, 4096, 8192, 16384)
+"""Most tokens of a step that are tried [1]."""
 _GAIN = 1.002
 """Least ratio of tokens a second between neighbouring points of the frontier [1]."""
 _LOADS = 64
@@ -41,6 +42,8 @@ class _Space:
     """The plans of a search that no other beats."""
 
     choices: tuple[ServeChoice, ...]
+    bests: tuple[ServeChoice, ...]
+    """Every plan at its most tokens a second of an accelerator, the best first."""
     points: int
     """Points that were timed [1]."""
 
@@ -58,7 +61,7 @@ def _plans_of(shape: Transformer, engine: Engine, fleet: Fleet, request: PlanReq
     known = [p for p in _PRECISIONS if p == "bf16" or "fp8" in fleet.accelerator.peak]
     native = [p for p in known if p in fleet.accelerator.peak]
     precisions = [request.precision] if request.precision else native or known
-    chunks = [request.chunk] if request.chunk else list(_CHUNKS)
+    chunks = [request.chunk] if request.chunk else list(CHUNKS)
     plans = []
     for tensor, pipeline, precision, chunk in product(tensors, pipelines, precisions, chunks):
         plain = ServePlan(
@@ -141,7 +144,11 @@ def search(
         raise ServeError(_nearest(columns, possible, targets), infeasible=True)
     kept = _frontier(columns["gpu"], columns["user"], allowed)
     choices = tuple(_choice(plans[column], columns, (row, column)) for row, column in kept)
-    return _Space(choices, int(possible.sum()))
+    most = np.where(allowed, columns["gpu"], -np.inf)
+    rows, order = most.argmax(axis=0), np.argsort(-most.max(axis=0), kind="stable")
+    reached = [int(column) for column in order if allowed[rows[column], column]]
+    bests = tuple(_choice(plans[column], columns, (int(rows[column]), column)) for column in reached)
+    return _Space(choices, bests, int(possible.sum()))
 
 
 def mean_within(targets: ServeTargets | None, ttft: Floats, tpot: Floats) -> Bools:

@@ -130,7 +130,7 @@ def test_the_largest_rate_is_that_of_a_scan(setup: ServeSetup) -> None:
 def test_a_search_for_more_than_a_rate_ends_where_none_is_left(setup: ServeSetup, factor: float, left: float) -> None:
     copy = Copy(setup, LOAD, TARGETS)
     rate = copy.largest_rate(1.0)
-    assert copy.largest_rate(1.0, factor * rate) == left * rate
+    assert copy.largest_rate(1.0, factor * rate) == pytest.approx(left * rate, rel=0.03)  # as fine as a rate is found
 
 
 @pytest.mark.parametrize("at", ["mean", "p50", "p90", "p99"])
@@ -198,14 +198,19 @@ def test_more_load_takes_no_less_and_looser_targets_no_more() -> None:
 
 
 @pytest.mark.parametrize(
-    ("model", "accelerator", "rate", "tpot_s"),
-    [("llama3.1-70b", "h200-sxm", 60.0, 0.05), ("llama3.1-70b", "b200", 100.0, 0.025)],
+    ("accelerator", "rate", "ttft_s", "tpot_s"),
+    [
+        ("h200-sxm", 60.0, 2.0, 0.05),
+        ("b200", 100.0, 2.0, 0.025),
+        ("h100-sxm-80gb", 1.0, 0.15, 0.06),  # met at loads alone that lie far below those by means
+    ],
 )
-def test_no_plan_is_cheaper(model: str, accelerator: str, rate: float, tpot_s: float) -> None:
+def test_no_plan_is_cheaper(accelerator: str, rate: float, ttft_s: float, tpot_s: float) -> None:
     """Brute force: every plan of a node is run and built."""
     catalog = Catalog()
-    part = part_of(catalog, Model, model, "--model")
-    asked = target(catalog, model=part, rate=rate, allowed=(accelerator,), targets=replace(TARGETS, tpot_s=tpot_s))
+    part = part_of(catalog, Model, "llama3.1-70b", "--model")
+    targets = replace(TARGETS, ttft_s=ttft_s, tpot_s=tpot_s)
+    asked = target(catalog, model=part, rate=rate, allowed=(accelerator,), targets=targets)
     found = recommend_fleet(asked, catalog, quiet).fleets[0]
     assert part.transformer is not None
     node = replace(fleet_of(found.built.design), gpus=8)
