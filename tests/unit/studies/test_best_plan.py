@@ -57,7 +57,8 @@ def test_no_plan_that_can_be_named_serves_more(case: str) -> None:
     tried = 0
     for tensor in (1, 2, 4, 8):
         for chunk in (2048, 8192, 16384):
-            run = ffplan("serve", *within, "--tp", str(tensor), "--chunk", str(chunk), "-f", "json")
+            plan = ("--tp", str(tensor), "--chunk", str(chunk), "-f", "json")
+            run = ffplan("serve", *within, *plan)
             if run.code == 0 and best(report := json.loads(run.out))["meets"]:
                 tried += 1
                 assert best(report)["output_tokens_s"] <= 1.03 * best(found)["output_tokens_s"], (tensor, chunk)
