@@ -345,14 +345,14 @@ def _currency_faults(spec: Design, document: Document, book: PriceBook | None) -
     ]
     present = [(path, currency) for path, currency in named if currency]
     for path, currency in present[1:]:
-        if currency != present[0][1] and not (path[0] == "site" and _convertible(spec, present[0][1], currency)):
+        if currency != present[0][1] and not _convertible(spec, present[0][1], currency):
             first = present[0][1]
             rate = f", or state a rate: `site: {{exchange: {{{first}: 1.00 {currency}}}}}` with what one unit is worth"
             yield document.finding(
                 "currency-mixed",
                 path,
                 f"`{'.'.join(path)}` is in {currency}, while `{'.'.join(present[0][0])}` is in {present[0][1]}",
-                f"two currencies are never added: give every price in one currency{rate if path[0] == 'site' else ''}",
+                f"two currencies are never added: give every price in one currency{rate}",
             )
 
 

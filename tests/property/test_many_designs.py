@@ -107,6 +107,16 @@ def test_paths_that_are_no_numbers(path: str, value: float, words: str) -> None:
         ffplan.assess_many("fire-flyer-2", {path: [value]})
 
 
+@pytest.mark.parametrize("name", ["spectrum-x-4096", "hpn-dual-plane", "meta-24k-roce"])
+def test_a_ratio_beside_uplinks_is_refused_as_by_a_design(name: str) -> None:
+    """Arrays took any ratio, and built the leaves that `uplinks` gives."""
+    for ratio in (1, 4):
+        with pytest.raises(ffplan.InputError, match="`oversubscription` has no effect beside"):
+            ffplan.load(name).vary({"fabric.oversubscription": f"{ratio}:1"})
+        with pytest.raises(ffplan.UsageError, match=r"`fabric\.oversubscription` has no effect beside"):
+            ffplan.assess_many(name, {"fabric.oversubscription": [ratio]})
+
+
 @pytest.mark.deep
 @pytest.mark.parametrize("name", ["fire-flyer-2", "dgx-a100-10k", "fire-flyer-next"])
 def test_every_figure_of_a_design_can_vary(name: str) -> None:

@@ -34,11 +34,14 @@ def _purchase(limit: DesignLimit, examined: Examined) -> tuple[float | None, str
     site, unknown = examined.site
     if unknown:
         return None, unknown
-    if site is None or site.headline is None:
-        return cost.total, ""
-    if site.currency == currency:
-        return site.headline, ""
-    return site.headline / examined.design.spec.site.exchange[currency].amount, ""
+    amount, priced = (
+        (cost.total, cost.currency) if site is None or site.headline is None else (site.headline, site.currency)
+    )
+    if priced == currency:
+        return amount, ""
+    # a limit is in the currency of the book, or in the one that a rate turns it into
+    rates = examined.design.spec.site.exchange
+    return (amount * rates[priced].amount if priced in rates else amount / rates[currency].amount), ""
 
 
 def _capex(limit: DesignLimit, examined: Examined) -> Iterator[Breach]:

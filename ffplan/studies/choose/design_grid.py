@@ -13,6 +13,7 @@ import numpy as np
 
 from ffplan.base.array_math import Bools, Floats, Ints, Number, Truth, choose, maximum
 from ffplan.base.errors import InputError, UsageError, nearest
+from ffplan.base.formatting import plural
 from ffplan.base.record import record
 from ffplan.catalog.evidence import EfficiencyFigure, Figure
 from ffplan.collectives.bottleneck import sustained_rate
@@ -224,6 +225,8 @@ def _with_arrays(design: ResolvedDesign, axes: dict[str, Floats]) -> ResolvedDes
         if head.startswith("nodes[") and rest == "count":
             design = _with_count(design, path, array)
         elif path == "fabric.oversubscription":
+            if (uplinks := design.spec.fabric.leaf.uplinks) is not None:
+                raise UsageError(f"`{path}` has no effect beside the {plural(uplinks, 'uplink')} of a leaf")
             if np.any((array < 1) | (array > LARGEST_RATIO)):
                 raise UsageError(
                     f"`fabric.oversubscription`: ratios must be 1 or more, and at most {LARGEST_RATIO:,.0f}"

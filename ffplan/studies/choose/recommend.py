@@ -148,8 +148,14 @@ def _candidates(target: Target, catalog: Catalog, left_out: dict[str, str]) -> I
         yield name, peak_flops
 
 
-def _order(target: Target) -> Callable[[_SizedCluster], tuple[float, str, str]]:
-    return lambda cluster: (_aim_of(cluster, target), cluster.accelerator, cluster.built.assessment.design.name)
+def _order(target: Target) -> Callable[[_SizedCluster], tuple[float, float, str, str]]:
+    """Return the key of clusters by the aim, and by the purchase where that is equal."""
+
+    def key(cluster: _SizedCluster) -> tuple[float, float, str, str]:
+        name = cluster.built.assessment.design.name
+        return _aim_of(cluster, target), cluster.capex, cluster.accelerator, name
+
+    return key
 
 
 @record

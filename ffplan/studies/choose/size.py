@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import ceil
 from typing import TYPE_CHECKING, get_args
 
 from ffplan.base.record import record
@@ -63,13 +64,12 @@ def _prices(query: SizeRequest, book: PriceBook) -> tuple[_Prices | None, tuple[
     return (switch, endpoint, between), missing
 
 
-def _option(candidate: Candidate, endpoints: int, radix: int, prices: _Prices | None) -> SizeOption:
-    cost = None
+def _option(candidate: Candidate, query: SizeRequest, radix: int, prices: _Prices | None) -> SizeOption:
+    cost, endpoints = None, query.endpoints
     if prices:
-        cables = (
-            candidate.endpoint_links / candidate.links_per_cable,
-            candidate.inter_switch_links / candidate.links_per_cable,
-        )
+        # the links of one port share its cable
+        shared = candidate.links_per_cable * query.breakout
+        cables = ceil(candidate.endpoint_links / shared), ceil(candidate.inter_switch_links / shared)
         cost = candidate.switches * prices[0] + cables[0] * prices[1] + cables[1] * prices[2]
     return SizeOption(
         family=candidate.family,
@@ -139,6 +139,6 @@ def size(query: SizeRequest) -> SizeReport:
         port_gbyte_s=float(part.rate.value) / breakout,
         currency=book.currency if book else None,
         missing=missing,
-        options=tuple(_option(plan, query.endpoints, radix, costs) for plan in plans),
+        options=tuple(_option(plan, query, radix, costs) for plan in plans),
         too_small=tuple(small),
     )

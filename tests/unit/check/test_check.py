@@ -25,6 +25,9 @@ LIMITS = "limits:\n"
     ("limit", "rule", "words"),
     [
         ("capex: 11000 paper-unit", "limit-capex", "is 11,989 paper-unit, above the limit of at most 11,000"),
+        # the same purchase in the currency of the site, which it is printed in
+        ("capex: $150 M", "limit-capex", "is 157,052,055 USD, above the limit of at most 150,000,000"),
+        ("cost_per_accelerator: $15000", "limit-cost-per-accelerator", "15,705 USD, above"),
         ("cost_per_accelerator: 1 paper-unit", "limit-cost-per-accelerator", "1.1989 paper-unit, above"),
         ("it_power: 3 MW", "limit-it-power", "3,317 kW, above the limit of at most 3,000 kW"),
         ("facility_peak: 4 MW", "limit-facility-peak", "is 4,428 kW, above the limit of at most 4,000 kW"),

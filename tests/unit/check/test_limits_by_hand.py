@@ -148,7 +148,7 @@ def test_a_limit_has_one_of_its_two_names(field: str, message: str, remedy: str)
 
 def cost(total: float | None, *missing: str, lines: int = 1) -> Any:
     lacks = [SimpleNamespace(part=name) for name in missing]
-    return SimpleNamespace(total=total, missing=lacks, lines=[object()] * lines)
+    return SimpleNamespace(total=total, currency="USD", missing=lacks, lines=[object()] * lines)
 
 
 @pytest.mark.parametrize(
