@@ -64,7 +64,7 @@ _CHUNKS = 2
 
 def _torchtitan_settings(data: dict[str, Any], file: str, lines: dict[str, int]) -> Settings:
     values = {
-        name: Setting(value, lines.get(name, 1))
+        name: Setting(value=value, line=lines.get(name, 1))
         for name, value in ((".".join(steps), value) for steps, value in leaves(data))
     }
     return Settings("torchtitan", file, values)
