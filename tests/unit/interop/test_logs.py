@@ -117,6 +117,16 @@ def test_nvbandwidth_cells_are_strings_and_waived_tests_have_none() -> None:
         read_log(json.dumps({"nvbandwidth": {"testcases": cases}}), "a.json")
 
 
+@pytest.mark.parametrize("own", ["0.00", "0.0", "1500.25", "N/A"])
+def test_what_stands_for_a_gpu_to_itself_is_no_copy_between_gpus(own: str) -> None:
+    rows = [[own, "390.1"], ["388.2", own]]
+    cases = [{"name": "device_to_device_memcpy_read_ce", "status": "Passed", "bandwidth_matrix": rows}]
+    text = "".join(f"{number}  {'   '.join(row)}\n" for number, row in enumerate(rows))
+    head = "Running device_to_device_memcpy_read_ce.\nmemcpy CE GPU(row) -> GPU(column) bandwidth (GB/s)\n    0    1\n"
+    for written in (json.dumps({"nvbandwidth": {"testcases": cases}}), head + text):
+        assert [(item.part, item.value) for item in read_log(written, "n1")] == [("GPU 0", 390.1), ("GPU 1", 388.2)]
+
+
 def test_stream_prints_megabytes() -> None:
     text = (
         "Function    Best Rate MB/s  Avg time     Min time     Max time\nTriad:          312345.6     0.1  0.1  0.1\n"
