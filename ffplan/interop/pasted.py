@@ -65,7 +65,10 @@ _KINDS = (
     _Kind(r"\[(?:pod|container)/[^\]\s]{1,300}\]", _ANYWHERE),
     # kubectl, docker and journalctl -o short-iso: a date with its time
     _Kind(rf"\[?[0-9]{{4}}[-/][0-9]{{2}}[-/][0-9]{{2}}[T ]{_CLOCK} ?(?:Z|UTC|[+-][0-9]{{2}}:?[0-9]{{2}})?\]?:?", _HALF),
-    # container runtimes: stdout F
+    # ts, in seconds since 1970
+    _Kind(r"\[?1[4-9][0-9]{8}(?:\.[0-9]{1,9})?\]?(?= |$)", _MOST),
+    # container runtimes: stdout F; runners of GitLab: 01O
+    _Kind(r"[0-9a-f]{2}[OE](?:\+|(?= |$))", _HALF),
     _Kind(r"std(?:out|err) [FP](?= |$)", _HALF),
     # syslog and journalctl: a day with its time, a host and a program
     _Kind(rf"\[?(?:\w{{3}} )?{_MONTH} [ 0-9]?[0-9] {_CLOCK}(?: [0-9]{{4}})?\]?", _HALF),
