@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
+from ffplan.base.pasted import _unprompted
 from ffplan.interop.asbuilt.ethernet import _EthernetLink, _plain_name
 from ffplan.interop.asbuilt.model import _fault, _rows_of, _separator
-from ffplan.interop.pasted import _unprompted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -10,6 +10,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from ffplan.base.formatting import listed, plural
+from ffplan.base.pasted import _cleaned, _prefixes_of, _unfenced, _unprefixed, _unprompted, without
 from ffplan.base.record import record
 from ffplan.interop.asbuilt.cable_lists import (
     _interfaces_of,
@@ -51,7 +52,7 @@ from ffplan.interop.asbuilt.tables import (
     _read_ndt,
     _read_topo,
 )
-from ffplan.interop.pasted import _cleaned, _prefixes_of, _recognised, _unfenced, _unprefixed, _unprompted, without
+from ffplan.interop.recognised import _recognised
 from ffplan.interop.xml_tree import _parse
 
 if TYPE_CHECKING:

@@ -10,10 +10,11 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from ffplan.base.errors import InputError
+from ffplan.base.pasted import _as_pasted, _bared, _streams
 from ffplan.inputs.document import scalar
 from ffplan.interop.logs import dcgm, links, nccl_tests, storage, tables
 from ffplan.interop.logs.measured import NO_HINTS, _number_of, _refuse, _stem
-from ffplan.interop.pasted import _as_pasted, _bared, _recognised, _streams
+from ffplan.interop.recognised import _recognised
 from ffplan.results.acceptance import Measured
 
 if TYPE_CHECKING:

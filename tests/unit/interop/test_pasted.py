@@ -15,8 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ffplan.base.errors import InputError
+from ffplan.base.pasted import _as_pasted, _unfenced
 from ffplan.interop.logs.read import read_log
-from ffplan.interop.pasted import _as_pasted, _unfenced
 from ffplan.interop.served.read import read_results
 from ffplan.interop.slurm_files import read_slurm
 from tests.support import examples, ffplan
