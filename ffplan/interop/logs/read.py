@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from contextlib import suppress
 from dataclasses import replace
 from statistics import median
@@ -66,13 +67,15 @@ _PROGRAMS = (
     "MLPerf Storage, STREAM, mlc, nvidia-smi -q -x and topo -m, ibstat, ibdiagnet2.lst, ibdiagnet2.db_csv, "
     "ibdiagnet2.log, or the sheet as CSV with a column `measured`"
 )
+_OWN_LINE = re.compile(r"^[ \t]*\{", re.MULTILINE)
 _MOST_ROWS = 1_000_000
 _REMEDY = "write the measured value alone, in the unit of its row"
 
 
 def _json(text: str, file: str, said: CollectiveHints) -> list[Measured] | None:
     """Read a JSON document; return None if no known program wrote it."""
-    start = text.find("{")
+    own = _OWN_LINE.search(text)  # a command line ahead may have braces of the shell
+    start = own.end() - 1 if own else text.find("{")
     if start < 0:
         return None
     loaded: Any = None
