@@ -40,17 +40,16 @@ class Setting:
     written: str = ""
     """Its name in the file, where the program's is another."""
 
-    @property
-    def absent(self) -> bool:
-        """Whether it is a null, which is as if the file lacked it."""
-        return self.value is None or (isinstance(self.value, str) and self.value.strip().lower() in _NOTHING)
+    def absent(self, nulls: tuple[str, ...] = _NOTHING) -> bool:
+        """Return whether it is a null, or a text for one, which is as if the file lacked it."""
+        return self.value is None or (isinstance(self.value, str) and self.value.strip().lower() in nulls)
 
 
 def _noted(settings: dict[str, Setting], name: str, setting: Setting) -> None:
     """Add a setting; of a name with two values, keep both. A null gives way to a value."""
     first = settings.setdefault(name, setting)
-    if first.absent or setting.absent:
-        settings[name] = setting if first.absent else first
+    if first.absent() or setting.absent():
+        settings[name] = setting if first.absent() else first
     elif first is not setting and first.value != setting.value and first.again is None:
         settings[name] = replace(first, again=(setting.value, setting.line))
 
@@ -70,10 +69,21 @@ def leaves(
 class Settings:
     """The settings of one file."""
 
-    def __init__(self, program: str, file: str, values: dict[str, Setting], prefix: str = "") -> None:
-        """Take settings."""
+    def __init__(
+        self,
+        program: str,
+        file: str,
+        values: dict[str, Setting],
+        prefix: str = "",
+        nulls: tuple[str, ...] = _NOTHING,
+    ) -> None:
+        """Take settings, but for nulls.
+
+        Args:
+            nulls: texts that stand for a null in files of the program.
+        """
         self.program, self.file, self.prefix = program, file, prefix
-        self.values = {name: setting for name, setting in values.items() if not setting.absent}
+        self.values = {name: setting for name, setting in values.items() if not setting.absent(nulls)}
         self.strict = False
         """Whether an unknown value is always a fault, as of a dimension."""
         self.used: set[str] = set()
@@ -162,7 +172,7 @@ class Settings:
         """Return whether one of some settings is on; an argument is on, whatever its value."""
         self.used.update(names)
         settings = [self.values[name] for name in names if name in self.values]
-        return any(str(setting.value).lower() not in _NO for setting in settings)
+        return any(str(setting.value).lower() not in (*_NO, *_NOTHING) for setting in settings)
 
     def off(self, *names: str) -> bool:
         """Return whether one of some settings is stated as off."""

@@ -384,6 +384,11 @@ def test_torchtitan_schedules_and_sharding() -> None:
     assert launch(fp8).plan["precision"] == "fp8"
 
 
+@pytest.mark.parametrize(("mode", "recompute"), [("none", "none"), ("full", "full"), ("selective", "every-second")])
+def test_torchtitan_modes_of_recomputation(mode: str, recompute: str) -> None:
+    assert launch(LAUNCHES[2].replace('"selective"', f'"{mode}"')).plan["recompute"] == recompute
+
+
 def test_deepspeed_gives_a_plan_alone(tmp_path: Path) -> None:
     file = tmp_path / "ds.json"
     file.write_text(LAUNCHES[3])
