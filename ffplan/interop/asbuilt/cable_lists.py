@@ -27,6 +27,8 @@ _SIDES = (
 )
 _PORTS = ("port", "interface")
 """Words of a sheet's own columns: `A Device`, `Source Port` or `Device A`."""
+_LEAST_COLUMNS = 4
+_TITLE = re.compile(r"[ \"]{0,4}[A-Za-z][\w .()/#-]{0,40}[ \"]{0,4}")
 _BY_ID = ("termination_a_id", "termination_b_id")
 _INTERFACES = ("id", "device__name", "name")
 """Columns of Nautobot, whose cables name interfaces by their ids."""
@@ -62,6 +64,20 @@ def _is_cable_table_line(line: str) -> bool:
     columns = [cell.strip() for cell in line.split(_separator(line))] if "device__name" in line else _columns(line)
     known = any(set(head) <= set(columns) for head in (_BY_ID, _INTERFACES))
     return len(columns) > 2 and (known or _ends_in(columns) is not None)
+
+
+def _refuse_other_table(text: str, file: str) -> None:
+    """Refuse a table whose heading names no ends of cables, and say which headings do."""
+    rows = [(line, row) for line, row in enumerate(text.split("\n"), 1) if row.strip()][:2]
+    if len(rows) < 2:
+        return
+    (line, head), (_, first) = rows
+    separator = _separator(head)
+    cells = head.split(separator)
+    if len(cells) >= _LEAST_COLUMNS and len(first.split(separator)) == len(cells) and all(map(_TITLE.fullmatch, cells)):
+        message = f"no columns with device and port of both ends: `{head.strip()[:80]}`"
+        remedy = "name them such as `A Device,A Port,B Device,B Port`, or give the table of ffplan, NetBox or Nautobot"
+        raise _fault(file, line, message, remedy)
 
 
 def _is_lab_line(line: str) -> bool:

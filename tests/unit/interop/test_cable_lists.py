@@ -301,3 +301,14 @@ def test_a_sheet_of_cables_with_columns_of_its_own(sides: str, words: str, separ
     assert run.code == 0, run.err
     links = [(link["a"], link["b"]) for link in json.loads(run.out)["links"]]
     assert links == [("leaf-01/p1", "node01 eth0/p1"), ("leaf-01/p33", "spine-01/p1")]
+
+
+@pytest.mark.parametrize("head", ["Switch,Switch Port,Host,NIC", "A,A Port,B,B Port", "Device;Port;Peer;Peer Port"])
+def test_a_sheet_without_both_ends_names_the_columns(head: str, tmp_path: Path) -> None:
+    file = tmp_path / "cables.csv"
+    separator = ";" if ";" in head else ","
+    file.write_text(f"{head}\n{separator.join(('leaf-01', 'Ethernet1/1', 'node01', 'eth0'))}\n")
+    run = ffplan("fabric import ibnetdiscover", str(file))
+    assert run.code == 2
+    assert f"no columns with device and port of both ends: `{head}`" in run.err
+    assert "A Device,A Port,B Device,B Port" in run.err
