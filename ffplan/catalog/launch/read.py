@@ -134,14 +134,16 @@ def read_launch(raw: bytes, file: str, job: LaunchSize | None = None) -> Launch 
 
 def _read_pasted(raw: bytes, file: str) -> tuple[Launch, Settings] | None:
     """Read a file as it is; else, without what pasting put around its lines."""
-    from ffplan.base.pasted import _bare_file
-
     read, fault = None, None
     try:
         read = _read(raw, file)
+        if read is not None or raw.startswith(b"{") or len(raw) > _MOST_BYTES:
+            return read
     except InputError as error:
         fault = error
-    bare = _bare_file(raw) if read is None and len(raw) <= _MOST_BYTES else None
+    from ffplan.base.pasted import _bare_file
+
+    bare = _bare_file(raw)
     if bare is not None:
         with suppress(InputError):
             read, fault = _read(bare, file), None
