@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from ffplan.base.files import text_of
 from ffplan.base.formatting import plural
+from ffplan.base.pasted import _read_pasted
 from ffplan.inputs.document import parse_document
-from ffplan.interop.pasted import _read_pasted
 from ffplan.interop.slurm_conf import _fault, _Includes, _Reader, _topologies_of_conf
 from ffplan.results.as_built import SlurmTopologyReport
 from ffplan.results.design import SCHEMA_VERSION

@@ -178,6 +178,8 @@ def _text_fields(config: _ConfigFile) -> FieldPath:
     if "model_type" in data or "architectures" in data:
         return ()
     known = next((name for name in table.files if name in data), None)
+    if known is None and any(data.get(name) for name in table.fields):
+        return ()  # such as state-space layers in a form of their own
     if known is None:
         message, remedy = "neither `model_type` nor `architectures` is stated", 'add `model_type`, such as "llama"'
         raise InputError(config.finding("config-field", (), message, remedy))

@@ -59,6 +59,8 @@ def _model_type_of(fields: _ConfigFields) -> str | None:
     fitting = [kind for kind, row in known.items() if name.startswith(tuple(f"{row.classes}{end}" for end in _ENDS))]
     if stated is None and fitting:
         return fitting[0]
+    if _refuse_undescribed(fields):
+        return None
     where, what = ("architectures", name) if stated is None and name else ("model_type", stated)
     near = did_you_mean(shown(what), known, what="architecture")
     remedy = f"{near}{' ' if near.endswith('?') else '. '}Otherwise describe it with `ffplan catalog new model`"
@@ -77,6 +79,17 @@ def _undescribed(fields: _ConfigFields, name: str, what: str, reason: str) -> No
     )
 
 
+def _refuse_undescribed(fields: _ConfigFields) -> bool:
+    """Note the fields of a file that dimensions cannot describe; return whether it has any."""
+    found = False
+    for name, reason in _refusals().fields.items():
+        value = fields.stated(name)
+        if value and not (isinstance(value, list) and set(map(str, value)) <= {"1", "attention"}):
+            _undescribed(fields, name, f"`{name}`: the model", reason)
+            found = True
+    return found
+
+
 class _Reader:
     def __init__(self, fields: _ConfigFields, row: _Architecture) -> None:
         self.fields, self.row = fields, row
@@ -90,10 +103,7 @@ class _Reader:
         return self.fields.whole(name, least, needed=needed)
 
     def refuse_undescribed(self) -> None:
-        for name, reason in _refusals().fields.items():
-            value = self.fields.stated(name)
-            if value and not (isinstance(value, list) and set(map(str, value)) <= {"1", "attention"}):
-                _undescribed(self.fields, name, f"`{name}`: the model", reason)
+        _refuse_undescribed(self.fields)
         if self.fields.flag("is_encoder_decoder"):
             _undescribed(
                 self.fields, "is_encoder_decoder", "`is_encoder_decoder`: the model", "an encoder beside the decoder"

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from dataclasses import replace
+from hashlib import sha256
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
@@ -110,14 +112,28 @@ def read_import(file: str, name: str | None = None) -> Import:
     if _KIND.search(raw) is not None:
         return Import(_part(parse_document(raw, path), raw.decode("utf-8-sig")), None)
     launch = read_launch(raw, path)
-    if launch is None and not path.lower().endswith(".json") and _TEXT.match(raw):
-        message = "no `config.json`, and no settings of Megatron-LM, NeMo, torchtitan or DeepSpeed"
-        raise located("config-format", path, (1, 1), message, "name the file that has them")
     if launch is None:
-        return Import(_of_config(_parse_config(path, raw), name), None)
+        return Import(_of_config(_read_config(path, raw), name), None)
     if launch.dimensions is not None:
         return Import(_of_launch(launch, launch.dimensions, name), launch)
     return Import(None, launch)
+
+
+def _read_config(path: str, raw: bytes) -> _ConfigFile:
+    """Read a config as it is; else, without what pasting put around its lines."""
+    try:
+        return _parse_config(path, raw)
+    except InputError as error:
+        fault = error
+    from ffplan.base.pasted import _bare_file
+
+    with suppress(InputError):
+        if (bare := _bare_file(raw)) is not None:
+            return replace(_parse_config(path, bare), sha256=sha256(raw).hexdigest())
+    if not path.lower().endswith(".json") and _TEXT.match(raw):
+        message = "no `config.json`, and no settings of Megatron-LM, NeMo, torchtitan or DeepSpeed"
+        raise located("config-format", path, (1, 1), message, "name the file that has them")
+    raise fault
 
 
 def _part(document: Document, text: str) -> _ImportedModel:

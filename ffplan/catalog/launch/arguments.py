@@ -31,8 +31,10 @@ _DUMPED = re.compile(r"(?m)(?<![\w.-])(?P<name>[a-z]\w*) \.{3,} (?P<value>\S[^\n
 """A line of the arguments that Megatron-LM prints as it starts."""
 _ASSIGNED = re.compile(
     r"""(?m)(?:^|(?<=[\s;&(]))(?P<name>[A-Za-z_]\w*)=(?!\()"""
-    r"""(?P<value>"[^"\n]*"|'[^'\n]*'|\$\(\([^\n]{0,200}?\)\)|\$\([^)\n]{0,200}\)|\$\{[^}\n]{0,200}\}|[^\s;"'()]*)"""
+    r"""(?P<value>"[^"\n]*"|'[^'\n]*'|(?=(?P<lines>"[^"]{0,4000}"|'[^']{0,4000}'))["']"""
+    r"""|\$\(\([^\n]{0,200}?\)\)|\$\([^)\n]{0,200}\)|\$\{[^}\n]{0,200}\}|[^\s;"'()]*)"""
 )
+"""An assignment; one whose value has several lines may hold others."""
 _DEFAULTED = re.compile(r"\$\{(?P<name>[A-Za-z_]\w*):?=(?P<value>[^}\n]{0,200})\}")
 _USE = re.compile(
     r"\$\(\((?P<sum>[^\n]*?)\)\)|\$\{(?P<braced>\w+)(?::?[-=](?P<default>[^}\n]*))?\}|\$(?P<bare>\w+)|(?P<other>\$[({@*#])"
@@ -103,7 +105,7 @@ class _Variables:
         """Collect the assignments of a text that `plain_lines` made."""
         self.values: dict[str, list[str]] = {}
         for row in [*_ASSIGNED.finditer(plain), *_DEFAULTED.finditer(plain)]:
-            self.values.setdefault(row["name"], []).append(_bare(row["value"]) or "")
+            self.values.setdefault(row["name"], []).append(_bare(row.groupdict().get("lines") or row["value"]) or "")
         self.known: dict[str, str] = {}
         """Values that have been worked out."""
 
@@ -165,18 +167,21 @@ def _value(node: ast.expr) -> int:
 
 
 def _settings_of(rows: Iterable[_Argument], variables: _Variables) -> dict[str, Setting]:
-    """Return arguments by name, with their variables replaced; of a name with two values, both."""
+    """Return arguments by name, with their variables replaced; of a name with two values, both.
+
+    What expands to nothing, or to more arguments, is no value: the argument stands alone.
+    """
     settings: dict[str, Setting] = {}
     for row in rows:
-        name = row.name.replace("-", "_")
-        value: object = True if row.value is None else row.value
-        unknown = ""
-        if isinstance(value, str) and "$" in value:
+        value, unknown = row.value, ""
+        if value is not None and "$" in value:
             try:
                 value = _bare(variables.expanded(value))
             except _UnknownError as error:
                 unknown = str(error)
-        _noted(settings, name, Setting(value, row.line, unknown))
+        flag = "." not in row.name and (value is None or value.startswith("--"))
+        setting = Setting(value=True if flag else value, line=row.line, unknown=unknown, written=row.name)
+        _noted(settings, row.name.replace("-", "_"), setting)
     return settings
 
 

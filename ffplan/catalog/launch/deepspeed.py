@@ -39,7 +39,9 @@ _DULL = re.compile(
 def _deepspeed_settings(config: _ConfigFile) -> Settings:
     values = {
         ".".join(steps): Setting(
-            value, config.places.get(steps, (1, 1))[0], "the trainer fills it in" if value == "auto" else ""
+            value=value,
+            line=config.places.get(steps, (1, 1))[0],
+            unknown="the trainer fills it in" if value == "auto" else "",
         )
         for steps, value in leaves(config.data)
     }

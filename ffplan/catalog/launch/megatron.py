@@ -81,7 +81,8 @@ def _attention(settings: Settings, hidden: int | None) -> dict[str, Any]:
     dimensions: dict[str, Any] = {"heads": heads}
     if settings.flag("multi_latent_attention"):
         latent = {
-            key: settings.whole(name) or _default(settings, name, value) for key, (name, value) in _LATENT.items()
+            key: settings.whole(name, least=value is not None) or _default(settings, name, value)
+            for key, (name, value) in _LATENT.items()
         }
         return {**dimensions, "latent": {key: value for key, value in latent.items() if value is not None}}
     groups = settings.whole("num_query_groups", "num_key_value_heads")
@@ -116,7 +117,7 @@ def _inner(settings: Settings, hidden: int | None, *, gated: bool) -> int | None
 
 def vocabulary(settings: Settings) -> int | None:
     """Return the entries of the vocabulary as padded to be divided among ranks."""
-    padded = settings.whole("padded_vocab_size")
+    padded = settings.whole("padded_vocab_size", "pad_vocab_size_to")
     if padded is not None:
         return padded
     kind = ""

@@ -182,7 +182,7 @@ def _sharding(settings: Settings) -> dict[str, Any]:
 
 def _recompute(settings: Settings) -> dict[str, Any]:
     kind, method = settings.word("recompute_granularity"), settings.word("recompute_method")
-    layers = settings.whole("recompute_num_layers")
+    layers = settings.whole("recompute_num_layers", least=0)
     if kind == "full" or settings.flag("checkpoint_activations") or (method and not kind):
         if method == "block" or (layers or 1) > 1:
             text = f"{settings.label('recompute_method')} {method or 'uniform'} of {layers or 1} layers"

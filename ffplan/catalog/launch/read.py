@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
+from contextlib import suppress
 from dataclasses import field, replace
 from hashlib import sha256
 from pathlib import PurePosixPath
@@ -39,7 +40,10 @@ _KNOWN = (
 """Settings that identify a file of Megatron-LM or NeMo."""
 _ARGUMENT = re.compile(rf"(?<![\w$-])--(?:{_KNOWN})(?![\w-])(?!\s*:)|(?<![\w.])(?:model|trainer)\.\w[\w.]*=")
 _NAME = re.compile(_KNOWN)
-_ROW = re.compile(rf"(?m)^[ \t]*[\"']?(?:--)?(?:{_KNOWN})[\"']?[ \t]*:(?:\s|$)")
+_ROW = re.compile(
+    rf"(?m)^[ \t]*(?:[']?(?:--)?(?:{_KNOWN})[']?[ \t]*:(?:\s|$)|\"(?:--)?(?:{_KNOWN})\"[ \t]*:(?!.*,[ \t\r]*$))"
+)
+"""A row of YAML; one of JSON ends with a comma."""
 _SECTION = re.compile(
     r"(?m)^[ \t]*\[(?:model|training|parallelism|activation_checkpoint|experimental|job|lr_scheduler|float8)\]"
     r"[ \t]*(?:#.*)?\r?$"
@@ -124,8 +128,28 @@ def read_launch(raw: bytes, file: str, job: LaunchSize | None = None) -> Launch 
     Raises:
         InputError: if it is, but its settings are wrong, contradict each other, or hold neither model nor plan.
     """
-    read = _read(raw, file)
-    return None if read is None else _sized(*read, job or LaunchSize())
+    read = _read_pasted(raw, file)
+    return None if read is None else replace(_sized(*read, job or LaunchSize()), sha256=sha256(raw).hexdigest())
+
+
+def _read_pasted(raw: bytes, file: str) -> tuple[Launch, Settings] | None:
+    """Read a file as it is; else, without what pasting put around its lines."""
+    read, fault = None, None
+    try:
+        read = _read(raw, file)
+        if read is not None or raw.startswith(b"{") or len(raw) > _MOST_BYTES:
+            return read
+    except InputError as error:
+        fault = error
+    from ffplan.base.pasted import _bare_file
+
+    bare = _bare_file(raw)
+    if bare is not None:
+        with suppress(InputError):
+            read, fault = _read(bare, file), None
+    if fault is not None:
+        raise fault
+    return read
 
 
 def _read(raw: bytes, file: str) -> tuple[Launch, Settings] | None:

@@ -37,12 +37,20 @@ class Setting:
     """Why its value is not known, such as of a variable that the file does not set."""
     again: tuple[object, int] | None = None
     """Another value of the same name, and its line."""
+    written: str = ""
+    """Its name in the file, where the program's is another."""
+
+    def absent(self, nulls: tuple[str, ...] = _NOTHING) -> bool:
+        """Return whether it is a null, or a text for one, which is as if the file lacked it."""
+        return self.value is None or (isinstance(self.value, str) and self.value.strip().lower() in nulls)
 
 
 def _noted(settings: dict[str, Setting], name: str, setting: Setting) -> None:
-    """Add a setting; of a name with two values, keep both."""
+    """Add a setting; of a name with two values, keep both. A null gives way to a value."""
     first = settings.setdefault(name, setting)
-    if first is not setting and first.value != setting.value and first.again is None:
+    if first.absent() or setting.absent():
+        settings[name] = setting if first.absent() else first
+    elif first is not setting and first.value != setting.value and first.again is None:
         settings[name] = replace(first, again=(setting.value, setting.line))
 
 
@@ -61,9 +69,21 @@ def leaves(
 class Settings:
     """The settings of one file."""
 
-    def __init__(self, program: str, file: str, values: dict[str, Setting], prefix: str = "") -> None:
-        """Take settings."""
-        self.program, self.file, self.values, self.prefix = program, file, values, prefix
+    def __init__(
+        self,
+        program: str,
+        file: str,
+        values: dict[str, Setting],
+        prefix: str = "",
+        nulls: tuple[str, ...] = _NOTHING,
+    ) -> None:
+        """Take settings, but for nulls.
+
+        Args:
+            nulls: texts that stand for a null in files of the program.
+        """
+        self.program, self.file, self.prefix = program, file, prefix
+        self.values = {name: setting for name, setting in values.items() if not setting.absent(nulls)}
         self.strict = False
         """Whether an unknown value is always a fault, as of a dimension."""
         self.used: set[str] = set()
@@ -77,7 +97,9 @@ class Settings:
         """Values of settings that the file leaves to the program."""
 
     def label(self, name: str) -> str:
-        """Return a name as the file writes it."""
+        """Return a name as the file writes it, or would."""
+        if name in self.values and self.values[name].written:
+            return f"{self.prefix}{self.values[name].written}"
         return f"{self.prefix}{name.replace('_', '-') if self.prefix else name}"
 
     def line(self, *names: str) -> int:
@@ -127,7 +149,7 @@ class Settings:
             else:
                 self.remark(f"{message}; left out")
             return None
-        return None if str(setting.value).lower() in _NOTHING or setting.value is None else setting.value
+        return setting.value
 
     def whole(self, *names: str, least: int = 1, needed: bool = False) -> int | None:
         """Return a whole number; None if it is wrong, or missing, a fault if `needed`."""
@@ -138,7 +160,8 @@ class Settings:
             return number
         first = next((name for name in names if name in self.values), names[0])
         if value is not None:
-            message = f"`{self.label(first)}` is `{shown(value)}`"
+            said = "has no value" if value is True and self.prefix else f"is `{shown(value)}`"
+            message = f"`{self.label(first)}` {said}"
             self.fault("config-value", first, message, f"write a whole number from {least:,} to {MOST_COUNT:,}")
         elif needed and len(self.faults) == faults:
             message = f"`{self.label(first)}` is missing"
@@ -221,6 +244,12 @@ def _name_of(steps: tuple[str, ...]) -> str:
     return RENAMED.get(name, name)
 
 
+def _written(steps: tuple[str, ...]) -> str:
+    """Return the name of a setting in its file, with its section where the name alone is ambiguous."""
+    named = len(steps) > 1 and steps[-2] in _OF_SECTION and steps[-1] in _COMMON
+    return ".".join(steps[-2:]) if named else steps[-1]
+
+
 def _resolved(value: object, settings: dict[str, Setting], depth: int = 0) -> object:
     """Return a value with OmegaConf's references replaced; unchanged if a reference is unknown."""
     if not isinstance(value, str) or "${" not in value or depth > _DEEPEST:
@@ -246,7 +275,8 @@ def _table_settings(document: Document) -> dict[str, Setting]:
     data = document.data
     settings: dict[str, Setting] = {}
     for steps, value in leaves(data, _LEFT_OUT) if isinstance(data, dict) else ():
-        _noted(settings, _name_of(steps), Setting(value, document.place(steps, key=True)[0]))
+        line = document.place(steps, key=True)[0]
+        _noted(settings, _name_of(steps), Setting(value=value, line=line, written=_written(steps)))
     return {name: _known(setting, settings) for name, setting in settings.items()}
 
 
@@ -256,4 +286,4 @@ def _known(setting: Setting, settings: dict[str, Setting]) -> Setting:
     if again is not None and _resolved(again[0], settings) == value:
         again = None
     unknown = "it refers to a setting that this file lacks" if isinstance(value, str) and "${" in value else ""
-    return Setting(value, setting.line, unknown, again)
+    return replace(setting, value=value, unknown=unknown, again=again)

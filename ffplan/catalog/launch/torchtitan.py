@@ -64,10 +64,10 @@ _CHUNKS = 2
 
 def _torchtitan_settings(data: dict[str, Any], file: str, lines: dict[str, int]) -> Settings:
     values = {
-        name: Setting(value, lines.get(name, 1))
+        name: Setting(value=value, line=lines.get(name, 1))
         for name, value in ((".".join(steps), value) for steps, value in leaves(data))
     }
-    return Settings("torchtitan", file, values)
+    return Settings("torchtitan", file, values, nulls=("",))  # TOML has no null: `mode = "none"` is a mode
 
 
 def _is_job(settings: Settings) -> bool:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
+from ffplan.base.pasted import _unprompted
 from ffplan.interop.asbuilt.ethernet import _EthernetLink, _plain_name
 from ffplan.interop.asbuilt.model import _fault, _rows_of, _separator
-from ffplan.interop.pasted import _unprompted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
 
     from ffplan.base.errors import InputError
 
@@ -21,6 +21,14 @@ _HEADS = (
     ("termination_a_device", "termination_a_name", "termination_b_device", "termination_b_name"),
 )
 """Columns of both ends by whose table it is: ffplan's list, an import of NetBox, what NetBox shows, its older form."""
+_SIDES = (
+    *(("a", "b"), ("side_a", "side_b"), ("from", "to"), ("source", "destination"), ("source", "target")),
+    *(("src", "dst"), ("local", "remote"), ("near", "far")),
+)
+_PORTS = ("port", "interface")
+"""Words of a sheet's own columns: `A Device`, `Source Port` or `Device A`."""
+_LEAST_COLUMNS = 4
+_TITLE = re.compile(r"[ \"]{0,4}[A-Za-z][\w .()/#-]{0,40}[ \"]{0,4}")
 _BY_ID = ("termination_a_id", "termination_b_id")
 _INTERFACES = ("id", "device__name", "name")
 """Columns of Nautobot, whose cables name interfaces by their ids."""
@@ -37,9 +45,39 @@ def _columns(line: str) -> list[str]:
     ]
 
 
+def _ends_in(columns: Collection[str]) -> tuple[str, ...] | None:
+    """Return the columns with device and port of both ends; None if a heading has none."""
+    if known := next((names for names in _HEADS if set(names) <= set(columns)), None):
+        return known
+    if not any("device" in column for column in columns):
+        return None
+    own = (
+        tuple(form.format(side, word) for side in sides for word in ("device", port))
+        for sides in _SIDES
+        for port in _PORTS
+        for form in ("{0}_{1}", "{1}_{0}")
+    )
+    return next((names for names in own if set(names) <= set(columns)), None)
+
+
 def _is_cable_table_line(line: str) -> bool:
     columns = [cell.strip() for cell in line.split(_separator(line))] if "device__name" in line else _columns(line)
-    return len(columns) > 2 and any(set(head) <= set(columns) for head in (*_HEADS, _BY_ID, _INTERFACES))
+    known = any(set(head) <= set(columns) for head in (_BY_ID, _INTERFACES))
+    return len(columns) > 2 and (known or _ends_in(columns) is not None)
+
+
+def _refuse_other_table(text: str, file: str) -> None:
+    """Refuse a table whose heading names no ends of cables, and say which headings do."""
+    rows = [(line, row) for line, row in enumerate(text.split("\n"), 1) if row.strip()][:2]
+    if len(rows) < 2:
+        return
+    (line, head), (_, first) = rows
+    separator = _separator(head)
+    cells = head.split(separator)
+    if len(cells) >= _LEAST_COLUMNS and len(first.split(separator)) == len(cells) and all(map(_TITLE.fullmatch, cells)):
+        message = f"no columns with device and port of both ends: `{head.strip()[:80]}`"
+        remedy = "name them such as `A Device,A Port,B Device,B Port`, or give the table of ffplan, NetBox or Nautobot"
+        raise _fault(file, line, message, remedy)
 
 
 def _is_lab_line(line: str) -> bool:
@@ -81,7 +119,7 @@ def _read_cable_table(text: str, file: str, interfaces: dict[str, tuple[str, str
     rows = _rows_of("\n".join(lines[first:]), file, first + 1)
     _, head = next(rows)
     columns = _columns(",".join(head))
-    named = next((names for names in _HEADS if set(names) <= set(columns)), _BY_ID)
+    named = _ends_in(columns) or _BY_ID
     if not set(named) <= set(columns):
         raise _nothing(file, "this is Nautobot's table of interfaces: give its cables beside it")
     places = [columns.index(name) for name in named]

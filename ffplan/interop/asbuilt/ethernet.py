@@ -26,10 +26,12 @@ _ARISTA = re.compile(r"^(?:Ethernet|Et)([0-9]{1,3})$")
 _SLOTTED = re.compile(
     r"^(?:ethernet|eth|et|ce|gi|te|fo|hu|twe|xe)-?[0-9]{1,3}/([0-9]{1,4})(?:/([0-9]{1,2}))?$", re.IGNORECASE
 )
+_SPLIT = re.compile(r"^ethernet[0-9]{1,2}/[0-9]{1,2}/([0-9]{1,4})(?::([0-9]{1,2}))?$", re.IGNORECASE)
+"""Node, slot, port and its part of OS10, where NX-OS has slot, port and part."""
 _FLAT = re.compile(r"^Ethernet([0-9]{1,5})$")
 _ALIAS = re.compile(r"^etp([0-9]{1,4})([a-h])?$", re.IGNORECASE)
 _NUMBERED = re.compile(r"^(?:port|p)[ -]?([0-9]{1,4})$", re.IGNORECASE)
-_SWITCHED = (_SWP, _JUNOS, _SLOTTED, _FLAT, _ARISTA, _ALIAS)
+_SWITCHED = (_SWP, _JUNOS, _SLOTTED, _SPLIT, _FLAT, _ARISTA, _ALIAS)
 ADDRESS = re.compile(r"^([0-9a-f]{2}[:.-]){5}[0-9a-f]{2}$", re.IGNORECASE)
 """Address of a network card."""
 
@@ -74,15 +76,19 @@ class _Ports:
         lanes = [match.groups() for name in names if (match := _LANED.match(name))]
         several = len({port for port, _ in lanes}) > 1 or any(port != "1" and lane == "1" for port, lane in lanes)
         self.laned = several and len(lanes) == sum("/" in name for name in names)
-        places = [place for name in names if (place := _place(name, laned=self.laned)) is not None]
+        self.split = any(match[2] for name in names if (match := _SPLIT.match(name)))
+        places = [place for name in names if (place := self.place(name)) is not None]
         self.first = _first_numbers(_parts(places))
         flat = [int(match[1]) for name in names if (match := _FLAT.match(name))]
         self.step = gcd(*flat) or 1 if flat else 1
         self.from_zero = not flat or 0 in flat or self.step > 1  # SONiC counts from 0, EOS from 1
 
+    def place(self, name: str) -> tuple[int, int | None] | None:
+        return _place(name, laned=self.laned, split=self.split)
+
     def number(self, name: str) -> int:
         """Return the number of a port, from 1; 0 where its name has none."""
-        place = _place(name, laned=self.laned)
+        place = self.place(name)
         if place is not None:
             return self.first[place[0]] + (place[1] or 0)
         if match := _FLAT.match(name):
@@ -91,11 +97,14 @@ class _Ports:
         return int(match[1]) if match else 0
 
 
-def _place(name: str, *, laned: bool = False) -> tuple[int, int | None] | None:
+def _place(name: str, *, laned: bool = False, split: bool = False) -> tuple[int, int | None] | None:
     """Return the whole port and the part, from 0, in a port's name; None if the name counts no parts.
 
-    With `laned`, `Ethernet49/1` is a lane of port 49, else port 1 of slot 49.
+    With `laned`, `Ethernet49/1` is a lane of port 49, else port 1 of slot 49; with `split`, `ethernet1/1/5` is port 5
+    beside parts such as `ethernet1/1/1:2`, else part 5 of port 1.
     """
+    if split and (match := _SPLIT.match(name)):
+        return int(match[1]), int(match[2]) - 1 if match[2] else None
     if laned and (match := _LANED.match(name)):
         return int(match[1]), None if match[2] == "1" else int(match[2]) - 1
     if match := _JUNOS.match(name):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from io import StringIO
 from typing import TYPE_CHECKING
 
@@ -183,8 +182,10 @@ _LINK = re.compile(
     r"([0-9]{1,6})\s++([0-9]{1,6})\[[^\]]{0,8}\]\s*==\((.{0,80}?)\)==>\s*(?:(0x[0-9a-fA-F]{1,16})\s+)?([0-9]{1,6})?\s*([0-9]{1,6})?\[[^\]]{0,8}\]\s*\"([^\"]*)\""
 )
 _RATE = re.compile(r"\b([0-9]{1,2})X\s+([0-9]{1,3}(?:\.[0-9]{1,5})?) Gbps")
-_FEW = 4
-"""Ports from which a device of a list without headings is a switch: adapters have one or two [1]."""
+_FEW = 2
+"""Ports of an adapter, at most: a device of a list without headings that has more is a switch [1]."""
+_MANAGED = "MF0;"
+"""Beginning of the name of a managed switch."""
 
 
 @record
@@ -204,6 +205,11 @@ class _Line:
 
 def _is_linkinfo_line(line: str) -> bool:
     return _HEAD.match(line) is not None or ("==(" in line and _LINK.match(line) is not None)
+
+
+def _kind_of(name: str, port: int) -> str:
+    """Return whether a device with a name and a port is a switch or a host."""
+    return "switch" if port > _FEW or name.startswith(_MANAGED) else "host"
 
 
 class _Reading:
@@ -247,9 +253,12 @@ class _Reading:
 
     def name_kinds(self) -> None:
         """Decide which devices of a list without headings are switches."""
-        ports = Counter(line.head for line in self.lines)
+        ports: dict[str, int] = {}
+        for line in self.lines:
+            for key, port in ((line.head, line.port), (line.guid, line.peer_port)):
+                ports[key] = max(ports.get(key, 0), port)
         self.heads = {
-            key: (name, kind or ("switch" if ports[key] >= _FEW else "host"), number)
+            key: (name, kind or _kind_of(name, ports.get(key, 0)), number)
             for key, (name, kind, number) in self.heads.items()
         }
 
@@ -289,14 +298,20 @@ def _read_linkinfo(text: str, file: str) -> AsBuilt:
     builder = reading.builder
     for guid, (name, kind, number) in reading.heads.items():
         builder.device_of(reading.key(guid), name or guid, kind, number)
+    ends: list[tuple[_Line, str]] = []
     for line in reading.lines:
         if "LinkUp" not in line.state and not line.peer_port:
             continue
         if max(line.port, line.peer_port) >= PORTS or not line.peer_port:
             raise _fault(file, line.number, "a link without the port at its other end", "give the output as it was")
-        key = reading.peer(line, by_name, lids)
+        ends.append((line, reading.peer(line, by_name, lids)))
+    far: dict[str, int] = {}
+    for line, key in ends:
+        far[key] = max(far.get(key, 0), line.peer_port)
+    for line, key in ends:
         device = builder.number(reading.key(line.head))
-        neighbour = builder.device_of(key, line.peer or key, "host", line.number, seen=False)
+        kind = _kind_of(line.peer, far[key])
+        neighbour = builder.device_of(key, line.peer or key, kind, line.number, seen=False)
         builder.end(device, line.port, neighbour, line.peer_port, line.number, _rate(line.state))
     return builder.built()
 

@@ -216,7 +216,7 @@ _DEVICE = (
 _PORT = ("RemotePortID", "Neighbor Port ID", "Port ID", "RemotePort", "Remote Port", "Rem Port Id", "Port info")
 _OTHERS = (
     *("Capability", "RemotePortDescr", "Hold-time", "Holdtime", "TTL", "Speed", "Mode", "Type", "Parent Interface"),
-    *("Chassis Id", "Rem Chassis Id"),
+    *("Chassis Id", "Rem Chassis Id", "Admin Status", "Oper Status", "MTU", "Summary"),
 )
 """Titles of columns by what they hold."""
 _ROLES = {
@@ -228,6 +228,7 @@ _ROLES |= {title.lower(): title.lower() for title in _OTHERS}
 _TITLE = re.compile(
     "|".join(rf"(?<!\S){re.escape(title)}(?!\S)" for title in sorted(_ROLES, key=len, reverse=True)), re.IGNORECASE
 )
+_STATE = re.compile(r"(?<!\S)(?:Admin|Oper) Status(?!\S)", re.IGNORECASE)
 _RULE = re.compile(r"\s*-+(?:\s+-+)+\s*")
 _TOTAL = re.compile(r"\s*Total entries displayed:\s*([0-9]{1,6})")
 _PROMPT = re.compile(
@@ -253,6 +254,8 @@ class _Table:
         self.columns: list[tuple[str, int]] = []
         self.squeezed = False
         """Whether the table has lost its columns: one blank stands where there were several."""
+        self.every_port = False
+        """Whether the table lists ports without a neighbour too."""
         self.rows = 0
         self.head_line = 1
         self.wrapped = ""
@@ -290,6 +293,7 @@ class _Table:
                 self.block["forwards"] = "on"
         elif columns := _heading(line):
             self.columns, self.rows, self.head_line, self.wrapped = columns, 0, number, ""
+            self.every_port = _STATE.search(line) is not None
             self.squeezed = not re.search(r"\S(?:\s{2,}|\t)\S", line)
             self.devices.setdefault(self.device, _EthernetDevice(self.device, switch=True))
         elif match := _TOTAL.match(line):
@@ -339,6 +343,8 @@ class _Table:
             raise _fault(self.file, number, message, "give the table with all of its blanks, or as JSON")
         peer, self.wrapped = self.wrapped or cells["device"], ""
         port, peer_port, said = cells["local"], cells["port"], cells.get("remoteportdescr", "")
+        if port and not peer and not peer_port and self.every_port:
+            return
         if not port or not peer or not peer_port:
             remedy = "give the table of `show lldp neighbors` as the switch printed it"
             raise _fault(self.file, number, "a row without a port and a neighbour", remedy)

@@ -10,6 +10,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from ffplan.base.formatting import listed, plural
+from ffplan.base.pasted import _cleaned, _prefixes_of, _unfenced, _unprefixed, _unprompted, without
 from ffplan.base.record import record
 from ffplan.interop.asbuilt.cable_lists import (
     _interfaces_of,
@@ -19,6 +20,7 @@ from ffplan.interop.asbuilt.cable_lists import (
     _read_cable_json,
     _read_cable_table,
     _read_lab,
+    _refuse_other_table,
 )
 from ffplan.interop.asbuilt.declared import (
     _is_config_db,
@@ -51,7 +53,7 @@ from ffplan.interop.asbuilt.tables import (
     _read_ndt,
     _read_topo,
 )
-from ffplan.interop.pasted import _cleaned, _prefixes_of, _recognised, _unfenced, _unprefixed, _unprompted, without
+from ffplan.interop.recognised import _recognised
 from ffplan.interop.xml_tree import _parse
 
 if TYPE_CHECKING:
@@ -222,6 +224,8 @@ def _read_bare(files: Sequence[tuple[str, str]], *, partial: bool) -> AsBuilt:
         form = _form_of(text, first)
         if form in (None, XML, JSON) and (known := _recognised(text, "fabric")) is not None:
             raise _fault(first, 1, *known)
+        if form is None:
+            _refuse_other_table(text, first)
         form = form or LISTING  # whose reader says what is wrong with a text of no form
         if form.name not in _DEVICES:
             _refuse_long_lines(text, first)

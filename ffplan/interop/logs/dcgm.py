@@ -55,7 +55,8 @@ def _copies(name: str, number: int, cells: list[str], file: str, line: int) -> l
     check, host = _MATRICES[name], _stem(file)
     rates = [(gpu, _number_of(cell, file, line, "bandwidth")) for gpu, cell in enumerate(cells) if cell not in _ABSENT]
     if check == "nvlink-copy":
-        rates = [(number, min(rate for _, rate in rates))] if rates else []
+        others = [rate for gpu, rate in rates if gpu != number]  # old versions print 0.00 of a GPU to itself
+        rates = [(number, min(others))] if others else []
     return [
         Measured(check=check, value=rate, host=host, part=f"GPU {gpu}", file=file, line=line) for gpu, rate in rates
     ]

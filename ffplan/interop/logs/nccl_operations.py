@@ -64,6 +64,7 @@ def operation_named(name: str) -> str | None:
     """
     name = f"_{name.lower().replace('-', '_')}"
     spoken = {operation.replace("-", "_"): operation for operation in OPERATIONS.values()} | OPERATIONS
+    spoken |= {operation.replace("_", ""): spoken[operation] for operation in spoken}
     known = sorted(spoken, key=len, reverse=True)
     return next((spoken[operation] for operation in known if name.endswith(f"_{operation}")), None)
 
@@ -156,29 +157,45 @@ def _refuse_other_columns(run: Run, operation: str, file: str) -> None:
     """Refuse rows of another operation than the command line names; old versions print no reduction and no root."""
     row = run.rows[0]
     if row.redop and row.root is not None and not _columns_fit(run, operation):
-        message = f"the command line names {operation}, which does not print redop {row.redop} and root {row.root}"
-        raise _fault(file, row.line, message, "give each log with its own command line")
+        message = (
+            f"the command line or heading names {operation}, which does not print redop {row.redop} and root {row.root}"
+        )
+        raise _fault(file, row.line, message, "give each run with its own")
 
 
-def _operation_of(run: Run, named: list[str], ranks: int, file: str, said: CollectiveHints) -> str:
-    """Return the operation of a run: by its command line, by what the user says, its columns, or the file's name."""
+def _named_in_order(runs: list[Run]) -> None:
+    """Give each run its program where a script ahead of all names as many programs as runs follow, in their order."""
+    first, *others = runs
+    order = [operation_named(name) for name in first.named]
+    if len(order) != len(runs) or any(run.named for run in others):
+        return
+    if all(operation is None or _columns_fit(run, operation) for run, operation in zip(runs, order, strict=True)):
+        for run, name in zip(runs, list(first.named), strict=True):
+            run.named = [name]
+
+
+def _operation_of(run: Run, named: list[str], ranks: int, file: str, said: CollectiveHints) -> tuple[str, bool]:
+    """Return the operation of a run: by its command line, by what the user says, its columns, or the file's name.
+
+    And whether it rests on a word of the user or the file's name alone, since the run itself leaves several open.
+    """
     known = list(dict.fromkeys(operation for name in named if (operation := operation_named(name)) is not None))
     if len(known) == 1:
         _refuse_other_columns(run, known[0], file)
-        return known[0]
+        return known[0], False
     if named and not known:
-        return f"{named[-1]}_perf"
+        return f"{named[-1]}_perf", False
     could = _fitting(run, ranks, file) or _fitting(run, 0, file)  # a list of ranks may be cut
     could = [operation for operation in could if operation in known] or could
-    if said.operation in could:
-        return said.operation
+    if said.operation is not None and said.operation in could:
+        return said.operation, len(could) > 1
     fits = _by_checks(run, could)
     if len(fits) == 1:
-        return fits[0]
+        return fits[0], False
     beside = _operation_in_name(file)
     hint = said.operation or (beside if beside in fits or not fits else None)
     if hint is not None:
-        return hint
+        return hint, True
     told = f"the columns fit {listed(could)}" if could else "no operation that is modelled has such columns"
     message, could = f"nothing says which operation was measured: {told}", could or list(OPERATIONS.values())
     raise _fault(file, run.rows[0].line, message, f"say which: --op {could[0]}")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from itertools import chain, product
 from typing import TYPE_CHECKING
 
 from ffplan.base.record import record
@@ -24,6 +25,17 @@ _RANK = re.compile(
 )
 COMMAND = re.compile(r"(?<![\w$}])(\w+?)_perf(?:_mpi)?(?!\w)")
 """A program of nccl-tests, wherever a command line names it."""
+_SPOKEN = r"(?:all ?reduce|all ?gather|reduce ?scatter|all ?to ?all|send ?recv|broadcast|reduce|gather|scatter)"
+_AROUND = (
+    r"(?:(?:running|run|tests?|testing|start|starting|begin|bench|benchmark|benchmarking|nccl|rccl|collective|operation"
+    r"|op|perf|performance|bandwidth|busbw|results?|output|case|now|on|with|the|of|gpus?|nodes?|ranks?|float|half) )*"
+)
+_HEADING = re.compile(rf"{_AROUND}({_SPOKEN}) {_AROUND}")
+_LOOP = re.compile(rf"\bfor \w+ in ((?:\s*{_SPOKEN.replace(' ?', '[_-]?')}(?![a-z]))+)")
+_LONGEST_HEADING = 80
+"""Most letters of a heading [1]."""
+_FRACTION = re.compile(r"[0-9][.,][0-9]")
+"""What a result or an address has, and no heading."""
 _HEAD = re.compile(r"#\s*nThread:?\s+[0-9]")
 _COLUMNS = re.compile(r"#\s*(?:size\s+count\s+type|bytes\s+N\s+type)\b")
 _CONCLUDED = "Collective test concluded"
@@ -39,6 +51,10 @@ _ROW = re.compile(
 )
 _NUMBER = re.compile(r"N/A|-?[0-9][0-9A-Za-z]{0,20}(?:[.,][0-9A-Za-z]{1,12})?(?:e[+-][0-9]{1,3})?", re.IGNORECASE)
 """A number, or a damaged one, which is refused later."""
+_REST = re.compile(r"[ \t]*[0-9N/A.][-0-9N/A., \te+]*")
+"""The rest of a row that a terminal wrapped."""
+_MOST_LINES = 4
+"""Most lines that a row is wrapped into [1]."""
 _GROUPED = re.compile(r"[0-9]{1,3}(?:,[0-9]{3})+")
 _HALF = 4
 """Columns of a half: time, algbw, busbw and #wrong [1]."""
@@ -101,6 +117,18 @@ class _CutRowError(Exception):
     def __init__(self, line: int, columns: int) -> None:
         super().__init__(line, columns)
         self.line, self.columns = line, columns
+
+
+def _programs(content: str) -> list[str]:
+    """Return the programs that a line names: in a command, in a loop of a script, or alone in a heading."""
+    if commands := COMMAND.findall(content):
+        return [] if "NCCL " in content or _CONCLUDED in content else commands
+    if loop := _LOOP.search(content):
+        return loop[1].split()
+    if len(content) > _LONGEST_HEADING or _FRACTION.search(content):
+        return []
+    heading = _HEADING.fullmatch("".join(f"{word} " for word in re.findall("[a-z]+", content.lower())))
+    return [heading[1].replace(" ", "")] if heading else []
 
 
 def _has_row(text: str) -> bool:
@@ -204,10 +232,10 @@ class _Reader:
             self.open.halves[0].extend(_numbers(content))
         elif self.run.ranks and not self.run.rows and _LEFT_OUT.match(content):
             self.run.left_out = True
-        elif (commands := COMMAND.findall(content)) and "NCCL " not in content and _CONCLUDED not in content:
+        elif programs := _programs(content):
             if self.run.rows or self.open is not None:
                 self.next_run([])
-            self.run.named += commands
+            self.run.named += programs
 
     def comment(self, content: str) -> None:
         if _HEAD.search(content):
@@ -223,7 +251,7 @@ class _Reader:
         elif _COLUMNS.search(content):
             if self.run.rows or self.open is not None:
                 self.next_run([])
-            self.run.head += content
+            self.run.head += f"\n{content}"
         elif _AVERAGE.search(content):
             self.close()
             self.run.averaged = True
@@ -231,9 +259,51 @@ class _Reader:
             self.run.out_of_bounds = int(out[1])
 
 
+def _is_start(line: str) -> bool:
+    match = _ROW.search(line)
+    return match is not None and match[3] in WIDTHS
+
+
+def _joined(parts: list[str], width: int) -> str:
+    """Return a row from the lines of a terminal: they were cut between its numbers, or inside one at the width."""
+    joints = [["", " "] if len(part) == width else [" "] for part in parts[:-1]]
+    rows = ["".join(chain.from_iterable(zip(parts, [*joint, ""], strict=True))) for joint in product(*joints)]
+    return next((row for row in rows if _is_whole(row)), rows[0])
+
+
+def _is_whole(line: str) -> bool:
+    match = _ROW.search(line)
+    row = _started(match, 0) if match is not None else None
+    return row is not None and len(row.halves[0]) % _HALF == 0
+
+
+def _unwrapped(lines: list[str]) -> list[str]:
+    """Return lines with those joined that a terminal cut at its width; others keep their places.
+
+    A row was cut where the next line has numbers alone, and then lines of the head as long as the longest were, too.
+    """
+    rests = [number for number, line in enumerate(lines) if number and _REST.fullmatch(line)]
+    width, joined, last = max(map(len, lines), default=0), list(lines), 0
+    starts: dict[int, list[str]] = {}
+    for number in rests:
+        start = last if last in starts and lines[number - 1] == starts[last][-1] else number - 1
+        if len(starts[start]) < _MOST_LINES if start in starts else _is_start(lines[start]):
+            last = start
+            starts.setdefault(start, [lines[start]]).append(lines[number])
+            joined[number] = ""
+    for start, parts in starts.items():
+        joined[start] = _joined(parts, width)
+    for number, line in enumerate(joined[1:], 1) if starts else ():
+        head = joined[number - 1]
+        cut = head.startswith("#") and len(head) > width - 2
+        if cut and line and line[0] != "#" and number not in starts and "NCCL " not in line:
+            joined[number - 1 : number + 1] = [head.ljust(width) + line, ""]
+    return joined
+
+
 def _runs_of(text: str) -> Iterator[Run]:
     reader = _Reader()
-    for number, line in enumerate(text.splitlines(), 1):
+    for number, line in enumerate(_unwrapped(text.splitlines()), 1):
         reader.line(number, line.strip())
     reader.close(last=True)
     yield from (run for run in reader.runs if run.rows)

@@ -20,6 +20,7 @@ from ffplan.interop.logs.nccl_operations import (
     _bus_factor,
     _count_of,
     _depends_on_ranks,
+    _named_in_order,
     _operation_of,
     _rates_of,
     agrees,
@@ -145,12 +146,17 @@ def _refuse_no_run(run: Run, file: str) -> None:
 
 def _of_runs(runs: list[Run], file: str, said: CollectiveHints) -> list[Measured]:
     """Return the measured values of runs; for a repeated size, the mean."""
-    measured, named = [], list[str]()
+    measured, named, open_runs = [], list[str](), 0
+    _named_in_order(runs)
     for run in runs:
         _refuse_no_run(run, file)
         ranks = _Ranks(count=0, accelerators=()) if run.left_out else _ranks_of(run.ranks)
         named = run.named or named  # a script may name the programs of all runs ahead of the first
-        operation = _operation_of(run, named, ranks.count or said.ranks, file, said)
+        operation, is_open = _operation_of(run, named, ranks.count or said.ranks, file, said)
+        open_runs += is_open
+        if open_runs > 1:
+            message = "nothing says which operation each of several runs measured, and one --op or name is of one"
+            _refuse(file, run.rows[0].line, message, "give each run as a file of its own, or with its command line")
         named = [name for name in named if operation_named(name) != operation] or named
         if ranks.fewest < ranks.most and not _depends_on_ranks(operation):
             run.left_out = True  # a node with fewer ranks than the others: the list seems cut, and no rate says so

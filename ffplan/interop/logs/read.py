@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from contextlib import suppress
 from dataclasses import replace
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from ffplan.base.errors import InputError
+from ffplan.base.pasted import _as_pasted, _bared, _streams
 from ffplan.inputs.document import scalar
 from ffplan.interop.logs import dcgm, links, nccl_tests, storage, tables
 from ffplan.interop.logs.measured import NO_HINTS, _number_of, _refuse, _stem
-from ffplan.interop.pasted import _as_pasted, _bared, _recognised, _streams
+from ffplan.interop.recognised import _recognised
 from ffplan.results.acceptance import Measured
 
 if TYPE_CHECKING:
@@ -65,13 +67,15 @@ _PROGRAMS = (
     "MLPerf Storage, STREAM, mlc, nvidia-smi -q -x and topo -m, ibstat, ibdiagnet2.lst, ibdiagnet2.db_csv, "
     "ibdiagnet2.log, or the sheet as CSV with a column `measured`"
 )
+_OWN_LINE = re.compile(r"^[ \t]*\{", re.MULTILINE)
 _MOST_ROWS = 1_000_000
 _REMEDY = "write the measured value alone, in the unit of its row"
 
 
 def _json(text: str, file: str, said: CollectiveHints) -> list[Measured] | None:
     """Read a JSON document; return None if no known program wrote it."""
-    start = text.find("{")
+    own = _OWN_LINE.search(text)  # a command line ahead may have braces of the shell
+    start = own.end() - 1 if own else text.find("{")
     if start < 0:
         return None
     loaded: Any = None

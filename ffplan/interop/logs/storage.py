@@ -13,7 +13,39 @@ _GIB, _MIB, _KIB = 2.0**30, 2.0**20, 2.0**10
 _SHORT_MS = 30_000
 """Runs shorter than this fill caches [ms]."""
 _NODES = re.compile(r"^[ \t]*nodes[ \t]*:[ \t]*([0-9]{1,9})", re.MULTILINE)
+_CLIENTS = re.compile(r"^[ \t]*clients[ \t]*=[ \t]*([0-9]{1,9}) \(([0-9]{1,9}) per node\)", re.MULTILINE)
+"""Processes, and those of a node, as versions before 3.2 print them."""
 _HEAD = re.compile(r"^[ \t]*access[ \t]+bw\(MiB/s\)", re.MULTILINE)
+
+
+_SMALL_BLOCK = 128 * _KIB
+"""Blocks below this size take as long for the operation as for their bytes [byte]."""
+_BLOCK = re.compile(r"([0-9]{1,12}(?:\.[0-9]{1,6})?)([kmg]?)(?:i?b)?", re.IGNORECASE)
+_SCALES = {"": 1.0, "k": _KIB, "m": _MIB, "g": _GIB}
+
+
+def _operations(access: str, block: str) -> str:
+    """Say why a rate is one of operations, and no measure of bandwidth; empty if it is none.
+
+    Args:
+        access: kind of access, such as randread.
+        block: size of a block as fio writes it; empty if not known.
+    """
+    if access.startswith("rand"):
+        return "random access, which bounds operations: give a run of sequential reads or writes (rw=read, bs=1M)"
+    size = _BLOCK.fullmatch(block.strip())
+    if size is not None and float(size[1]) * _SCALES[size[2].lower()] < _SMALL_BLOCK:
+        return f"blocks of {block.strip()}, which bound operations: give a run with bs=1M"
+    return ""
+
+
+def _block_of(options: dict[str, Any], part: dict[str, Any], side: str) -> str:
+    """Return the size of a block: as the options say, which may list those of reads and writes; else the mean."""
+    stated = str(options.get("bs") or options.get("blocksize") or "").split(",")
+    if stated[0]:
+        return stated[min(len(stated) - 1, int(side == "write"))] or stated[0]
+    total, number = (float(part.get(key) or 0) for key in ("io_bytes", "total_ios"))
+    return f"{total / number:.0f}" if number else ""
 
 
 def _is_fio(loaded: Any) -> bool:
@@ -26,6 +58,7 @@ def _read_fio(loaded: dict[str, Any], file: str) -> list[Measured]:
     jobs = [client for client in clients if client.get("jobname") != "All clients"] or loaded.get("jobs") or []
     sums: dict[tuple[str, str, str], float] = {}
     doubts: dict[tuple[str, str, str], str] = {}
+    bounds: dict[tuple[str, str, str], str] = {}
     common = loaded.get("global options") or {}
     for job in jobs:
         if not isinstance(job, dict):
@@ -41,6 +74,9 @@ def _read_fio(loaded: dict[str, Any], file: str) -> list[Measured]:
             key = (host, check, str(job.get("groupid", 0)))
             rate = part["bw_bytes"] if part.get("bw_bytes") else float(part.get("bw", 0)) * _KIB
             sums[key] = sums.get(key, 0.0) + _number_of(str(rate), file, 1, "rate") / 1e9
+            access = str(options.get("rw") or options.get("readwrite") or "")
+            if operations := _operations(access, _block_of(options, part, side)):
+                bounds[key] = operations
             if str(options.get("direct", "0")) != "1":
                 doubts[key] = "without direct=1: the page cache may have answered"
             elif float(part.get("runtime") or 0) < _SHORT_MS:
@@ -57,6 +93,7 @@ def _read_fio(loaded: dict[str, Any], file: str) -> list[Measured]:
             line=1,
             nodes=1,
             doubt=doubts.get((host, check, group), ""),
+            shortfall=bounds.get((host, check, group), ""),
         )
         for (host, check, group), value in sums.items()
     ]
@@ -69,16 +106,21 @@ _GROUP = re.compile(
     re.MULTILINE,
 )
 """A line of the groups of fio: since version 3 with decimal units in brackets, before with binary ones."""
+_JOB = re.compile(r"\brw=(\w{1,20}), bs=(?:\(R\) )?([0-9.]{1,12}[kKMG]?)(?:i?B)?-")
+"""A job of a text, with its least block."""
 _DECIMAL = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
 _BINARY = {"": 1.0, "K": 2.0**10, "M": 2.0**20, "G": 2.0**30}
 
 
 def _is_fio_text(text: str) -> bool:
-    return _GROUP.search(text) is not None or "Run status group" in text
+    """Return whether fio printed a text, and no JSON beside it (`--output-format=json,normal`)."""
+    return '"fio version"' not in text and (_GROUP.search(text) is not None or "Run status group" in text)
 
 
 def _read_fio_text(text: str, file: str) -> list[Measured]:
     direct = re.search(r"\bdirect=1\b", text) is not None
+    jobs = [_operations(job[1], job[2]) for job in _JOB.finditer(text)]
+    operations = jobs[0] if jobs and all(jobs) else ""
     measured = []
     for group in _GROUP.finditer(text):
         line = text.count("\n", 0, group.start(1)) + 1
@@ -96,6 +138,7 @@ def _read_fio_text(text: str, file: str) -> list[Measured]:
                 line=line,
                 nodes=1,
                 doubt=doubt,
+                shortfall=operations,
             )
         )
     if not measured:
@@ -110,6 +153,8 @@ def _is_ior(text: str) -> bool:
 def _read_ior(text: str, file: str) -> list[Measured]:
     """Return reads and writes of IOR [GB/s], of all nodes together, each repetition a row."""
     nodes = int(match[1]) if (match := _NODES.search(text)) else 0
+    if not nodes and (clients := _CLIENTS.search(text)) is not None:
+        nodes = -(-int(clients[1]) // max(int(clients[2]), 1))
     rows = []
     for line, row in enumerate(text.splitlines(), 1):
         if row.startswith("Summary of all tests"):

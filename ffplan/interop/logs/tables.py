@@ -169,7 +169,9 @@ def _read_perftest(text: str, file: str) -> list[Measured]:
     return measured
 
 
-_OSU = re.compile(r"^# OSU |^# Size[ \t]+(?:Bandwidth|(?:Avg )?Latency) ?\(", re.MULTILINE)
+_OSU = re.compile(r"^# OSU |^# Size[ \t]+(?:(?:Bandwidth|(?:Avg )?Latency) ?\(|MB/s\b)", re.MULTILINE)
+_PAIRS = re.compile(r"^#[ \t]*Size[ \t]+MB/s\b", re.MULTILINE)
+"""The heading of osu_mbw_mr."""
 _OSU_TITLE = re.compile(r"^# OSU (MPI|NCCL|RCCL)(-[A-Z]+)?[ \t]+(\w.{0,60}?) Test", re.MULTILINE)
 _OSU_COMMAND = re.compile(r"\bosu_(?:i|nccl_|xccl_)?(\w+)")
 _DEVICE_BUFFERS = re.compile(
@@ -279,6 +281,10 @@ def _osu_table(table: _Table, file: str, said: CollectiveHints) -> Iterator[Meas
 
 def _read_osu(text: str, file: str, said: CollectiveHints = NO_HINTS) -> list[Measured]:
     """Return the bus bandwidths of OSU's collectives and rates between its two nodes [GB/s]."""
+    if (pairs := _PAIRS.search(text)) is not None:
+        line = text.count("\n", 0, pairs.start()) + 1
+        message = "the sum over several pairs of ranks (osu_mbw_mr), for which the sheet has no check"
+        _refuse(file, line, message, "run osu_bw between two nodes, or ib_write_bw")
     measured = [row for table in _tables(text) for row in _osu_table(table, file, said)]
     return measured or _refuse(file, 1, "no row of a size", "give the table with its heading")
 

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 from ffplan.base.errors import located
+from ffplan.base.pasted import _read_pasted
 from ffplan.base.record import record
-from ffplan.interop.pasted import _read_pasted
 from ffplan.interop.served import programs, suites
 from ffplan.interop.served.fields import RULE, _Result
 from ffplan.results.serving_runs import BenchmarkRun

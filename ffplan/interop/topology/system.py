@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from ffplan.base.errors import InputError
 from ffplan.base.files import text_of
 from ffplan.base.formatting import first_few, plural
-from ffplan.interop.pasted import _as_pasted, _cleaned, _recognised, _unprefixed
+from ffplan.base.pasted import _as_pasted, _cleaned, _unprefixed
+from ffplan.interop.recognised import _recognised
 from ffplan.interop.topology.devices import _place_of
 from ffplan.interop.topology.scale_up import place
 from ffplan.interop.xml_tree import _fault, _parse

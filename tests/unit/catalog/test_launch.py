@@ -11,7 +11,9 @@ import ffplan as ffplan_api
 from ffplan.base.errors import InputError
 from ffplan.catalog.configs.part import read_import
 from ffplan.catalog.launch.arguments import _plain_lines, _Variables
+from ffplan.catalog.launch.megatron_plan import SIZES as SIZES_OF_PLANS
 from ffplan.catalog.launch.read import Launch, read_launch
+from ffplan.catalog.launch.settings import RENAMED
 from ffplan.design.plan_file import read_plan
 from tests.fuzz.forms import LAUNCHES
 from tests.support import ffplan
@@ -297,6 +299,64 @@ def test_a_branch_on_one_line_ends_there(line: str) -> None:
     assert not any("in a branch" in text for text in found.of_plan)
 
 
+@pytest.mark.parametrize(
+    "flag", ["--swiglu", "--bf16", "--untie-embeddings-and-output-weights", "--overlap-grad-reduce"]
+)
+@pytest.mark.parametrize(
+    ("assigned", "use"),
+    [
+        *((f"X={nothing}\n", use) for nothing in ("", '""', "''", '" "') for use in ("$X", "${X}", '"$X"')),
+        ("", "${X:-}"),
+        ('X=" \\\n  --log-interval 10 \\\n  --save-interval 5"\n', "${X}"),
+        ("X='\n--log-interval 10'\n", "$X"),
+        ('X="\nY=1\n--log-interval 10"\n', "$X"),
+        ('Y=""\nX="\n$Y\n"\n', "$X"),
+    ],
+)
+def test_a_flag_before_what_expands_to_nothing_is_on(flag: str, assigned: str, use: str) -> None:
+    sizes = SIZES.replace("--bf16 ", "")
+    plain, found = launch(f"{sizes} {flag}"), launch(f"{assigned}{sizes} {flag} {use}")
+    assert (found.dimensions, found.plan) == (plain.dimensions, plain.plan)
+
+
+def test_a_number_that_expands_to_nothing_is_refused() -> None:
+    refused('X=""\n' + SIZES.replace("--num-layers 4", "--num-layers $X"), "`--num-layers` has no value")
+
+
+def test_a_padded_vocabulary_that_is_stated() -> None:
+    found = dimensions(f"{MODEL} --bf16 --tokenizer-type PretrainedFromHF --pad-vocab-size-to 250880")
+    assert found["vocabulary"] == 250880
+
+
+NULLS = sorted(
+    {*RENAMED, *RENAMED.values(), *(name for names in SIZES_OF_PLANS.values() for name in names)}
+    | {"merge_file", "vocab_size", "window_size", "kv_channels", "num_query_groups", "activation", "precision"}
+    | {"tokenizer_type", "padded_vocab_size", "sliding_window", "cp_comm_type", "mamba_state_dim", "rampup_batch_size"}
+)
+
+
+@pytest.mark.parametrize("null", ["null", "~", "", "None", '""'])
+def test_a_null_is_as_if_absent(null: str) -> None:
+    plain = launch(LAUNCHES[1], "gpt.yaml")
+    for name in NULLS:
+        found = launch(f"other:\n  {name}: {null}\n{LAUNCHES[1]}", "gpt.yaml")
+        assert (found.dimensions, found.plan, found.of_model) == (plain.dimensions, plain.plan, plain.of_model), name
+        assert found.of_plan == plain.of_plan, name
+
+
+def test_a_null_tells_no_vocabulary() -> None:
+    text = LAUNCHES[1].replace("  override_vocab_size: 32000\n", "  tokenizer: {merge_file: null, vocab_file: null}\n")
+    refused(text, "the vocabulary is not stated")
+
+
+def test_messages_name_a_setting_as_the_file_writes_it() -> None:
+    for name in ("activations_checkpoint_num_layers", "num_moe_experts", "num_nodes"):
+        refused(f"other:\n  {name}: -1\n" + LAUNCHES[1].replace(" num_nodes: 2,", ""), f"`{name}` is `-1`")
+    refused("x.py ++model.num_layers=4 model.hidden_size=-64", "`model.hidden_size` is `-64`")
+    none = launch(f"other:\n  activations_checkpoint_num_layers: 0\n{LAUNCHES[1]}", "gpt.yaml")
+    assert none.plan == launch(LAUNCHES[1], "gpt.yaml").plan
+
+
 def test_a_branch_on_one_line_may_be_open() -> None:
     found = launch(f'case "$1" in\n x) ARGS="--overlap-grad-reduce";; esac\n{SIZES}')
     assert "taken, though in a branch of the script: --overlap-grad-reduce" in found.of_plan
@@ -322,6 +382,11 @@ def test_torchtitan_schedules_and_sharding() -> None:
     assert (launch(text).plan["schedule"], launch(text).plan["chunks"]) == ("1f1b", 2)
     fp8 = LAUNCHES[2].replace('"8B"', '"8B"\nconverters = ["float8"]')
     assert launch(fp8).plan["precision"] == "fp8"
+
+
+@pytest.mark.parametrize(("mode", "recompute"), [("none", "none"), ("full", "full"), ("selective", "every-second")])
+def test_torchtitan_modes_of_recomputation(mode: str, recompute: str) -> None:
+    assert launch(LAUNCHES[2].replace('"selective"', f'"{mode}"')).plan["recompute"] == recompute
 
 
 def test_deepspeed_gives_a_plan_alone(tmp_path: Path) -> None:

@@ -171,3 +171,22 @@ def test_a_part_of_a_path_is_in_copies_of_the_catalogue(tmp_path: Path) -> None:
     assert part_of(catalog, Model, str(tmp_path), "test") is part
     assert catalog.fresh().entry(part.id).part is part
     assert (catalog.kind_of(part.id), catalog.admitted(str(tmp_path))) == ("model", part.id)
+
+
+@pytest.mark.parametrize(
+    ("config", "reason"),
+    [
+        ({"d_model": 2560, "n_layer": 64, "ssm_cfg": {"layer": "Mamba2"}}, "state-space layers"),
+        ({"model_type": "minimax_m1", "hidden_size": 64}, "linear attention"),
+        ({"model_type": "of_tomorrow", "attn_type_list": [0, 0, 1]}, "linear attention"),
+        (
+            {"model_type": "mllama", "text_config": {"model_type": "mllama_text_model", "cross_attention_layers": [3]}},
+            "layers with cross-attention",
+        ),
+    ],
+)
+def test_what_cannot_be_described_is_named_before_an_unknown_type(
+    tmp_path: Path, config: dict[str, Any], reason: str
+) -> None:
+    with pytest.raises(InputError, match=f"has {reason}, which the dimensions of a transformer do not describe"):
+        read(tmp_path, config)

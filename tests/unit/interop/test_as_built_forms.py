@@ -578,3 +578,13 @@ def test_a_switch_of_a_minigraph_without_links_is_there() -> None:
         ("n1 eth0", "host"),
         ("spine-1", "switch"),
     ]
+
+
+def test_a_small_list_without_headings_has_switches_by_port_and_name() -> None:
+    """Adapters have two ports at most; managed switches say so in their names."""
+    line = '{} "{}" 1 {}[  ] ==( 4X 106.25 Gbps Active/  LinkUp)==> {} 2 {}[  ] "{}" ( )\n'
+    ends = [("0xa1", "leaf", 1), ("0xc1", "node01 mlx5_0", 1)], [("0xa1", "leaf", 33), ("0xb1", "MF0;spine:X/U1", 2)]
+    both = [line.format(*near, far[0], far[2], far[1]) for pair in ends for near, far in (pair, pair[::-1])]
+    for text in ("".join(both), both[0] + both[2], both[1] + both[3], both[0] + both[3]):
+        kinds = {device.name: device.kind for device in read_as_built([("links.txt", text)]).devices}
+        assert kinds == {"leaf": "switch", "MF0;spine:X/U1": "switch", "node01 mlx5_0": "host"}, text

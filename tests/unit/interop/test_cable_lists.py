@@ -285,3 +285,30 @@ def test_cut_and_joined_tables_give_their_links_or_an_error(data: st.DataObject)
     # a cut can leave of a device its MAC address alone, or its name without the port
     names = {tuple(re.split(r"[ /]", end)[0] for end in link) for link in links if ":" not in "".join(link)}
     assert names <= {tuple(re.split(r"[ /]", end)[0] for end in link) for link in WIRED}
+
+
+@pytest.mark.parametrize(
+    "sides", ["A B", "Source Destination", "Src Dst", "Local Remote", "Near Far", "From To", "Side-A Side-B"]
+)
+@pytest.mark.parametrize("words", ["{0} Device,{0} Port", "Device {0},Interface {0}"])
+@pytest.mark.parametrize("separator", [",", ";", "\t"])
+def test_a_sheet_of_cables_with_columns_of_its_own(sides: str, words: str, separator: str, tmp_path: Path) -> None:
+    head = ",".join(["Cable", *(words.format(side) for side in sides.split())])
+    rows = ["1,leaf-01,Ethernet1/1,node01,eth0", "2,leaf-01,Ethernet1/33,spine-01,Ethernet1/1"]
+    file = tmp_path / "cables.csv"
+    file.write_text("\n".join([head, *rows]).replace(",", separator) + "\n")
+    run = ffplan("fabric import ibnetdiscover", str(file))
+    assert run.code == 0, run.err
+    links = [(link["a"], link["b"]) for link in json.loads(run.out)["links"]]
+    assert links == [("leaf-01/p1", "node01 eth0/p1"), ("leaf-01/p33", "spine-01/p1")]
+
+
+@pytest.mark.parametrize("head", ["Switch,Switch Port,Host,NIC", "A,A Port,B,B Port", "Device;Port;Peer;Peer Port"])
+def test_a_sheet_without_both_ends_names_the_columns(head: str, tmp_path: Path) -> None:
+    file = tmp_path / "cables.csv"
+    separator = ";" if ";" in head else ","
+    file.write_text(f"{head}\n{separator.join(('leaf-01', 'Ethernet1/1', 'node01', 'eth0'))}\n")
+    run = ffplan("fabric import ibnetdiscover", str(file))
+    assert run.code == 2
+    assert f"no columns with device and port of both ends: `{head}`" in run.err
+    assert "A Device,A Port,B Device,B Port" in run.err

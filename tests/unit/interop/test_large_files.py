@@ -11,10 +11,10 @@ import pytest
 from ffplan.base import files
 from ffplan.base.errors import InputError, UsageError
 from ffplan.base.files import LargeText, TooLargeError
+from ffplan.base.pasted import _cleaned
 from ffplan.cli.audit import _read_files
 from ffplan.interop.asbuilt import model, read
 from ffplan.interop.asbuilt.read import read_as_built
-from ffplan.interop.pasted import _cleaned
 from tests.unit.interop.test_as_built_forms import pod
 from tests.unit.interop.test_forms_of_files import TEXTS
 from tests.unit.interop.test_ibnetdiscover_variants import LISTING

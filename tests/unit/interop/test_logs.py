@@ -117,6 +117,16 @@ def test_nvbandwidth_cells_are_strings_and_waived_tests_have_none() -> None:
         read_log(json.dumps({"nvbandwidth": {"testcases": cases}}), "a.json")
 
 
+@pytest.mark.parametrize("own", ["0.00", "0.0", "1500.25", "N/A"])
+def test_what_stands_for_a_gpu_to_itself_is_no_copy_between_gpus(own: str) -> None:
+    rows = [[own, "390.1"], ["388.2", own]]
+    cases = [{"name": "device_to_device_memcpy_read_ce", "status": "Passed", "bandwidth_matrix": rows}]
+    text = "".join(f"{number}  {'   '.join(row)}\n" for number, row in enumerate(rows))
+    head = "Running device_to_device_memcpy_read_ce.\nmemcpy CE GPU(row) -> GPU(column) bandwidth (GB/s)\n    0    1\n"
+    for written in (json.dumps({"nvbandwidth": {"testcases": cases}}), head + text):
+        assert [(item.part, item.value) for item in read_log(written, "n1")] == [("GPU 0", 390.1), ("GPU 1", 388.2)]
+
+
 def test_stream_prints_megabytes() -> None:
     text = (
         "Function    Best Rate MB/s  Avg time     Min time     Max time\nTriad:          312345.6     0.1  0.1  0.1\n"
@@ -341,3 +351,52 @@ def test_a_log_of_several_programs_is_refused_in_either_order() -> None:
     for head in ("check,measured", '"host","check" ,"measured"\r'):
         with pytest.raises(InputError, match="no row has a `measured` value"):
             read_log(head + "\n", "sheet.csv")
+
+
+def test_fio_in_two_formats_and_behind_a_command_line() -> None:
+    """`--output-format=json,normal` prints both; a shell's braces are none of the document."""
+    side = {"io_bytes": 10, "bw_bytes": 4 * 10**9, "runtime": 60_000}
+    text = "   READ: bw=3815MiB/s (4000MB/s), 3815MiB/s-3815MiB/s (4000MB/s-4000MB/s), io=1GiB (1GB), run=60001-60001msec\n"
+    plain = read_log(fio(read=side), "n1.json")
+    assert plain[0].doubt == ""
+    assert read_log(f"{fio(read=side)}\nRun status group 0 (all jobs):\n{text}", "n1.json") == plain
+    behind = read_log("fio --filename=/mnt/{a,b} --output-format=json\n" + fio(read=side), "n1.json")
+    assert [(row.check, row.value) for row in behind] == [("storage-read", 8.0)]
+
+
+@pytest.mark.parametrize(
+    ("options", "total", "bound"),
+    [
+        ({"rw": "read", "bs": "1M"}, 0, ""),
+        ({"rw": "randread", "bs": "1M"}, 0, "random access"),
+        ({"rw": "read", "bs": "4k"}, 0, "blocks of 4k"),
+        ({"rw": "read", "bs": "1M,4k"}, 0, ""),
+        ({"rw": "read", "bs": "4KiB,1M"}, 0, "blocks of 4KiB"),
+        ({"readwrite": "read", "blocksize": "65536"}, 0, "blocks of 65536"),
+        ({}, 10**9, "blocks of 4096"),
+        ({}, 4 * 10**6, ""),
+    ],
+)
+def test_rates_of_operations_are_no_failure_of_bandwidth(options: dict[str, str], total: int, bound: str) -> None:
+    side = {"io_bytes": 4096 * 10**9, "bw_bytes": 2 * 10**9, "runtime": 60_000, "total_ios": total}
+    (row,) = read_log(fio(read=side, **{"job options": options}), "n1.json")
+    assert row.shortfall.startswith(bound)
+    assert bool(row.shortfall) == bool(bound)
+    if options.get("bs", "").count(",") == 0 and options.get("rw"):
+        text = f"a: (g=0): rw={options['rw']}, bs=(R) {options['bs']}-{options['bs']}, ioengine=libaio direct=1\n"
+        group = "   READ: bw=1907MiB/s (2000MB/s), 1-2 (3-4), io=1GiB (1GB), run=60001-60001msec\n"
+        assert read_log(text + group, "n1.txt")[0].shortfall == row.shortfall
+
+
+@pytest.mark.parametrize(("clients", "nodes"), [("32 (8 per node)", 4), ("33 (8 per node)", 5), ("1 (1 per node)", 1)])
+def test_nodes_of_old_versions_of_ior(clients: str, nodes: int) -> None:
+    head = "access    bw(MiB/s)  block(KiB) xfer(KiB)  open(s)    wr/rd(s)   close(s)   total(s)   iter\n"
+    row = "write     51200      67108864   1024.00    0.010000   40.95      0.010000   40.96      0\n"
+    (found,) = read_log(f"IOR-3.0.1\n\tclients            = {clients}\n\n{head}{row}", "n.txt")
+    assert (found.nodes, found.doubt) == (nodes, "")
+
+
+@pytest.mark.parametrize("title", ["# OSU MPI-CUDA Multiple Bandwidth / Message Rate Test v7.4\n", ""])
+def test_rates_of_several_pairs_are_named(title: str) -> None:
+    with pytest.raises(InputError, match=r"the sum over several pairs of ranks \(osu_mbw_mr\)"):
+        read_log(title + "# Size                  MB/s        Messages/s\n4194304  385000.00  91791.15\n", "a.txt")

@@ -16,8 +16,11 @@ from ffplan.interop.asbuilt.lldp import _is_lldp, _local_name, _parsed, _read_ll
 from ffplan.interop.asbuilt.model import PORTS
 from ffplan.interop.asbuilt.read import _LONGEST_LINE, read_as_built
 from ffplan.interop.asbuilt.tables import _read_ndt, _read_topo
+from tests.support import ffplan
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from ffplan.interop.asbuilt.model import AsBuilt
 
 
@@ -39,6 +42,9 @@ if TYPE_CHECKING:
         (["swp1s0", "swp1s1", "swp2s0", "swp3"], [1, 2, 3, 5]),
         (["swp2s1"], [4]),  # port 1 counts as two halves, as port 2 does
         (["swp1s3", "swp2s0"], [4, 5]),
+        (["ethernet1/1/1", "ethernet1/1/2", "ethernet1/1/33"], [1, 2, 33]),
+        (["ethernet1/1/1:1", "ethernet1/1/1:2", "ethernet1/1/2", "ethernet1/1/3:2"], [1, 2, 3, 5]),
+        (["ethernet1/1/1:4", "ethernet1/1/2:1"], [4, 5]),
         (["swp1", "swp3s0"], [1, 3]),  # port 2 is as whole as the one before it
     ],
 )
@@ -256,7 +262,8 @@ def test_ports_of_iblinkinfo_that_are_down_or_odd() -> None:
         info(line(1, up, "n1", 9, 0))
     rows = [f'0x11 "leaf-1" 1 {n}[  ] ==( {up} )==> 0x2{n} {n} 1[  ] "n{n} HCA-1" ( )\n' for n in (1, 2, 3, 4)]
     assert _read_linkinfo("".join(rows), "x").devices[0].kind == "switch"
-    assert _read_linkinfo("".join(rows[:3]), "x").devices[0].kind == "host"  # three ports may be an adapter's
+    assert _read_linkinfo(rows[2], "x").devices[0].kind == "switch"
+    assert _read_linkinfo("".join(rows[:2]), "x").devices[0].kind == "host"  # two ports may be an adapter's
 
 
 def test_rates_that_a_text_says() -> None:
@@ -394,3 +401,26 @@ def test_the_heading_that_ufm_writes() -> None:
 def test_xml_of_others_is_named(text: str, words: str) -> None:
     with pytest.raises(InputError, match=words):
         read_as_built([("x.xml", text)])
+
+
+INTERFACES = """cumulus@leaf-01:mgmt:~$ nv show interface
+Interface  Admin Status  Oper Status  Speed  MTU    Type      Remote Host  Remote Port  Summary
+---------  ------------  -----------  -----  -----  --------  -----------  -----------  -------------------------
+lo         up            unknown             65536  loopback                            IP Address: 10.10.10.1/32
+swp1       up            up           400G   9216   swp       node01       enp24s0np0
+swp2       up            down                9216   swp
+swp49      up            up           400G   9216   swp       spine-01     swp1
+"""
+
+
+def test_a_list_of_all_ports_has_some_without_a_neighbour(tmp_path: Path) -> None:
+    """A list of neighbours has none."""
+    file = tmp_path / "leaf-01.txt"
+    file.write_text(INTERFACES)
+    run = ffplan("fabric import ibnetdiscover", str(file))
+    assert [(link["a"], link["b"]) for link in json.loads(run.out)["links"]] == [
+        ("leaf-01/p1", "node01 enp24s0np0/p1"),
+        ("leaf-01/p49", "spine-01/p1"),
+    ]
+    file.write_text(INTERFACES.replace("Admin Status  Oper Status", "                         "))
+    assert "a row without a port and a neighbour" in ffplan("fabric import ibnetdiscover", str(file)).err

@@ -15,8 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ffplan.base.errors import InputError
+from ffplan.base.pasted import _as_pasted, _unfenced
 from ffplan.interop.logs.read import read_log
-from ffplan.interop.pasted import _as_pasted, _unfenced
 from ffplan.interop.served.read import read_results
 from ffplan.interop.slurm_files import read_slurm
 from tests.support import examples, ffplan
@@ -93,6 +93,10 @@ PREFIXES: dict[str, Callable[[str], str]] = {
     "syslog, one digit of the day": each("Jun  1 10:00:01 node01 slurmstepd[4711]: "),
     "ts": each("Jun 11 10:00:01 "),
     "ts -i": each("[10:00:01.123456] "),
+    "GitLab": each("2025-06-11T10:00:01.123456Z 01O "),
+    "ts %.s": each("1749636001.12345N "),
+    "[ts %s]": each("[1749636001] "),
+    "numbers of lines behind blanks": each("  N "),
     "docker compose": each("nccl-test-1  | "),
     "pdsh": each("hosta: "),
     "Ray": each("(train_fn pid=4711, ip=10.0.0.1) "),
@@ -131,7 +135,9 @@ PREFIXES: dict[str, Callable[[str], str]] = {
 @pytest.mark.parametrize("form", PREFIXES)
 def test_a_log_as_it_is_pasted(form: str) -> None:
     for text in (LOG, COMMAND + LOG):
-        assert told(read_log(PREFIXES[form](text), "pasted.txt")) == WHOLE
+        rows = read_log(PREFIXES[form](text), "pasted.txt")
+        assert told(rows) == WHOLE
+        assert {row.doubt for row in rows} == {""}
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "latin-1"])

@@ -1,4 +1,4 @@
-"""Text as people paste it: what launchers, loggers, chats and terminals add, and programs that no reader takes.
+"""Text as people paste it: what launchers, loggers, chats and terminals add.
 
 Lines keep their numbers: what is removed leaves an empty line, or the rest of it, behind.
 """
@@ -11,14 +11,11 @@ from itertools import pairwise, takewhile
 from typing import TYPE_CHECKING, TypeVar
 
 from ffplan.base.errors import InputError
-from ffplan.base.files import unix_lines
+from ffplan.base.files import text_of, unix_lines
 from ffplan.base.record import record
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
-    from typing import Literal
-
-    Door = Literal["log", "server", "fabric"]
 
 T = TypeVar("T")
 
@@ -32,6 +29,8 @@ _PROMPT = re.compile(
     re.MULTILINE,
 )
 """A line of a shell that shows user and host."""
+_PRINTED = re.compile(r"\A(\s*)[A-Za-z_][\w.]*[ \t]*=?[ \t]*(?=\{\s*\")")
+"""The name of an object, such as `LlamaConfig {`."""
 _SAMPLE = 2_000
 """Lines that are asked for their prefixes [1]."""
 _ROUNDS = 6
@@ -65,7 +64,10 @@ _KINDS = (
     _Kind(r"\[(?:pod|container)/[^\]\s]{1,300}\]", _ANYWHERE),
     # kubectl, docker and journalctl -o short-iso: a date with its time
     _Kind(rf"\[?[0-9]{{4}}[-/][0-9]{{2}}[-/][0-9]{{2}}[T ]{_CLOCK} ?(?:Z|UTC|[+-][0-9]{{2}}:?[0-9]{{2}})?\]?:?", _HALF),
-    # container runtimes: stdout F
+    # ts, in seconds since 1970
+    _Kind(r"\[?1[4-9][0-9]{8}(?:\.[0-9]{1,9})?\]?(?= |$)", _MOST),
+    # container runtimes: stdout F; runners of GitLab: 01O
+    _Kind(r"[0-9a-f]{2}[OE](?:\+|(?= |$))", _HALF),
     _Kind(r"std(?:out|err) [FP](?= |$)", _HALF),
     # syslog and journalctl: a day with its time, a host and a program
     _Kind(rf"\[?(?:\w{{3}} )?{_MONTH} [ 0-9]?[0-9] {_CLOCK}(?: [0-9]{{4}})?\]?", _HALF),
@@ -200,6 +202,23 @@ def _unfenced(text: str) -> tuple[str, int]:
     return "\n".join(line if number in kept else "" for number, line in enumerate(lines)), around
 
 
+def _bare(text: str) -> tuple[str, int]:
+    """Return the lines of a text without what stands in front of and around them; count those around [1]."""
+    return _unfenced(_unprompted(_unprefixed(_cleaned(text))))
+
+
+def _bare_file(raw: bytes) -> bytes | None:
+    """Return the bare lines of a file as UTF-8, without the name that Python prints in front of an object.
+
+    None if they are the file's own, or the file is no text.
+    """
+    text = text_of(raw)
+    if text is None:
+        return None
+    bare = _PRINTED.sub(r"\1", _bare(text)[0]).encode("utf-8", "surrogateescape")
+    return None if bare == raw else bare
+
+
 def _read_pasted(read: Callable[[str], T], text: str) -> tuple[T, int]:
     """Return a reader's result for a text; if it refuses the text, for its lines without their surroundings.
 
@@ -209,7 +228,7 @@ def _read_pasted(read: Callable[[str], T], text: str) -> tuple[T, int]:
     try:
         return read(plain), 0
     except InputError:
-        bare, around = _unfenced(_unprompted(_unprefixed(_cleaned(plain))))
+        bare, around = _bare(plain)
         with suppress(InputError):
             if bare != plain:
                 return read(bare), around
@@ -245,104 +264,3 @@ def _streams(text: str) -> dict[str, list[tuple[int, str]]]:
             bare += bool(line.strip())
     labelled = sum(map(len, streams.values()))
     return streams if len(streams) > 1 and labelled >= _MOST * (labelled + bare) else {}
-
-
-_START = 2**20
-"""Part of a text that is searched [character]."""
-
-
-@record
-class _Instead:
-    """What to give in place of an output, by what is read."""
-
-    log: str
-    server: str = "run a job with NCCL_TOPO_DUMP_FILE=topo.xml (NCCL and RCCL take it), and give topo.xml"
-    fabric: str = "run ibnetdiscover or iblinkinfo for InfiniBand, `lldpcli show neighbors` on switches of Ethernet"
-
-
-_SMI = _Instead("give `nvidia-smi -q -x` for the links of accelerators, nvbandwidth for copies")
-_ROCM = _Instead("give rccl-tests")
-_TRANSFER = _Instead("give nccl-tests or rccl-tests of the same nodes; for the rates of links, ibstat or ibdiagnet")
-_PORTS = _Instead("give ibstat or ibdiagnet for the rates of links")
-_STORAGE = _Instead("give fio or IOR: what storage serves at most, not what a model asks of it")
-_NEIGHBOURS = _Instead(
-    "give ibstat or ibdiagnet for the rates of links",
-    fabric="give the table of `show lldp neighbors` or its JSON, of hosts `lldpcli show neighbors -f json`",
-)
-_PROGRAMS = (
-    ("CDP", r"^Device[- ]?ID +Local Intrfce", _NEIGHBOURS),
-    (
-        "LLDP in a form that is not read",
-        r"^lldp\.\S+\.(?:via|rid)=|^Interface \S+ detected [0-9]+ LLDP neighbor|^(?:Local Port id|Local Intf): ",
-        _NEIGHBOURS,
-    ),
-    (
-        "`rocm-smi`",
-        r"^=+ (?:Weight|Hops|Link Type|Numa Nodes)\b|ROCm System Management|\(Topology\) "
-        r"|^[ \t]*GPU[0-9]+[ \t].{0,200}\b(?:XGMI|PCIE)\b",
-        _ROCM,
-    ),
-    ("`amd-smi topology`", r"^(?:ACCESS|WEIGHT|HOPS|LINK TYPE) TABLE:", _ROCM),
-    (
-        "`nvidia-smi topo -m`",
-        r"^[ \t|]*GPU0[ \t|]+(?:GPU1|NIC0|mlx5_0|CPU Affinity)"
-        r"|^[ \t|]*GPU[0-9]+[ \t|]+(?:X|NV[0-9]+|SYS|NODE|PHB|PXB|PIX)[ \t|]",
-        _SMI,
-    ),
-    ("perftest (ib_write_bw)", r"#bytes[ \t]+#iterations|(?:RDMA_Write|RDMA_Read|Send) (?:\w+ )?BW Test", _TRANSFER),
-    ("the OSU benchmarks", r"^# OSU |^# Size[ \t]+(?:Bandwidth|(?:Avg )?Latency) ?\(", _TRANSFER),
-    ("the Intel MPI Benchmarks", r"Intel\(R\) MPI Benchmarks|^# #processes = ", _TRANSFER),
-    ("the benchmark of oneCCL", r"#repetitions[ \t]+t_min\[usec\]", _TRANSFER),
-    ("iperf3", r"^\[ ID\] Interval", _TRANSFER),
-    ("samples of CUDA", r"^\[P2P \(Peer-to-Peer\) GPU Bandwidth|^\[CUDA Bandwidth Test\]", _SMI),
-    (
-        "DCGM",
-        r"DCGM (?:GPU )?Diagnostic|Successfully ran diagnostic|\bdcgmi diag\b|^\|[ -]*Diagnostic +\|"
-        r"|^\|-----  (?:Metadata|Deployment|Integration|Hardware|Stress) ",
-        _Instead("give the table of `dcgmi diag -r 3`, or its JSON"),
-    ),
-    (
-        "dcgmproftester, which loads engines to try counters and seeks no limit",
-        r"\bdcgmproftester|(?:Active|Bytes): generated ",
-        _Instead("give `dcgmi diag -r 3` for failures, nvbandwidth for copies"),
-    ),
-    (
-        "MLPerf Storage",
-        r"train_au_(?:mean_)?percentage|train_io_mean_MB_per_second|MLPerf[ _-]?Storage|^\[METRIC\] |Running DLIO",
-        _STORAGE,
-    ),
-    ("fio in its terse form", r"^[0-9];fio-[0-9.]+;", _Instead("run fio with --output-format=json")),
-    ("`nvidia-smi`", r"NVSMI LOG|<nvidia_smi_log|^\| NVIDIA-SMI [0-9]", _SMI),
-    ("`mst status`", r"^MST (?:modules|devices):|^DEVICE_TYPE[ \t]+MST\b", _PORTS),
-    ("`ibv_devinfo`", r"^hca_id:", _PORTS),
-    ("`ibstat`", r"^CA '[\w.-]+'|^Infiniband device '", _PORTS),
-    (
-        "`mlxlink`, `ibv_devices`, `ibdev2netdev` or `ethtool`",
-        r"^Operational Info\b|^ *device[ \t]+node GUID|^\w+ port [0-9]+ ==> \w|^Settings for \S+:",
-        _PORTS,
-    ),
-    (
-        "`lspci`",
-        r"\b[0-9a-f]{2}\.[0-7] (?:3D controller|VGA|Infiniband controller|Ethernet controller|PCI bridge)\b",
-        _SMI,
-    ),
-    (
-        "lstopo",
-        r"<!DOCTYPE topology|<topology\b|\bMachine \([0-9]|^[ \t]*(?:Package|NUMANode) L#[0-9]",
-        _SMI,
-    ),
-    ("NCCL itself (NCCL_DEBUG)", r"\bNCCL (?:INFO|WARN) ", _Instead("give the rows of nccl-tests")),
-)
-"""Programs by what tells their output; the first counts."""
-_KNOWN = tuple((name, re.compile(mark, re.MULTILINE), instead) for name, mark, instead in _PROGRAMS)
-
-
-def _recognised(text: str, door: Door) -> tuple[str, str] | None:
-    """Return the kind of a text that a reader refuses, and the right input; None if the kind is unknown."""
-    start = text[:_START]
-    known = next(((name, instead) for name, mark, instead in _KNOWN if mark.search(start)), None)
-    if known is None:
-        return None
-    name, instead = known
-    remedies = {"log": instead.log, "server": instead.server, "fabric": instead.fabric}
-    return f"this is output of {name}", remedies[door]
