@@ -14,9 +14,11 @@ from ffplan.catalog.models import Model
 from ffplan.catalog.parts import Accelerator
 from ffplan.catalog.store import Catalog
 from ffplan.serving.load import Requests
+from ffplan.serving.memory import splits_heads
 from ffplan.studies.fleet.capacity import Copy
 from ffplan.studies.serve.links import Fleet, ServeError
 from ffplan.studies.serve.loads import Load, Trace, targets_of
+from ffplan.studies.serve.search import search
 from ffplan.studies.serve.serve import ServeTask, serve
 from ffplan.studies.serve.setup import PlanRequest, ServeSetup, engine_of, serve_setup
 from tests.support import examples
@@ -129,3 +131,37 @@ def test_what_a_refusal_of_a_full_memory_advises_has_room(
         more = int(value) if option == "--gpus" else gpus
         other = value if option == "--precision" else precision
         assert isinstance(refused_or_copy(accelerator, more, model, other, requests), ServeSetup), way
+
+
+@examples(60)
+@given(name=st.sampled_from(CATALOG.ids_of("model")), tensor=st.integers(1, 24), searched=st.booleans())
+def test_a_size_whose_heads_do_not_split_is_refused_with_the_nearest_that_do(
+    name: str, tensor: int, *, searched: bool
+) -> None:
+    part, model = CATALOG.entry("h200-sxm").part, CATALOG.entry(name).part
+    assert isinstance(part, Accelerator)
+    assert isinstance(model, Model)
+    shape, fleet = model.transformer, Fleet(accelerator=part, gpus=64)
+    assume(shape is not None)
+    assert shape is not None
+    requests, engine = Requests(prompt=100, output=100), engine_of(CATALOG, "vllm")
+
+    def copy(ways: int | None) -> ServeSetup:
+        return serve_setup(CATALOG, model, engine, fleet, PlanRequest(tensor=ways, precision="fp8"), requests=requests)
+
+    if searched:
+        try:
+            space = search(CATALOG, model, engine, fleet, PlanRequest(), requests=requests, targets=None)
+        except ServeError:
+            return
+        assert all(splits_heads(shape, choice.plan.tensor) for choice in space.choices)
+        return
+    try:
+        assert splits_heads(shape, int(copy(tensor).served.deployment.tensor))
+    except ServeError as error:
+        refused = str(error)
+        if splits_heads(shape, tensor):
+            assert "room" in refused
+            return
+        for ways in refused.partition("; write ")[2].split(" or "):
+            assert splits_heads(shape, int(ways))
