@@ -190,7 +190,7 @@ def accelerator_power(
     step = steady.step
     active = minimum(steady.running, 1.0)
     reads = (step.weights + step.experts + step.compute + step.cache) / steady.tpot
-    batch = steady.decoding / served.deployment.pipeline
+    batch = steady.together / served.deployment.pipeline
     products = minimum(_product_seconds(served, batch) / steady.tpot + prompts, 1.0)
     shares = engine.power
     serving = shares.base.value + shares.memory.value * minimum(reads, 1.0) + shares.compute.value * products
