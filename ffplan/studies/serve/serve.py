@@ -261,10 +261,16 @@ def _row(
         meets=None if task.targets is None else within(task.targets, ttft, tpot),
         power_w=power,
         j_per_token=None if power is None else power / output_s,
-        output_tokens_s_mw=None if peak is None else tokens_per_megawatt(output_s, peak),
+        output_tokens_s_mw=None if peak is None else tokens_per_megawatt(output_s, peak * _part_of_design(setup)),
         cost=token_cost(setup, requests, steady, price) if price else None,
         band=TokenBand(tpot.mean * (1 - band), tpot.mean * (1 + band)),
     )
+
+
+def _part_of_design(setup: ServeSetup) -> float:
+    """Return the part of a design's accelerators that serve [1]; they bear as much of its cost and of its peak."""
+    design = setup.fleet.design
+    return 1.0 if design is None else setup.gpus * setup.copies / int(design.accelerators)
 
 
 def _parts(steady: Steady) -> tuple[TokenPart, ...]:

@@ -51,6 +51,10 @@ def test_a_design_is_filled_with_copies() -> None:
     assert (found["copies"], found["idle"]) == (127, 0)
     one = report("serve superpod-h100-4su --model llama3.1-70b --tp 8 --concurrency 32 --gpus 8")
     assert found["rows"][0]["rate_s"] == pytest.approx(127 * one["rows"][0]["rate_s"])
+    # as many tokens for a megawatt and for a dollar, whatever part of the design serves
+    for name in ("output_tokens_s_gpu", "output_tokens_s_mw", "power_w"):
+        copies = 127 if name == "power_w" else 1
+        assert found["rows"][0][name] == pytest.approx(copies * one["rows"][0][name])
     # the price is that of the design's own cost study
     cost = json.loads(ffplan("cost superpod-h100-4su --format json --draws 0").out)
     hour = cost["tco"]["per_accelerator_hour"]["likely"]
