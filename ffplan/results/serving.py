@@ -116,7 +116,7 @@ class ServeRow:
     """Keys and values."""
     limited_by: str
     """Part that takes most of a token's time: weights, experts, cache, compute, layers, sequences, communication,
-    fixed, prompts; or memory where requests wait for room."""
+    fixed, prompts; or memory where requests wait for room or are evicted."""
     limited_by_label: str
     """Part that takes most of a token's time, for people."""
     parts: tuple[TokenPart, ...]

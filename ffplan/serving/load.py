@@ -84,6 +84,12 @@ class Steady:
     """Terms of a decoding step."""
     prompts: Number
     """Time that prompts of others add to a token [s]."""
+    lost: Number = 0.0
+    """Time that evictions add to a token [s]; nothing by formula."""
+    whole: Number | None = None
+    """Time of a whole request as a run has it [s]; None by formula."""
+    filled: Number | None = None
+    """Fraction of the time for prompts as a run has it [1]; None by formula."""
 
     @property
     def together(self) -> Number:
@@ -92,7 +98,7 @@ class Steady:
 
     def latency(self, output: Number) -> Number:
         """Return the time of a whole request [s]."""
-        return self.ttft + maximum(output - 1, 0.0) * self.tpot
+        return self.whole if self.whole is not None else self.ttft + maximum(output - 1, 0.0) * self.tpot
 
 
 def _tokens_a_step(drafted: Number, accepted: Number) -> Number:

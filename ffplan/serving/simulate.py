@@ -19,11 +19,9 @@ from typing import TYPE_CHECKING
 
 from ffplan.base.array_math import Floats
 from ffplan.base.record import record
-from ffplan.serving.step import attention_flops, launch_seconds, prompt_seconds, step_time
 
 if TYPE_CHECKING:
-    from ffplan.serving.step import Served
-
+    from collections.abc import Sequence
 
 _ROUNDING = 1e-9
 """Fraction of a step that a sequence may end early [1]."""
@@ -92,6 +90,16 @@ class Times:
     """Requests that held memory, on average."""
     evicted: int
     """Times that a request lost its memory and was computed again."""
+    held: Floats
+    """Time of each request in memory; where prompts are apart, in the memory of a group that decodes."""
+    decoded: Floats
+    """Time in which each request decoded."""
+    plain: Floats
+    """Time of a token apart from prompts, as `tpot`."""
+    lost: Floats
+    """Time of a token that evictions took, as `tpot`."""
+    prompts: float
+    """Part of the time that steps took for prompts [1]."""
 
     @property
     def rate(self) -> float:
@@ -128,56 +136,6 @@ class _StepTable:
     """True if sequences decode in steps that carry prompts; else they wait for those."""
 
 
-def _pace_of(
-    served: Served,
-    most: int,
-    *,
-    prompt: float,
-    context: float,
-    drafted: float = 0.0,
-    draft: float = 0.0,
-    yielded: float = 1.0,
-    cached: float = 0.0,
-) -> _StepTable:
-    """Return the pace of steps of one attention group.
-
-    Args:
-        most: most sequences of a step [1].
-        prompt: computed tokens of a usual prompt [1], at which attention is taken.
-        context: tokens of a usual decoding sequence [1]; windows keep fewer.
-        drafted: drafted tokens of a step [1].
-        draft: time of a drafted token as a fraction of a step [1].
-        yielded: tokens that a step yields for each sequence [1].
-        cached: tokens in front of every prompt that are cached and read [1].
-
-    Returns:
-        Times [s], for step and prompt from `ffplan.serving.step`. A pipeline computes prompts in one stage while the
-        others go on, so that a step has one stage's part of them.
-    """
-    import numpy as np
-
-    stages = float(served.deployment.pipeline)
-    counts = np.arange(0.0, most + 1)
-    counts[0] = 1.0
-    slower = 1 + draft * drafted
-    base = step_time(served, counts, cached, 1 + drafted).total * slower
-    far = step_time(served, 1.0, cached + context).total - step_time(served, 1.0, cached).total
-    rate = served.machine.peak16 * served.rates.attention * served.deployment.tensor
-    attention = float(attention_flops(served.shape, prompt, cached) / rate)
-    square = attention / ((cached + prompt) ** 2 - cached**2)
-    return _StepTable(
-        base=[float(value) for value in np.broadcast_to(base, counts.shape)],
-        context=float(far) / context * slower,
-        prompt=(float(prompt_seconds(served, prompt, cached)) - attention) / prompt / stages,
-        square=square / stages,
-        floor=float(launch_seconds(served)),
-        stages=stages,
-        yielded=yielded,
-        cached=cached,
-        mixed=served.mixed,
-    )
-
-
 class Run:
     """State of a run."""
 
@@ -200,6 +158,10 @@ class Run:
         self.filling: deque[list[float]] = deque()
         self.ends: list[tuple[float, int]] = []
         self.occupied, self.evicted, self.pending = 0.0, 0, 0.0
+        self.plain, self.filled = 0.0, 0.0  # seconds of steps apart from prompts, and for prompts
+        self.entered, self.stayed = [0.0] * self.count, [0.0] * self.count
+        self.joined, self.decoded = [(0.0, 0.0)] * self.count, [0.0] * self.count
+        self.stepped = [0.0] * self.count
         self.made = [0.0] * self.count
         self.turn = [0] * self.count
         self.base = [0.0] * self.count
@@ -241,6 +203,7 @@ class Run:
             self.held += tokens
             self.admitted += 1
             self.turn[request] = self.admitted
+            self.entered[request] = self.now
             self._enter(request, prompt)
 
     def _enter(self, request: int, prompt: float) -> None:
@@ -258,6 +221,7 @@ class Run:
         """
         self.context += prompt
         self.base[request], self.since[request] = prompt, self.steps
+        self.joined[request] = (self.now, self.plain)
         heappush(self.ends, (self.steps + max(self.outputs[request] - made, 0.0) / self.pace.yielded, request))
 
     def _evict(self) -> None:
@@ -272,9 +236,17 @@ class Run:
             self.waiting.appendleft(request)
             self.evicted += 1
 
-    def _advance(self, seconds: float, steps: float) -> None:
-        """Advance all decoding sequences by some steps, and end complete ones."""
+    def _advance(self, seconds: float, steps: float, prompts: float = 0.0) -> None:
+        """Advance all decoding sequences by some steps, and end complete ones.
+
+        Args:
+            seconds: time of the steps [s].
+            steps: how many sequences decode in [1].
+            prompts: part of the time that is for prompts [s].
+        """
         sequences = len(self.ends)
+        self.plain += seconds - prompts
+        self.filled += prompts
         self.occupied += seconds * (sequences + len(self.filling))
         self.now += seconds
         self.steps += steps
@@ -302,7 +274,8 @@ class Run:
             done.append(request)
         decoding = pace.base[len(self.ends)] + self.context * pace.context if pace.mixed else pace.base[0]
         least = (pace.floor - decoding) / pace.stages
-        self._advance(decoding + max(sum(part for _, part in parts), least), float(pace.mixed))
+        added = max(sum(part for _, part in parts), least)
+        self._advance(decoding + added, float(pace.mixed), added if pace.mixed else decoding + added)
         self.look = self.steps
         for request, part in parts:
             if not made[request]:
@@ -374,6 +347,10 @@ class Run:
         """Free what a sequence that decodes holds."""
         self.context -= self.base[request] + (self.steps - self.since[request]) * self.pace.yielded
         self.held -= self.prompts[request] + self.outputs[request]
+        since, plain = self.joined[request]
+        self.stayed[request] += self.now - self.entered[request]
+        self.decoded[request] += self.now - since
+        self.stepped[request] += self.plain - plain
 
     def _end(self) -> None:
         """Let sequences end whose answers are complete."""
@@ -438,13 +415,36 @@ def _simulate(pace: _StepTable, arrivals: Arrivals, room: Room, *, chunk: float,
 
     run = Run(pace, arrivals, room, chunk, first)
     run.run()
-    started, begun, ended = (np.asarray(moments) for moments in (run.started, run.first, run.ended))
-    outside, outputs = first + np.asarray(run.beyond), np.maximum(np.asarray(run.outputs) - 1, 1.0)
+    return _times([run], np.asarray(run.started), first + np.asarray(run.beyond), run.now)
+
+
+def _times(runs: Sequence[Run], started: Floats, outside: Floats, end: float) -> Times:
+    """Return the latencies of requests that some groups answered.
+
+    Args:
+        runs: the groups, each with zeros for requests of others.
+        started: times of arrival [s].
+        outside: time outside the groups' steps [s].
+        end: time at which the last request ended [s].
+    """
+    import numpy as np
+
+    def summed(name: str) -> Floats:
+        total: Floats = np.sum([getattr(run, name) for run in runs], axis=0)
+        return total
+
+    begun, ended, decoded = summed("first"), summed("ended"), summed("decoded")
+    later = np.maximum(np.asarray(runs[0].outputs) - 1, 1.0)
     return Times(
         ttft=begun - started + outside,
-        tpot=(ended - begun) / outputs,
+        tpot=(ended - begun) / later,
         e2e=ended - started + outside,
-        end=run.now,
-        running=run.occupied / max(run.now, 1e-12),
-        evicted=run.evicted,
+        end=end,
+        running=sum(run.occupied for run in runs) / max(end, 1e-12),
+        evicted=sum(run.evicted for run in runs),
+        held=summed("stayed"),
+        decoded=decoded,
+        plain=summed("stepped") / later,
+        lost=(ended - begun - decoded) / later,
+        prompts=sum(run.filled for run in runs) / len(runs) / max(end, 1e-12),
     )

@@ -13,9 +13,11 @@ from hypothesis import strategies as st
 from ffplan.catalog.models import Model
 from ffplan.catalog.parts import Accelerator
 from ffplan.catalog.store import Catalog
+from ffplan.inputs.workloads import PoolPlan
 from ffplan.serving.load import Requests
 from ffplan.serving.memory import splits_heads
 from ffplan.studies.fleet.capacity import Copy
+from ffplan.studies.serve.apart import _apart_setup
 from ffplan.studies.serve.links import Fleet, ServeError
 from ffplan.studies.serve.loads import Load, Trace, targets_of
 from ffplan.studies.serve.search import search
@@ -24,7 +26,7 @@ from ffplan.studies.serve.setup import PlanRequest, ServeSetup, engine_of, serve
 from tests.support import examples
 
 if TYPE_CHECKING:
-    from ffplan.results.serving import ServeReport
+    from ffplan.results.serving import ServeReport, ServeRow
 
 CATALOG = Catalog()
 ACCELERATORS = ("h100-sxm-80gb", "b200", "l40s", "mi300x", "a100-sxm-40gb")
@@ -54,6 +56,70 @@ def loaded(draw: st.DrawFn) -> tuple[ServeSetup, Load]:
     assume(not isinstance(setup, str))
     assert not isinstance(setup, str)
     return setup, Load(requests=requests, seed=draw(st.integers(0, 9)))
+
+
+@st.composite
+def any_load(draw: st.DrawFn) -> tuple[ServeSetup, Load]:
+    """Return a copy by any engine and plan, or a unit of pools, with room for requests of any lengths."""
+    prompt, output = (int(10**exponent) for exponent in draw(st.tuples(st.floats(0.5, 4.6), st.floats(0, 3.3))))
+    part, model = CATALOG.entry(draw(st.sampled_from(ACCELERATORS))).part, CATALOG.entry(draw(st.sampled_from(MODELS)))
+    assert isinstance(part, Accelerator)
+    assert isinstance(model.part, Model)
+    engine, fleet = engine_of(CATALOG, draw(st.sampled_from(("vllm", "sglang", "trtllm")))), Fleet(part, gpus=64)
+    requests = Requests(prompt=prompt, output=output, chunk=float(engine.chunk.value))
+    plan = PlanRequest(tensor=draw(st.sampled_from((None, 1, 4, 8))))
+    pools = (PoolPlan(copies=2, tensor=4), PoolPlan(copies=1, tensor=8))
+    try:
+        if draw(st.integers(0, 3)) == 0:
+            setup = _apart_setup(CATALOG, model.part, engine, fleet, PlanRequest(), requests=requests, pools=pools)
+        else:
+            plan = replace(plan, pipeline=draw(st.sampled_from((1, 1, 2))), data=draw(st.sampled_from((1, 1, 4))))
+            setup = serve_setup(CATALOG, model.part, engine, fleet, plan, requests=requests)
+    except ServeError:
+        assume(False)
+    return setup, Load(requests=requests, seed=draw(st.integers(0, 9)))
+
+
+def check_row(row: ServeRow, setup: ServeSetup, load: Load) -> None:
+    """Check what holds of the figures of any load together."""
+    output = float(load.requests.output)
+    for latency in (row.ttft_s, row.tpot_s, row.e2e_s):
+        assert latency.p50 / 2 <= latency.mean * (1 + 1e-9)
+        assert latency.mean <= latency.p99 * (1 + 1e-8)
+    assert row.ttft_s.mean + (output - 1) * row.tpot_s.mean == pytest.approx(row.e2e_s.mean, rel=1e-6)
+    assert row.rate_s * row.e2e_s.mean / setup.copies == pytest.approx(row.concurrency, rel=1e-2)
+    assert sum(part.seconds for part in row.parts) == pytest.approx(row.tpot_s.mean, rel=1e-6)
+    assert sum(part.share for part in row.parts) == pytest.approx(1, rel=1e-6)
+    assert min(part.seconds for part in row.parts) >= 0
+    assert 0 <= row.kv.used <= 1
+    if row.power_w is not None:
+        power = setup.fleet.accelerator.power
+        assert power is not None
+        assert 0 < row.power_w <= setup.gpus * setup.copies * float(power.value) * (1 + 1e-9)
+    evicted = any(part.name == "evictions" for part in row.parts)
+    assert not evicted or row.kv.used > 0.4, "requests are evicted where memory is full"
+
+
+@examples(60)
+@given(case=any_load(), exponent=st.floats(-3, 0.5))
+def test_figures_of_a_load_are_of_one_state(case: tuple[ServeSetup, Load], exponent: float) -> None:
+    setup, load = case
+    count = float(max(round(10**exponent * setup.most(load.requests)), 1))
+    check_row(report(setup, load, (count,)).rows[0], setup, load)
+
+
+@examples(30)
+@given(case=any_load(), factor=st.floats(1e-4, 0.95))
+def test_figures_of_a_rate_are_of_one_state(case: tuple[ServeSetup, Load], factor: float) -> None:
+    setup, load = case
+    most = report(setup, load, (1.0,)).saturation.rate_s
+    try:
+        row = report(setup, load, rate=factor * most).rows[0]
+    except ServeError:
+        assert factor > 0.5
+        return
+    assert row.rate_s == pytest.approx(factor * most, rel=1e-2)
+    check_row(row, setup, load)
 
 
 def report(setup: ServeSetup, load: Load, concurrency: tuple[float, ...] = (), rate: float = 0.0) -> ServeReport:

@@ -131,6 +131,11 @@ class ServeSetup:
         """Accelerators of its kinds that no copy uses [1]."""
         return sum(part.fleet.gpus for part in self.kinds) - self.copies * self.gpus
 
+    @property
+    def groups(self) -> float:
+        """Attention groups of a copy or unit that decode [1]."""
+        return float(self.served.deployment.data if self.apart is None else self.apart.pools.decode_groups)
+
     def room(self, requests: Requests) -> float:
         """Return how many requests an attention group runs at a time [1]."""
         shape = self.served.shape
@@ -138,8 +143,7 @@ class ServeSetup:
 
     def most(self, requests: Requests) -> float:
         """Return how many requests a copy runs at a time [1]."""
-        groups = self.served.deployment.data if self.apart is None else self.apart.pools.decode_groups
-        return self.room(requests) * float(groups)
+        return self.room(requests) * self.groups
 
     def means(self, requests: Requests, concurrency: Number) -> Steady:
         """Return the mean of a load with a fixed number of requests under way on a copy or unit."""
@@ -159,6 +163,8 @@ class ServeSetup:
         """Return the fraction of the accelerators' time that is for prompts [1], at a load."""
         if self.apart is not None:
             return self.prefill_gpus / self.gpus
+        if steady.filled is not None:
+            return min(float(steady.filled), 1.0)
         return float(prompt_share(self.served, requests, steady))
 
 

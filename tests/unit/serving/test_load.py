@@ -22,8 +22,8 @@ from ffplan.serving.hardware import (
 )
 from ffplan.serving.load import Requests, _Loop, _queue_wait, _tokens_a_step, closed_loop, open_loop, prompt_share
 from ffplan.serving.room import memory_use, requests_with_room
-from ffplan.serving.run import run_requests
-from ffplan.serving.simulate import Arrivals, Room, _pace_of, _simulate
+from ffplan.serving.run import _pace_of, run_requests
+from ffplan.serving.simulate import Arrivals, Room, _simulate
 from ffplan.serving.step import prompt_seconds, step_time
 
 if TYPE_CHECKING:
