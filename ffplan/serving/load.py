@@ -201,7 +201,7 @@ def closed_loop(
     """
     group = concurrency / served.deployment.data
     running = minimum(maximum(group, 1.0), maximum(room, 1.0))
-    others = maximum(running - 1, 0.0)
+    others = running - 1
     loop = _Loop(
         served=served,
         requests=requests,
@@ -211,8 +211,7 @@ def closed_loop(
         variation=1.0 if random else requests.variation,
         residual=residual,
     )
-    low: Number = 1e-12 * running
-    high: Number = running + 0.0
+    low, high = 1e-12 * running, running + 0.0
     for _ in range(ROUNDS):
         decoding = (low * high) ** 0.5
         point = _balance(loop, decoding)
@@ -224,9 +223,7 @@ def closed_loop(
         low = choose(many, low, decoding)
     tpot = decoding / (rate * loop.later)
     first = maximum(point.first, (running - decoding) / rate)
-    queued = maximum(group - running, 0.0)
-    # with fewer requests than groups, a group has one for a part of the time
-    busy = minimum(group, 1.0)
+    queued, busy = maximum(group - running, 0.0), minimum(group, 1.0)  # fewer than groups: one for a part of the time
     return Steady(
         running=running * busy,
         decoding=decoding * busy,
@@ -448,5 +445,5 @@ def open_loop(served: Served, requests: Requests, rate: Number, room: Number) ->
     under_way = rate / served.deployment.data * steady.latency(requests.output)
     # the step in progress is waited for only while there is one
     spared = 0.5 * steady.step.total * maximum(1 - under_way, 0.0)
-    running = minimum(steady.running, under_way)
-    return replace(steady, rate=rate, running=running, decoding=part * steady.decoding, ttft=steady.ttft - spared)
+    running, decoding = minimum(steady.running, under_way), part * steady.decoding
+    return replace(steady, rate=rate, running=running, decoding=decoding, ttft=steady.ttft - spared)

@@ -15,16 +15,21 @@ from collections import deque
 from dataclasses import KW_ONLY
 from heapq import heapify, heappop, heappush
 from math import ceil, inf, sqrt
-from typing import TYPE_CHECKING
 
 from ffplan.base.array_math import Floats
 from ffplan.base.record import record
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+from ffplan.serving.times import Times, times_of
 
 _ROUNDING = 1e-9
 """Fraction of a step that a sequence may end early [1]."""
+
+
+MOST_PASSES = 500_000
+"""Passes of a run over its state, each a step with prompts or some steps without: a few seconds [1]."""
+
+
+class LongRunError(Exception):
+    """A run takes more than `MOST_PASSES`."""
 
 
 class LateError(Exception):
@@ -77,42 +82,6 @@ class Room:
 
 
 @record
-class Times:
-    """Latencies of each request [s], in order of arrival."""
-
-    ttft: Floats
-    tpot: Floats
-    """Time of a token after the first, on average over the request."""
-    e2e: Floats
-    end: float
-    """Time at which the last request ended."""
-    running: float
-    """Requests that held memory, on average."""
-    evicted: int
-    """Times that a request lost its memory and was computed again."""
-    held: Floats
-    """Time of each request in memory; where prompts are apart, in the memory of a group that decodes."""
-    decoded: Floats
-    """Time in which each request decoded."""
-    plain: Floats
-    """Time of a token apart from prompts, as `tpot`."""
-    lost: Floats
-    """Time of a token that evictions took, as `tpot`."""
-    prompts: float
-    """Part of the time that steps took for prompts [1]."""
-
-    @property
-    def rate(self) -> float:
-        """Requests a second of the whole run [1/s]."""
-        return len(self.ttft) / max(self.end, 1e-12)
-
-    @property
-    def crowded(self) -> bool:
-        """True if memory ran out: means by formula do not hold."""
-        return self.evicted > 0
-
-
-@record
 class _StepTable:
     """Time of a step as a table over sequences, and what a token of context and of a prompt adds [s]."""
 
@@ -158,6 +127,7 @@ class Run:
         self.filling: deque[list[float]] = deque()
         self.ends: list[tuple[float, int]] = []
         self.occupied, self.evicted, self.pending = 0.0, 0, 0.0
+        self.passes = 0
         self.plain, self.filled = 0.0, 0.0  # seconds of steps apart from prompts, and for prompts
         self.entered, self.stayed = [0.0] * self.count, [0.0] * self.count
         self.joined, self.decoded = [(0.0, 0.0)] * self.count, [0.0] * self.count
@@ -243,8 +213,14 @@ class Run:
             seconds: time of the steps [s].
             steps: how many sequences decode in [1].
             prompts: part of the time that is for prompts [s].
+
+        Raises:
+            LongRunError: if the run has had too many passes.
         """
         sequences = len(self.ends)
+        self.passes += 1
+        if self.passes > MOST_PASSES:
+            raise LongRunError
         self.plain += seconds - prompts
         self.filled += prompts
         self.occupied += seconds * (sequences + len(self.filling))
@@ -415,36 +391,4 @@ def _simulate(pace: _StepTable, arrivals: Arrivals, room: Room, *, chunk: float,
 
     run = Run(pace, arrivals, room, chunk, first)
     run.run()
-    return _times([run], np.asarray(run.started), first + np.asarray(run.beyond), run.now)
-
-
-def _times(runs: Sequence[Run], started: Floats, outside: Floats, end: float) -> Times:
-    """Return the latencies of requests that some groups answered.
-
-    Args:
-        runs: the groups, each with zeros for requests of others.
-        started: times of arrival [s].
-        outside: time outside the groups' steps [s].
-        end: time at which the last request ended [s].
-    """
-    import numpy as np
-
-    def summed(name: str) -> Floats:
-        total: Floats = np.sum([getattr(run, name) for run in runs], axis=0)
-        return total
-
-    begun, ended, decoded = summed("first"), summed("ended"), summed("decoded")
-    later = np.maximum(np.asarray(runs[0].outputs) - 1, 1.0)
-    return Times(
-        ttft=begun - started + outside,
-        tpot=(ended - begun) / later,
-        e2e=ended - started + outside,
-        end=end,
-        running=sum(run.occupied for run in runs) / max(end, 1e-12),
-        evicted=sum(run.evicted for run in runs),
-        held=summed("stayed"),
-        decoded=decoded,
-        plain=summed("stepped") / later,
-        lost=(ended - begun - decoded) / later,
-        prompts=sum(run.filled for run in runs) / len(runs) / max(end, 1e-12),
-    )
+    return times_of([run], np.asarray(run.started), first + np.asarray(run.beyond), run.now)

@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from ffplan.base.array_math import Number
     from ffplan.catalog.store import Catalog
     from ffplan.serving.load import Steady
-    from ffplan.serving.simulate import Times
+    from ffplan.serving.times import Times
     from ffplan.studies.serve.money import _HourPrice
     from ffplan.studies.serve.setup import ServeSetup
 

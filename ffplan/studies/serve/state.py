@@ -17,7 +17,7 @@ from ffplan.studies.serve.money import _node_rest_power
 
 if TYPE_CHECKING:
     from ffplan.serving.load import Requests, Steady
-    from ffplan.serving.simulate import Times
+    from ffplan.serving.times import Times
     from ffplan.studies.serve.loads import Load
     from ffplan.studies.serve.setup import ServeSetup
 
