@@ -79,3 +79,19 @@ def times_of(runs: Sequence[Run], started: Floats, outside: Floats, end: float) 
         lost=(ended - begun - decoded) / later,
         prompts=sum(run.filled for run in runs) / len(runs) / max(end, 1e-12),
     )
+
+
+def joined(runs: Sequence[Times]) -> Times:
+    """Return the latencies of runs of several groups; what a group held is their mean, by time."""
+    import numpy as np
+
+    ends = np.array([run.end for run in runs])
+    weights = ends / max(float(ends.sum()), 1e-12)
+    names = ("ttft", "tpot", "e2e", "held", "decoded", "plain", "lost")
+    return Times(
+        **{name: np.concatenate([getattr(run, name) for run in runs]) for name in names},
+        end=float(ends.max()),
+        running=float(weights @ [run.running for run in runs]),
+        evicted=sum(run.evicted for run in runs),
+        prompts=float(weights @ [run.prompts for run in runs]),
+    )

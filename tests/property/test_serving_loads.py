@@ -19,7 +19,7 @@ from ffplan.serving.memory import splits_heads
 from ffplan.studies.fleet.capacity import Copy
 from ffplan.studies.serve.apart import _apart_setup
 from ffplan.studies.serve.links import Fleet, ServeError
-from ffplan.studies.serve.loads import Load, Trace, targets_of
+from ffplan.studies.serve.loads import Load, Trace, run_open, targets_of
 from ffplan.studies.serve.search import search
 from ffplan.studies.serve.serve import ServeTask, serve
 from ffplan.studies.serve.setup import PlanRequest, ServeSetup, engine_of, serve_setup
@@ -175,6 +175,38 @@ def test_a_file_of_one_length_is_that_length(case: tuple[ServeSetup, Load], fact
     rate = factor * report(setup, load).saturation.rate_s
     options = {"rate": rate} if arriving else {"concurrency": (64.0,)}
     assert report(setup, replace(load, trace=of_file), **options).rows == report(setup, load, **options).rows
+
+
+@examples(15)
+@given(
+    copies=st.sampled_from((1, 4, 16)),
+    seed=st.integers(0, 99),
+    busy=st.floats(0.2, 0.7),
+    groups=st.sampled_from((1, 2)),
+)
+def test_a_trace_at_random_and_its_rate_have_the_same_latencies(
+    copies: int, seed: int, busy: float, groups: int
+) -> None:
+    part, model = CATALOG.entry("h100-sxm-80gb").part, CATALOG.entry("llama3.1-8b").part
+    assert isinstance(part, Accelerator)
+    assert isinstance(model, Model)
+    requests, fleet = Requests(prompt=2_000, output=100, chunk=2048.0), Fleet(accelerator=part, gpus=copies * groups)
+    plan = PlanRequest(tensor=1, data=groups)
+    setup = serve_setup(CATALOG, model, engine_of(CATALOG, "vllm"), fleet, plan, requests=requests)
+    assert setup.copies == copies
+    rate, count = busy * 6.0 * groups, 6_000 * copies * groups
+    drawn = np.cumsum(np.random.default_rng(seed).exponential(1 / (rate * copies), count))
+    trace = Trace(prompts=np.full(count, 2_000.0), outputs=np.full(count, 100.0), times=drawn - drawn[0])
+    load = Load(requests=requests, seed=seed)
+    of_rate, of_trace = run_open(setup, load, rate), run_open(setup, replace(load, trace=trace), rate)
+    for name in ("ttft", "tpot", "e2e"):
+        one, other = (np.asarray(getattr(times, name)) for times in (of_rate, of_trace))
+        for share in (50, 90, 99):
+            # twelve blocks of a run say how far its quantiles scatter
+            blocks = [[np.percentile(b, share) for b in np.array_split(values, 12)] for values in (one, other)]
+            scatter = np.sqrt(sum(np.var(block, ddof=1) / 12 for block in blocks))
+            apart = abs(np.mean(blocks[0]) - np.mean(blocks[1]))
+            assert apart <= 5 * scatter + 0.005 * float(np.mean(one)), (name, share)
 
 
 @examples(80)

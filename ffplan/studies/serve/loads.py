@@ -15,6 +15,7 @@ from ffplan.results.serving import Latency, ServeTargets
 from ffplan.serving.load import Requests
 from ffplan.serving.run import run_pools, run_requests
 from ffplan.serving.simulate import MOST_PASSES, Arrivals, Bar, LongRunError
+from ffplan.serving.times import joined
 from ffplan.studies.serve.links import ServeError
 
 if TYPE_CHECKING:
@@ -200,16 +201,34 @@ def run_open(
     """
     share = rate / setup.parts
     if load.trace is not None and load.trace.times is not None:
-        every = max(setup.copies * setup.parts, 1)
-        prompts = np.maximum(load.trace.prompts[::every] * (1 - load.requests.hit), 1.0)
-        outputs, bar = load.trace.outputs[::every], _bar(targets, len(prompts), 0)
-        return _run(setup, load, Arrivals(prompts, outputs, load.trace.times[::every], bar=bar))
+        return _run_trace(setup, load, load.trace, load.trace.times)
     count = _count_of(load, count or MOST_REQUESTS // 2)
     skipped = count // 10  # they find an empty copy
     prompts, outputs = _lengths(load, count)
     times = np.cumsum(np.random.default_rng(load.seed).exponential(1 / share, count))
     run = _run(setup, load, Arrivals(prompts, outputs, times, bar=_bar(targets, count, skipped)))
     return _part(run, slice(skipped, None))
+
+
+def _run_trace(setup: ServeSetup, load: Load, trace: Trace, times: Floats) -> Times:
+    """Return latencies of a trace whose requests a router deals at random to all attention groups, or slices of units.
+
+    So many groups are run as have half of the most requests together. Arrivals at random stay so in every group: a rate
+    and a trace of it have the same latencies.
+    """
+    groups = max(setup.copies * setup.parts, 1)
+    place = np.random.default_rng((load.seed, 2)).integers(0, groups, len(times))
+    runs, count = [], 0
+    for group in range(groups):
+        chosen = place == group
+        if not chosen.any():
+            continue
+        prompts = np.maximum(trace.prompts[chosen] * (1 - load.requests.hit), 1.0)
+        runs.append(_run(setup, load, Arrivals(prompts, trace.outputs[chosen], times[chosen])))
+        count += len(prompts)
+        if count >= MOST_REQUESTS // 2:
+            break
+    return joined(runs)
 
 
 def grows(setup: ServeSetup, times: Times, rate: float) -> bool:
