@@ -189,11 +189,13 @@ def accelerator_power(
         return 0.0
     step = steady.step
     active = minimum(steady.running, 1.0)
-    reads = (step.weights + step.experts + step.compute + step.cache) / steady.tpot
-    batch = steady.decoding / served.deployment.pipeline
-    products = minimum(_product_seconds(served, batch) / steady.tpot + prompts, 1.0)
+    reads = (step.weights + step.experts + step.compute + step.cache) / step.total
+    each = steady.tpot - steady.lost
+    reads = reads * (each - steady.prompts) / each
+    batch = steady.together / served.deployment.pipeline
+    products = minimum(_product_seconds(served, batch) / each + prompts, 1.0)
     shares = engine.power
-    serving = shares.base.value + shares.memory.value * minimum(reads, 1.0) + shares.compute.value * products
+    serving = shares.base.value + shares.memory.value * reads + shares.compute.value * products
     return (shares.idle.value * (1 - active) + active * minimum(serving, 1.0)) * accelerator.power.value
 
 

@@ -84,10 +84,21 @@ class Steady:
     """Terms of a decoding step."""
     prompts: Number
     """Time that prompts of others add to a token [s]."""
+    lost: Number = 0.0
+    """Time that evictions add to a token [s]; nothing by formula."""
+    whole: Number | None = None
+    """Time of a whole request as a run has it [s]; None by formula."""
+    filled: Number | None = None
+    """Fraction of the time for prompts as a run has it [1]; None by formula."""
+
+    @property
+    def together(self) -> Number:
+        """Sequences that decode while any request is under way [1]."""
+        return self.decoding / minimum(maximum(self.running, 1e-12), 1.0)
 
     def latency(self, output: Number) -> Number:
         """Return the time of a whole request [s]."""
-        return self.ttft + maximum(output - 1, 0.0) * self.tpot
+        return self.whole if self.whole is not None else self.ttft + maximum(output - 1, 0.0) * self.tpot
 
 
 def _tokens_a_step(drafted: Number, accepted: Number) -> Number:
@@ -181,15 +192,16 @@ def closed_loop(
 
     Equation:
         n = min(C / d, room) = B + X first, by bisection over those that decode, B = X output T; T = step + prompts, at
-        most step + a full chunk if the engine mixes both; X at most what prompts leave time for, and what is left of
-        n / X is wait; first token = wait for room + queue + prompt
+        most step + a full chunk if the engine mixes both; X at most what prompts leave time for: then T is longer up
+        to the full chunk, and what is left of n / X is wait; first token = wait for room + queue + prompt; below a
+        request a group, one alone for C / d of the time
 
     Source:
         [1]; [2]; [3].
     """
     group = concurrency / served.deployment.data
     running = minimum(maximum(group, 1.0), maximum(room, 1.0))
-    others = maximum(running - 1, 0.0)
+    others = running - 1
     loop = _Loop(
         served=served,
         requests=requests,
@@ -199,24 +211,24 @@ def closed_loop(
         variation=1.0 if random else requests.variation,
         residual=residual,
     )
-    low: Number = 1e-12 * running
-    high: Number = running + 0.0
+    low, high = 1e-12 * running, running + 0.0
     for _ in range(ROUNDS):
         decoding = (low * high) ** 0.5
         point = _balance(loop, decoding)
-        many = (decoding + point.rate * point.first > running) | (point.rate > point.most)
+        rate = minimum(point.rate, point.most)
+        # a token waits for prompts, but no longer than a step full of them; then the prompts wait
+        beyond = (point.rate > point.most) & (decoding > rate * loop.later * point.longest)
+        many = (decoding + rate * point.first > running) | beyond
         high = choose(many, decoding, high)
         low = choose(many, low, decoding)
-    rate = minimum(point.rate, point.most)
     tpot = decoding / (rate * loop.later)
-    # beyond what prompts leave time for, requests wait for their prompts
     first = maximum(point.first, (running - decoding) / rate)
-    queued = maximum(group - running, 0.0)
+    queued, busy = maximum(group - running, 0.0), minimum(group, 1.0)  # fewer than groups: one for a part of the time
     return Steady(
-        running=running,
-        decoding=decoding,
+        running=running * busy,
+        decoding=decoding * busy,
         waiting=queued,
-        rate=rate * served.deployment.data,
+        rate=rate * busy * served.deployment.data,
         ttft=first + queued / maximum(rate, 1e-12),
         tpot=tpot,
         step=point.step,
@@ -346,6 +358,8 @@ class _Balance:
     """Requests a second of a group [1/s]."""
     most: Number
     """The same as prompts leave time for."""
+    longest: Number
+    """Most time of a token [s]: beside a full chunk, or after the prompts of all others if those go first."""
     first: Number
 
 
@@ -356,12 +370,14 @@ def _balance(loop: _Loop, decoding: Number) -> _Balance:
     token = token_seconds(step, loop.requests)
     yielded = _tokens_a_step(requests.drafted, requests.accepted)
     added = loop.added(decoding * loop.seen / later * yielded, step.total) / yielded
+    longest = token + loop.others * loop.service(step.total, loop.stages)
     if loop.served.mixed:
-        added = minimum(added, loop.full(step.total) - step.total)
+        longest = token + (loop.full(step.total) - step.total) / yielded
+        added = minimum(added, longest - token)
     rate = decoding / (later * (token + added))
     most = loop.most(token)
     first = loop.first(rate, most, step.total, decoding)
-    return _Balance(step=step, token=token, rate=rate, most=most, first=first)
+    return _Balance(step=step, token=token, rate=rate, most=most, longest=longest, first=first)
 
 
 def prompt_share(served: Served, requests: Requests, steady: Steady) -> Number:
@@ -380,7 +396,7 @@ def prompt_share(served: Served, requests: Requests, steady: Steady) -> Number:
         [1].
     """
     loop = _Loop(served=served, requests=requests, seen=1.0, others=0.0, variation=1.0, residual=0.0)
-    begun = steady.decoding / loop.later * _tokens_a_step(requests.drafted, requests.accepted)
+    begun = steady.together / loop.later * _tokens_a_step(requests.drafted, requests.accepted)
     return minimum(steady.rate / served.deployment.data * loop.added(begun, steady.step.total) / begun, 1.0)
 
 
@@ -424,8 +440,10 @@ def open_loop(served: Served, requests: Requests, rate: Number, room: Number) ->
     data = served.deployment.data
     steady = _at_rate(loop, rate, 0.0 * rate + data, maximum(room, 1.0) * data + 0.0 * rate)
     # at low rates fewer than one request is under way, and each is alone
-    rate = minimum(steady.rate, rate)
+    part = minimum(rate / steady.rate, 1.0)
+    rate = part * steady.rate
     under_way = rate / served.deployment.data * steady.latency(requests.output)
     # the step in progress is waited for only while there is one
     spared = 0.5 * steady.step.total * maximum(1 - under_way, 0.0)
-    return replace(steady, rate=rate, running=minimum(steady.running, under_way), ttft=steady.ttft - spared)
+    running, decoding = minimum(steady.running, under_way), part * steady.decoding
+    return replace(steady, rate=rate, running=running, decoding=decoding, ttft=steady.ttft - spared)

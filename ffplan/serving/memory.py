@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ffplan.base.array_math import Number, maximum, minimum
+from ffplan.base.array_math import Number, Truth, ceil_div, maximum, minimum
 from ffplan.base.record import record
 from ffplan.training.model_flops import attention_weights, feed_forward_weights, moe_layers, shared_width
 
@@ -187,15 +187,34 @@ def cache_share(shape: Transformer, tensor: Number) -> Number:
         Fraction [1].
 
     Equation:
-        1 / min(t, key-value heads): beyond that ranks hold copies; 1 with latent attention, whose latent all
-        heads share
+        ceil(key-value heads / t) / key-value heads, of the rank that holds most: from as many ranks as heads on, each
+        holds one or a copy of one; 1 with latent attention, whose latent all heads share
 
     Source:
         [2]; [3].
     """
     if shape.latent is not None:
         return 1.0 + 0 * tensor
-    return 1 / minimum(tensor, shape.key_value_heads)
+    return ceil_div(shape.key_value_heads, tensor) / shape.key_value_heads
+
+
+def splits_heads(shape: Transformer, tensor: Number) -> Truth:
+    """Return whether attention splits evenly over the ranks of a tensor group.
+
+    Args:
+        tensor: tensor parallelism t [1].
+
+    Returns:
+        True if t divides the heads, and divides the key-value heads or is a multiple of them. A latent has no heads.
+
+    Source:
+        vLLM, `get_num_kv_heads` and its models (recalled): each rank has as many key-value heads as the others, or a
+        copy of one.
+    """
+    whole: Truth = shape.heads % tensor == 0
+    if shape.latent is not None:
+        return whole
+    return whole & ((shape.key_value_heads % tensor == 0) | (tensor % shape.key_value_heads == 0))
 
 
 def cached_tokens(shape: Transformer, context: Number) -> Number:

@@ -272,6 +272,6 @@ def pools_open_loop(pools: Pools, requests: Requests, rate: Number, room: Number
     # as many again may be at their prompts
     most = 2 * maximum(room, 1.0) * pools.decode_groups + 4 * pools.prompt_groups
     steady = _at_rate(loop, rate, 0.0 * rate + 1.0, most + 0.0 * rate)
-    rate = minimum(steady.rate, rate)
-    under_way = rate * steady.latency(requests.output) / pools.decode_groups
-    return replace(steady, rate=rate, running=minimum(steady.running, under_way))
+    part = minimum(rate / steady.rate, 1.0)
+    decoding = part * steady.decoding
+    return replace(steady, rate=part * steady.rate, running=decoding, decoding=decoding)

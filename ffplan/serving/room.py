@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ffplan.base.array_math import Number, ceil_div, maximum, minimum
+from ffplan.base.array_math import Number, ceil_div, choose, maximum, minimum
 from ffplan.base.record import record
 from ffplan.serving.memory import (
     _cache_room,
@@ -12,6 +12,7 @@ from ffplan.serving.memory import (
     cache_bytes,
     cache_share,
     cached_tokens,
+    splits_heads,
     weight_memory,
 )
 
@@ -53,7 +54,8 @@ def memory_use(served: Served, engine: Engine, share: float | None = None) -> Me
         share: fraction of device memory that it takes [1]; its default if omitted.
 
     Equation:
-        tokens = (share x memory - weights - reserve) / (bytes of a token / p)
+        tokens = (share x memory - weights - reserve) / (bytes of a token / p); 0 on ranks between which heads do not
+        split, where no engine starts
 
     Source:
         Kwon et al., arXiv 2309.06180: the memory that weights leave is divided into blocks.
@@ -65,6 +67,7 @@ def memory_use(served: Served, engine: Engine, share: float | None = None) -> Me
     fullest = ceil_div(layers, deployment.pipeline) * deployment.pipeline / layers
     weights = weight_memory(served.weights, deployment) * fullest
     cache = _cache_room(served.machine.memory, share, weights, reserve)
+    cache = choose(splits_heads(served.shape, deployment.tensor), cache, 0.0 * cache)
     held = cache_bytes(served.shape, deployment.cache_width) * cache_share(served.shape, deployment.tensor)
     token = held / deployment.pipeline * fullest
     return MemoryUse(

@@ -15,7 +15,9 @@ import numpy as np
 from ffplan.serving.load import _tokens_a_step
 from ffplan.serving.memory import cached_tokens
 from ffplan.serving.pools import slices, transfer_seconds
-from ffplan.serving.simulate import Arrivals, Room, Run, Times, _pace_of, _simulate, _StepTable
+from ffplan.serving.simulate import Arrivals, Room, Run, _simulate, _StepTable
+from ffplan.serving.step import attention_flops, launch_seconds, prompt_seconds, step_time
+from ffplan.serving.times import Times, times_of
 
 if TYPE_CHECKING:
     from ffplan.base.array_math import Floats
@@ -209,17 +211,57 @@ def _simulate_pools(
         begun=begun,
     )
     unit.run()
-    begin: Floats = np.sum([group.first for group in unit.answers], axis=0)
-    ended: Floats = np.sum([group.ended for group in unit.answers], axis=0)
-    later = np.maximum(np.asarray(answers.outputs) - 1, 1.0)
-    outside = first + np.sum([group.beyond for group in unit.prompts], axis=0)
-    return Times(
-        ttft=begin - unit.started + outside,
-        tpot=(ended - begin) / later,
-        e2e=ended - unit.started + outside,
-        end=unit.end,
-        running=sum(group.occupied for group in unit.answers) / max(unit.end, 1e-12),
-        evicted=sum(group.evicted for group in unit.answers),
+    outside: Floats = first + np.sum([group.beyond for group in unit.prompts], axis=0)
+    return times_of(unit.answers, unit.started, outside, unit.end)
+
+
+def _pace_of(
+    served: Served,
+    most: int,
+    *,
+    prompt: float,
+    context: float,
+    drafted: float = 0.0,
+    draft: float = 0.0,
+    yielded: float = 1.0,
+    cached: float = 0.0,
+) -> _StepTable:
+    """Return the pace of steps of one attention group.
+
+    Args:
+        most: most sequences of a step [1].
+        prompt: computed tokens of a usual prompt [1], at which attention is taken.
+        context: tokens of a usual decoding sequence [1]; windows keep fewer.
+        drafted: drafted tokens of a step [1].
+        draft: time of a drafted token as a fraction of a step [1].
+        yielded: tokens that a step yields for each sequence [1].
+        cached: tokens in front of every prompt that are cached and read [1].
+
+    Returns:
+        Times [s], for step and prompt from `ffplan.serving.step`. A pipeline computes prompts in one stage while the
+        others go on, so that a step has one stage's part of them.
+    """
+    import numpy as np
+
+    stages = float(served.deployment.pipeline)
+    counts = np.arange(0.0, most + 1)
+    counts[0] = 1.0
+    slower = 1 + draft * drafted
+    base = step_time(served, counts, cached, 1 + drafted).total * slower
+    far = step_time(served, 1.0, cached + context).total - step_time(served, 1.0, cached).total
+    rate = served.machine.peak16 * served.rates.attention * served.deployment.tensor
+    attention = float(attention_flops(served.shape, prompt, cached) / rate)
+    square = attention / ((cached + prompt) ** 2 - cached**2)
+    return _StepTable(
+        base=[float(value) for value in np.broadcast_to(base, counts.shape)],
+        context=float(far) / context * slower,
+        prompt=(float(prompt_seconds(served, prompt, cached)) - attention) / prompt / stages,
+        square=square / stages,
+        floor=float(launch_seconds(served)),
+        stages=stages,
+        yielded=yielded,
+        cached=cached,
+        mixed=served.mixed,
     )
 
 

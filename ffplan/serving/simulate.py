@@ -15,18 +15,21 @@ from collections import deque
 from dataclasses import KW_ONLY
 from heapq import heapify, heappop, heappush
 from math import ceil, inf, sqrt
-from typing import TYPE_CHECKING
 
 from ffplan.base.array_math import Floats
 from ffplan.base.record import record
-from ffplan.serving.step import attention_flops, launch_seconds, prompt_seconds, step_time
-
-if TYPE_CHECKING:
-    from ffplan.serving.step import Served
-
+from ffplan.serving.times import Times, times_of
 
 _ROUNDING = 1e-9
 """Fraction of a step that a sequence may end early [1]."""
+
+
+MOST_PASSES = 500_000
+"""Passes of a run over its state, each a step with prompts or some steps without: a few seconds [1]."""
+
+
+class LongRunError(Exception):
+    """A run takes more than `MOST_PASSES`."""
 
 
 class LateError(Exception):
@@ -79,32 +82,6 @@ class Room:
 
 
 @record
-class Times:
-    """Latencies of each request [s], in order of arrival."""
-
-    ttft: Floats
-    tpot: Floats
-    """Time of a token after the first, on average over the request."""
-    e2e: Floats
-    end: float
-    """Time at which the last request ended."""
-    running: float
-    """Requests that held memory, on average."""
-    evicted: int
-    """Times that a request lost its memory and was computed again."""
-
-    @property
-    def rate(self) -> float:
-        """Requests a second of the whole run [1/s]."""
-        return len(self.ttft) / max(self.end, 1e-12)
-
-    @property
-    def crowded(self) -> bool:
-        """True if memory ran out: means by formula do not hold."""
-        return self.evicted > 0
-
-
-@record
 class _StepTable:
     """Time of a step as a table over sequences, and what a token of context and of a prompt adds [s]."""
 
@@ -126,56 +103,6 @@ class _StepTable:
     """Tokens in front of every prompt that are cached [1]."""
     mixed: bool = True
     """True if sequences decode in steps that carry prompts; else they wait for those."""
-
-
-def _pace_of(
-    served: Served,
-    most: int,
-    *,
-    prompt: float,
-    context: float,
-    drafted: float = 0.0,
-    draft: float = 0.0,
-    yielded: float = 1.0,
-    cached: float = 0.0,
-) -> _StepTable:
-    """Return the pace of steps of one attention group.
-
-    Args:
-        most: most sequences of a step [1].
-        prompt: computed tokens of a usual prompt [1], at which attention is taken.
-        context: tokens of a usual decoding sequence [1]; windows keep fewer.
-        drafted: drafted tokens of a step [1].
-        draft: time of a drafted token as a fraction of a step [1].
-        yielded: tokens that a step yields for each sequence [1].
-        cached: tokens in front of every prompt that are cached and read [1].
-
-    Returns:
-        Times [s], for step and prompt from `ffplan.serving.step`. A pipeline computes prompts in one stage while the
-        others go on, so that a step has one stage's part of them.
-    """
-    import numpy as np
-
-    stages = float(served.deployment.pipeline)
-    counts = np.arange(0.0, most + 1)
-    counts[0] = 1.0
-    slower = 1 + draft * drafted
-    base = step_time(served, counts, cached, 1 + drafted).total * slower
-    far = step_time(served, 1.0, cached + context).total - step_time(served, 1.0, cached).total
-    rate = served.machine.peak16 * served.rates.attention * served.deployment.tensor
-    attention = float(attention_flops(served.shape, prompt, cached) / rate)
-    square = attention / ((cached + prompt) ** 2 - cached**2)
-    return _StepTable(
-        base=[float(value) for value in np.broadcast_to(base, counts.shape)],
-        context=float(far) / context * slower,
-        prompt=(float(prompt_seconds(served, prompt, cached)) - attention) / prompt / stages,
-        square=square / stages,
-        floor=float(launch_seconds(served)),
-        stages=stages,
-        yielded=yielded,
-        cached=cached,
-        mixed=served.mixed,
-    )
 
 
 class Run:
@@ -200,6 +127,11 @@ class Run:
         self.filling: deque[list[float]] = deque()
         self.ends: list[tuple[float, int]] = []
         self.occupied, self.evicted, self.pending = 0.0, 0, 0.0
+        self.passes = 0
+        self.plain, self.filled = 0.0, 0.0  # seconds of steps apart from prompts, and for prompts
+        self.entered, self.stayed = [0.0] * self.count, [0.0] * self.count
+        self.joined, self.decoded = [(0.0, 0.0)] * self.count, [0.0] * self.count
+        self.stepped = [0.0] * self.count
         self.made = [0.0] * self.count
         self.turn = [0] * self.count
         self.base = [0.0] * self.count
@@ -241,6 +173,7 @@ class Run:
             self.held += tokens
             self.admitted += 1
             self.turn[request] = self.admitted
+            self.entered[request] = self.now
             self._enter(request, prompt)
 
     def _enter(self, request: int, prompt: float) -> None:
@@ -258,6 +191,7 @@ class Run:
         """
         self.context += prompt
         self.base[request], self.since[request] = prompt, self.steps
+        self.joined[request] = (self.now, self.plain)
         heappush(self.ends, (self.steps + max(self.outputs[request] - made, 0.0) / self.pace.yielded, request))
 
     def _evict(self) -> None:
@@ -272,9 +206,23 @@ class Run:
             self.waiting.appendleft(request)
             self.evicted += 1
 
-    def _advance(self, seconds: float, steps: float) -> None:
-        """Advance all decoding sequences by some steps, and end complete ones."""
+    def _advance(self, seconds: float, steps: float, prompts: float = 0.0) -> None:
+        """Advance all decoding sequences by some steps, and end complete ones.
+
+        Args:
+            seconds: time of the steps [s].
+            steps: how many sequences decode in [1].
+            prompts: part of the time that is for prompts [s].
+
+        Raises:
+            LongRunError: if the run has had too many passes.
+        """
         sequences = len(self.ends)
+        self.passes += 1
+        if self.passes > MOST_PASSES:
+            raise LongRunError
+        self.plain += seconds - prompts
+        self.filled += prompts
         self.occupied += seconds * (sequences + len(self.filling))
         self.now += seconds
         self.steps += steps
@@ -302,7 +250,8 @@ class Run:
             done.append(request)
         decoding = pace.base[len(self.ends)] + self.context * pace.context if pace.mixed else pace.base[0]
         least = (pace.floor - decoding) / pace.stages
-        self._advance(decoding + max(sum(part for _, part in parts), least), float(pace.mixed))
+        added = max(sum(part for _, part in parts), least)
+        self._advance(decoding + added, float(pace.mixed), added if pace.mixed else decoding + added)
         self.look = self.steps
         for request, part in parts:
             if not made[request]:
@@ -374,6 +323,10 @@ class Run:
         """Free what a sequence that decodes holds."""
         self.context -= self.base[request] + (self.steps - self.since[request]) * self.pace.yielded
         self.held -= self.prompts[request] + self.outputs[request]
+        since, plain = self.joined[request]
+        self.stayed[request] += self.now - self.entered[request]
+        self.decoded[request] += self.now - since
+        self.stepped[request] += self.plain - plain
 
     def _end(self) -> None:
         """Let sequences end whose answers are complete."""
@@ -438,13 +391,4 @@ def _simulate(pace: _StepTable, arrivals: Arrivals, room: Room, *, chunk: float,
 
     run = Run(pace, arrivals, room, chunk, first)
     run.run()
-    started, begun, ended = (np.asarray(moments) for moments in (run.started, run.first, run.ended))
-    outside, outputs = first + np.asarray(run.beyond), np.maximum(np.asarray(run.outputs) - 1, 1.0)
-    return Times(
-        ttft=begun - started + outside,
-        tpot=(ended - begun) / outputs,
-        e2e=ended - started + outside,
-        end=run.now,
-        running=run.occupied / max(run.now, 1e-12),
-        evicted=run.evicted,
-    )
+    return times_of([run], np.asarray(run.started), first + np.asarray(run.beyond), run.now)

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from ffplan.catalog.store import Catalog
     from ffplan.inputs.document import Document
     from ffplan.serving.plan import Rates
-    from ffplan.serving.simulate import Times
+    from ffplan.serving.times import Times
 
 REQUESTS = 10
 """Requests of a benchmark for each that is under way, as InferenceX runs."""

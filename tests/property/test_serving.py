@@ -13,7 +13,7 @@ from ffplan.catalog.models import Model
 from ffplan.catalog.store import Catalog
 from ffplan.serving.hardware import deployment_of
 from ffplan.serving.load import Requests, closed_loop, open_loop
-from ffplan.serving.memory import model_weights, weight_memory
+from ffplan.serving.memory import cache_share, model_weights, splits_heads, weight_memory
 from ffplan.serving.pools import Pools, pools_loop, prefill_rate
 from ffplan.serving.step import Served, launch_seconds, prompt_seconds, step_time
 from tests.unit.serving.conftest import MACHINE, RATES
@@ -64,7 +64,8 @@ def test_parts_are_never_below_zero_and_more_of_anything_is_no_slower(model: Ser
 @given(model=served(), requests=REQUESTS, count=COUNT)
 def test_a_closed_loop_keeps_little_s_law(model: Served, requests: Requests, count: int) -> None:
     groups = float(model.deployment.data)
-    concurrency = np.array([count, 2.0 * count]) * groups
+    # fewer than groups too
+    concurrency = np.sort([1.0, float(count), count * groups, 2.0 * count * groups])
     steady = closed_loop(model, requests, concurrency, 10_000.0)
     assert (
         np.asarray(steady.rate) * float(prompt_seconds(model, requests.computed))
@@ -72,9 +73,11 @@ def test_a_closed_loop_keeps_little_s_law(model: Served, requests: Requests, cou
     ).all()
     under_way = np.asarray(steady.rate * steady.latency(requests.output))
     assert under_way == pytest.approx(concurrency, rel=1e-3)
-    assert (np.diff(np.asarray(steady.tpot)) >= -1e-3 * np.asarray(steady.tpot)[0]).all()
-    assert (np.diff(np.asarray(steady.rate)) >= -1e-2 * np.asarray(steady.rate)[0]).all()
+    assert (np.diff(np.asarray(steady.tpot)) >= -1e-3 * np.asarray(steady.tpot)[:-1]).all()
+    assert (np.diff(np.asarray(steady.rate)) >= -1e-2 * np.asarray(steady.rate)[:-1]).all()
     assert (np.asarray(steady.decoding) <= np.asarray(steady.running) + 1e-9).all()
+    later = max(requests.output - 1, 1e-6)
+    assert np.asarray(steady.rate * later * steady.tpot) == pytest.approx(np.asarray(steady.decoding) * groups)
 
 
 @given(model=served(), prompt=st.integers(1, 100), mixed=st.booleans())
@@ -126,3 +129,20 @@ def test_pools_keep_the_law_of_little_and_more_of_anything_is_no_slower(
     for more in ({"prefills": copies[0] + 1}, {"decodes": copies[1] + 1}, {"rate": 100e9}):
         better = pools_loop(replace(unit, **more), requests, float(concurrency), float(room))
         assert float(better.rate) >= float(steady.rate) * (1 - 1e-2)
+
+
+@given(name=st.sampled_from(Catalog().ids_of("model")), tensor=st.integers(1, 128))
+def test_the_fullest_rank_holds_whole_heads_of_keys_and_values(name: str, tensor: int) -> None:
+    model = Catalog().entry(name).part
+    assert isinstance(model, Model)
+    shape = model.transformer
+    if shape is None or shape.latent is not None:
+        return
+    held = cache_share(shape, tensor) * shape.key_value_heads
+    ranks = [0] * tensor
+    for head in range(max(shape.key_value_heads, tensor)):  # dealt in turn, copies too
+        ranks[head % tensor] += 1
+    assert held == pytest.approx(max(ranks))
+    if splits_heads(shape, tensor):
+        assert min(ranks) == max(ranks)
+        assert shape.heads % tensor == 0

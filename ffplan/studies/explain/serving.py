@@ -50,6 +50,10 @@ _TERMS = {
         "prompts that share a token's time: GEMMs and attention at peak x constants, at least the launch of kernels",
         ("matrix", "grouped", "attention", "prompt_layer"),
     ),
+    "evictions": (
+        "time of a run that requests wait for memory which they had, and are computed again",
+        ("matrix", "grouped", "attention", "prompt_layer"),
+    ),
 }
 """Derivation of each part of a token's time, and the engine's constants in it."""
 _OF_MONEY = ("price-book", "ownership", "reliability")

@@ -14,14 +14,18 @@ from ffplan.base.record import record
 from ffplan.results.serving import Latency, ServeTargets
 from ffplan.serving.load import Requests
 from ffplan.serving.run import run_pools, run_requests
-from ffplan.serving.simulate import Arrivals, Bar, Times
+from ffplan.serving.simulate import MOST_PASSES, Arrivals, Bar, LongRunError
+from ffplan.serving.times import joined
 from ffplan.studies.serve.links import ServeError
 
 if TYPE_CHECKING:
+    from ffplan.serving.times import Times
     from ffplan.studies.serve.setup import ServeSetup
 
 LEAST_REQUESTS, MOST_REQUESTS = 400, 10_000
 """Requests of a run [1]."""
+_PASSES = 10.0
+"""Passes of a request that are allowed for beside the steps of its prompt: to decode, and where it is evicted [1]."""
 _TURNS = 12
 """Requests of a run for each that is under way [1]."""
 _DEVIATIONS = 3.0
@@ -110,7 +114,7 @@ def _lengths(load: Load, count: int) -> tuple[Floats, Floats]:
     return np.maximum(trace.prompts[chosen] * (1 - requests.hit), 1.0), trace.outputs[chosen]
 
 
-def _held(load: Load) -> tuple[float, float]:
+def held_tokens(load: Load) -> tuple[float, float]:
     """Return the tokens that a request under way holds: mean and standard deviation [1].
 
     Equation:
@@ -139,7 +143,7 @@ def _kept_room(setup: ServeSetup, load: Load) -> float:
     room = setup.room(requests)
     if use.whole:
         return room
-    mean, deviation = (tokens / float(requests.computed + requests.output / 2) for tokens in _held(load))
+    mean, deviation = (tokens / float(requests.computed + requests.output / 2) for tokens in held_tokens(load))
     unlimited = replace(setup, use=replace(use, most=inf)).room(requests)
     margin = _DEVIATIONS * deviation / 2
     root = (sqrt(margin**2 + mean * unlimited) - margin) / mean
@@ -154,7 +158,7 @@ def _run_closed(setup: ServeSetup, load: Load, concurrency: float) -> Times:
     """
     under_way = max(round(concurrency / setup.parts), 1)
     group = min(under_way, max(ceil(2 * setup.most(load.requests) / setup.parts), 2))
-    count = min(max(_TURNS * group, LEAST_REQUESTS), MOST_REQUESTS) + 2 * group
+    count = _count_of(load, min(max(_TURNS * group, LEAST_REQUESTS), MOST_REQUESTS)) + 2 * group
     prompts, outputs = _lengths(load, count)
     outputs = outputs.copy()
     begun = np.random.default_rng(load.seed).uniform(0, 1, group)
@@ -197,16 +201,34 @@ def run_open(
     """
     share = rate / setup.parts
     if load.trace is not None and load.trace.times is not None:
-        every = max(setup.copies * setup.parts, 1)
-        prompts = np.maximum(load.trace.prompts[::every] * (1 - load.requests.hit), 1.0)
-        outputs, bar = load.trace.outputs[::every], _bar(targets, len(prompts), 0)
-        return _run(setup, load, Arrivals(prompts, outputs, load.trace.times[::every], bar=bar))
-    count = count or MOST_REQUESTS // 2
+        return _run_trace(setup, load, load.trace, load.trace.times)
+    count = _count_of(load, count or MOST_REQUESTS // 2)
     skipped = count // 10  # they find an empty copy
     prompts, outputs = _lengths(load, count)
     times = np.cumsum(np.random.default_rng(load.seed).exponential(1 / share, count))
     run = _run(setup, load, Arrivals(prompts, outputs, times, bar=_bar(targets, count, skipped)))
     return _part(run, slice(skipped, None))
+
+
+def _run_trace(setup: ServeSetup, load: Load, trace: Trace, times: Floats) -> Times:
+    """Return latencies of a trace whose requests a router deals at random to all attention groups, or slices of units.
+
+    So many groups are run as have half of the most requests together. Arrivals at random stay so in every group: a rate
+    and a trace of it have the same latencies.
+    """
+    groups = max(setup.copies * setup.parts, 1)
+    place = np.random.default_rng((load.seed, 2)).integers(0, groups, len(times))
+    runs, count = [], 0
+    for group in range(groups):
+        chosen = place == group
+        if not chosen.any():
+            continue
+        prompts = np.maximum(trace.prompts[chosen] * (1 - load.requests.hit), 1.0)
+        runs.append(_run(setup, load, Arrivals(prompts, trace.outputs[chosen], times[chosen])))
+        count += len(prompts)
+        if count >= MOST_REQUESTS // 2:
+            break
+    return joined(runs)
 
 
 def grows(setup: ServeSetup, times: Times, rate: float) -> bool:
@@ -242,11 +264,35 @@ def _largest_arriving(setup: ServeSetup, load: Load, most: float) -> float:
     return low
 
 
+def _count_of(load: Load, usual: int) -> int:
+    """Return the requests of a run: as usual, or fewer where each prompt takes many steps [1].
+
+    Raises:
+        ServeError: if even the least take too many.
+    """
+    requests = load.requests
+    steps = float(requests.computed) / float(requests.chunk)
+    if steps * LEAST_REQUESTS > MOST_PASSES:
+        raise ServeError(
+            f"--chunk {requests.chunk:,.0f}: a prompt of {requests.computed:,.0f} tokens takes {ceil(steps):,} steps, "
+            f"too many to run; write {ceil(requests.computed * LEAST_REQUESTS / MOST_PASSES):,} or more"
+        )
+    return min(usual, max(int(MOST_PASSES / (steps + _PASSES)), LEAST_REQUESTS))
+
+
 def _run(setup: ServeSetup, load: Load, arrivals: Arrivals) -> Times:
     apart = setup.apart
-    if apart is not None:
-        return run_pools(apart.pools, (apart.prefill.use, setup.use), load.requests, arrivals)
-    return run_requests(setup.served, setup.use, load.requests, arrivals)
+    try:
+        if apart is not None:
+            return run_pools(apart.pools, (apart.prefill.use, setup.use), load.requests, arrivals)
+        return run_requests(setup.served, setup.use, load.requests, arrivals)
+    except LongRunError:
+        room = f"{setup.room(load.requests):,.0f} of {setup.use.most:,.0f} requests have room"
+        raise ServeError(
+            f"requests are evicted and computed again without end: {room} in an attention group; shorter answers or "
+            "more accelerators a copy would relieve it",
+            infeasible=True,
+        ) from None
 
 
 def _part(times: Times, chosen: slice) -> Times:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from dataclasses import replace
 from math import ceil
 from typing import TYPE_CHECKING
 
@@ -12,7 +12,6 @@ from ffplan.base.formatting import GIB, number
 from ffplan.base.record import record
 from ffplan.results.design import SCHEMA_VERSION
 from ffplan.results.serving import (
-    CacheUse,
     Latency,
     Saturation,
     ServeBeside,
@@ -25,11 +24,7 @@ from ffplan.results.serving import (
     ServeRow,
     ServeTargets,
     TokenBand,
-    TokenPart,
 )
-from ffplan.serving.hardware import accelerator_power, prompt_power
-from ffplan.serving.memory import cache_bytes, cached_tokens
-from ffplan.serving.pools import prefill_rate
 from ffplan.studies.basis.provenance import files_read, recalled_figures
 from ffplan.studies.serve.links import ServeError, _beside_training, _kinds_of
 from ffplan.studies.serve.loads import (
@@ -42,28 +37,24 @@ from ffplan.studies.serve.loads import (
     run_open,
     within,
 )
-from ffplan.studies.serve.money import _node_rest_power, _price_and_peak, token_cost, token_price, tokens_per_megawatt
+from ffplan.studies.serve.money import _price_and_peak, token_cost, token_price, tokens_per_megawatt
+from ffplan.studies.serve.state import (
+    cache_use,
+    means_that_hold,
+    part_of_design,
+    power_of,
+    prefill_busy,
+    token_parts,
+)
 
 if TYPE_CHECKING:
     from ffplan.base.array_math import Number
     from ffplan.catalog.store import Catalog
-    from ffplan.serving.load import Requests, Steady
-    from ffplan.serving.simulate import Times
+    from ffplan.serving.load import Steady
+    from ffplan.serving.times import Times
     from ffplan.studies.serve.money import _HourPrice
     from ffplan.studies.serve.setup import ServeSetup
 
-PART_LABELS = {
-    "weights": "reading weights",
-    "experts": "reading experts",
-    "cache": "reading keys and values",
-    "compute": "arithmetic of a step",
-    "layers": "kernels of the layers",
-    "sequences": "scheduling and sampling",
-    "communication": "collectives",
-    "fixed": "fixed time of a step",
-    "prompts": "prefill of other requests",
-}
-"""Parts of a token's time, for people."""
 _RELIEF = {
     "memory": "--kv fp8 or more accelerators a copy",
     "sequences": "more copies",
@@ -124,7 +115,26 @@ def _saturation(setup: ServeSetup, load: Load) -> Saturation:
         full = float(np.asarray(steady.decoding)[place]) > 0.99 * room
     limited = room >= float(setup.engine.sequences.value)
     cause = "prompts" if not full else "sequences" if limited else "memory"
-    return Saturation(rate_s=float(rates[place]) * setup.copies, concurrency=float(counts[place]), cause=cause)
+    reached = float(counts[place])
+    if cause == "prompts":
+        reached = _reached_by_runs(setup, load, reached, float(counts[-1]))
+    return Saturation(rate_s=float(rates[place]) * setup.copies, concurrency=reached, cause=cause)
+
+
+def _reached_by_runs(setup: ServeSetup, load: Load, least: float, most: float) -> float:
+    """Return the concurrency, doubled from the least on, from which on runs serve no more than a hundredth more [1]."""
+
+    def served(concurrency: float) -> float:
+        return concurrency / float(_run_closed(setup, load, concurrency).e2e.mean())
+
+    reached, rate = least, served(least)
+    while reached < most:
+        further = min(2 * reached, most)
+        more = served(further)
+        if more <= (1 + _FINE) * rate:
+            break
+        reached, rate = further, more
+    return reached
 
 
 def _traced(setup: ServeSetup, load: Load, largest: Saturation) -> tuple[float, ...]:
@@ -174,8 +184,10 @@ def _most_within(setup: ServeSetup, task: ServeTask, top: int) -> int:
 
 
 def _closed(setup: ServeSetup, task: ServeTask, concurrency: float) -> tuple[Steady, Times]:
+    """Return means and a run of requests under way on a copy."""
+    times = _run_closed(setup, task.load, concurrency)
     steady = setup.means(task.load.requests, concurrency)
-    return steady, _run_closed(setup, task.load, concurrency)
+    return means_that_hold(setup, task.load, steady, times, concurrency=concurrency), times
 
 
 def _latencies(task: ServeTask, steady: Steady, times: Times | None) -> tuple[Latency, Latency, Latency]:
@@ -184,8 +196,6 @@ def _latencies(task: ServeTask, steady: Steady, times: Times | None) -> tuple[La
     if times is None:
         ttft, tpot, whole = (Latency(mean=mean, p50=mean, p90=mean, p99=mean) for mean in means)
         return ttft, tpot, whole
-    if times.crowded or (task.load.trace is not None and not task.load.trace.constant):
-        means = (float(times.ttft.mean()), float(times.tpot.mean()), float(times.e2e.mean()))
     if task.load.requests.output <= 1:
         times = replace(times, tpot=np.full_like(times.tpot, means[1]))  # no request has a second token
     ttft, tpot, whole = (
@@ -224,24 +234,24 @@ def _row(
 ) -> ServeRow:
     requests, trace = task.load.requests, task.load.trace
     if rate:
-        steady = setup.means_at(requests, rate / setup.copies)
-        times = run_open(setup, task.load, rate / setup.copies) if percentiles else None
-        if times and (trace is None or trace.times is None) and grows(setup, times, rate / setup.copies):
+        each = rate / setup.copies
+        steady = setup.means_at(requests, each)
+        times = run_open(setup, task.load, each) if percentiles else None
+        if times and (trace is None or trace.times is None) and grows(setup, times, each):
             raise _beyond(setup, task.load, rate)
+        if times is not None:
+            steady = means_that_hold(setup, task.load, steady, times)
     elif percentiles:
         steady, times = _closed(setup, task, concurrency)
     else:
         steady, times = setup.means(requests, concurrency), None
     ttft, tpot, whole = _latencies(task, steady, times)
-    if times and times.crowded and not rate:
-        # what is computed again is in the run, and not in the formula
-        steady = replace(steady, rate=concurrency / whole.mean)
     served_s = float(steady.rate) * setup.copies
     output_s = served_s * float(requests.output)
     gpus = setup.gpus * setup.copies
-    power = _power(setup, task, steady)
-    parts = _parts(steady)
-    waits = float(steady.waiting) > 0 and parts[0].name != "prompts"
+    power = power_of(setup, requests, steady)
+    parts = token_parts(steady)
+    waits = parts[0].name == "evictions" or (float(steady.waiting) > 0 and parts[0].name != "prompts")
     band = setup.speed.band
     return ServeRow(
         concurrency=concurrency or served_s / setup.copies * whole.mean,
@@ -253,67 +263,18 @@ def _row(
         output_tokens_s_gpu=output_s / gpus,
         output_tokens_s_user=1 / tpot.mean,
         input_tokens_s=served_s * float(requests.prompt),
-        kv=_cache(setup, task, steady),
+        kv=cache_use(setup, task.load, steady),
         limited_by="memory" if waits else parts[0].name,
         limited_by_label="memory for keys and values" if waits else parts[0].label,
         parts=parts,
-        prefill_busy=_prefill_busy(setup, requests, steady),
+        prefill_busy=prefill_busy(setup, requests, steady),
         meets=None if task.targets is None else within(task.targets, ttft, tpot),
         power_w=power,
         j_per_token=None if power is None else power / output_s,
-        output_tokens_s_mw=None if peak is None else tokens_per_megawatt(output_s, peak),
+        output_tokens_s_mw=None if peak is None else tokens_per_megawatt(output_s, peak * part_of_design(setup)),
         cost=token_cost(setup, requests, steady, price) if price else None,
         band=TokenBand(tpot.mean * (1 - band), tpot.mean * (1 + band)),
     )
-
-
-def _parts(steady: Steady) -> tuple[TokenPart, ...]:
-    """Return the parts of a token's time, the largest first."""
-    total = float(steady.step.total)
-    decoding = float(steady.tpot - steady.prompts)
-    seconds = {field.name: float(getattr(steady.step, field.name)) / total * decoding for field in fields(steady.step)}
-    seconds["prompts"] = float(steady.prompts)
-    whole = float(steady.tpot)
-    parts = [TokenPart(name, PART_LABELS[name], value, value / whole) for name, value in seconds.items() if value > 0]
-    return tuple(sorted(parts, key=lambda part: -part.seconds))
-
-
-def _cache(setup: ServeSetup, task: ServeTask, steady: Steady) -> CacheUse:
-    """Return keys and values of a load: at the middle of the answers."""
-    requests, shape = task.load.requests, setup.served.shape
-    held = float(cached_tokens(shape, requests.computed + requests.output / 2)) * float(steady.running)
-    return CacheUse(
-        bytes_per_token=float(cache_bytes(shape, setup.served.deployment.cache_width)),
-        capacity_tokens=float(setup.use.tokens),
-        used=min(held / max(float(setup.use.tokens), 1.0), 1.0),
-        waiting=float(steady.waiting) * setup.most(requests) / setup.room(requests),
-    )
-
-
-def _power(setup: ServeSetup, task: ServeTask, steady: Steady) -> float | None:
-    """Return the power of all accelerators in use and of their part of the nodes [W]; None if it is unknown."""
-    accelerator, requests, apart = setup.fleet.accelerator, task.load.requests, setup.apart
-    if accelerator.power is None:
-        return None
-    shared = 0.0 if apart is not None else setup.prompt_share(requests, steady)
-    each = float(accelerator_power(setup.engine, accelerator, setup.served, steady, shared))
-    used = (each + _node_rest_power(setup)) * setup.decode_gpus
-    busy = _prefill_busy(setup, requests, steady)
-    if apart is not None and busy is not None:
-        prefill = apart.prefill.fleet.accelerator
-        if prefill.power is None:
-            return None
-        used += (
-            float(prompt_power(setup.engine, prefill, busy)) + _node_rest_power(apart.prefill)
-        ) * setup.prefill_gpus
-    return used * setup.copies
-
-
-def _prefill_busy(setup: ServeSetup, requests: Requests, steady: Steady) -> float | None:
-    """Return the utilisation of the prefill pool, prompts over capacity [1]; None if prompts share the copies."""
-    if setup.apart is None:
-        return None
-    return min(float(steady.rate) / float(prefill_rate(setup.apart.pools, requests)), 1.0)
 
 
 def _best(rows: list[ServeRow]) -> int:

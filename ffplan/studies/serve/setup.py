@@ -21,7 +21,7 @@ from ffplan.serving.hardware import (
     machine_of,
 )
 from ffplan.serving.load import closed_loop, open_loop, prompt_share
-from ffplan.serving.memory import model_weights, weight_memory
+from ffplan.serving.memory import model_weights, splits_heads, weight_memory
 from ffplan.serving.plan import on_network
 from ffplan.serving.pools import Pools, pools_loop, pools_open_loop, slices
 from ffplan.serving.room import MemoryUse, memory_use, requests_with_room
@@ -131,6 +131,11 @@ class ServeSetup:
         """Accelerators of its kinds that no copy uses [1]."""
         return sum(part.fleet.gpus for part in self.kinds) - self.copies * self.gpus
 
+    @property
+    def groups(self) -> float:
+        """Attention groups of a copy or unit that decode [1]."""
+        return float(self.served.deployment.data if self.apart is None else self.apart.pools.decode_groups)
+
     def room(self, requests: Requests) -> float:
         """Return how many requests an attention group runs at a time [1]."""
         shape = self.served.shape
@@ -138,8 +143,7 @@ class ServeSetup:
 
     def most(self, requests: Requests) -> float:
         """Return how many requests a copy runs at a time [1]."""
-        groups = self.served.deployment.data if self.apart is None else self.apart.pools.decode_groups
-        return self.room(requests) * float(groups)
+        return self.room(requests) * self.groups
 
     def means(self, requests: Requests, concurrency: Number) -> Steady:
         """Return the mean of a load with a fixed number of requests under way on a copy or unit."""
@@ -159,6 +163,8 @@ class ServeSetup:
         """Return the fraction of the accelerators' time that is for prompts [1], at a load."""
         if self.apart is not None:
             return self.prefill_gpus / self.gpus
+        if steady.filled is not None:
+            return min(float(steady.filled), 1.0)
         return float(prompt_share(self.served, requests, steady))
 
 
@@ -200,11 +206,6 @@ def default_precision(model: Model) -> str:
     return model.transformer.checkpoint if model.transformer else "bf16"
 
 
-def _whole_tensor(shape: Transformer, tensor: int) -> bool:
-    """Return whether a model splits over a number of accelerators; copies of key-value heads are fine."""
-    return shape.heads % tensor == 0
-
-
 def serve_setup(
     catalog: Catalog, model: Model, engine: Engine, fleet: Fleet, request: PlanRequest, *, requests: Requests
 ) -> ServeSetup:
@@ -229,7 +230,7 @@ def serve_setup(
     setups = [
         _with_tensor(catalog, model, engine, fleet, request, 2**power)
         for power in range(widest.bit_length())
-        if _whole_tensor(shape, 2**power) and least <= 2**power <= widest
+        if splits_heads(shape, 2**power) and least <= 2**power <= widest
     ]
     roomy = [setup for setup in setups if setup.most(requests) >= _LEAST_ROOM]
     some = [setup for setup in setups if setup.most(requests) >= 1]
@@ -264,9 +265,8 @@ def _with_tensor(
     """
     shape = model.transformer
     assert shape is not None
-    if not _whole_tensor(shape, tensor):
-        fitting = [str(ways) for ways in range(1, 129) if shape.heads % ways == 0]
-        raise ServeError(f"--tp {tensor}: {model.id} has {shape.heads} heads; write {', '.join(fitting[:8])}")
+    if not splits_heads(shape, tensor):
+        raise _uneven(shape, tensor, model.id)
     if request.stages > shape.layers:
         raise ServeError(f"--pp {request.stages}: {model.id} has {shape.layers} layers")
     expert = _expert_ways(shape, request, tensor, model.id)
@@ -312,6 +312,16 @@ def _with_tensor(
         precision=precision,
         kv=kv,
     )
+
+
+def _uneven(shape: Transformer, tensor: int, model: str) -> ServeError:
+    """Return the refusal of tensor ranks between which heads do not split, with the nearest that fit."""
+    fitting = [ways for ways in range(1, shape.heads + 1) if splits_heads(shape, ways)]
+    near = [max(ways for ways in fitting if ways < tensor), *(ways for ways in fitting if ways > tensor)][:2]
+    heads = f"{shape.heads} heads"
+    if shape.heads % tensor == 0:
+        heads += f" and {shape.key_value_heads} of keys and values"
+    return ServeError(f"--tp {tensor}: {model} has {heads}; write {_either(near)}")
 
 
 def _expert_ways(shape: Transformer, request: PlanRequest, tensor: int, model: str) -> int:

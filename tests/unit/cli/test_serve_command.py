@@ -51,6 +51,10 @@ def test_a_design_is_filled_with_copies() -> None:
     assert (found["copies"], found["idle"]) == (127, 0)
     one = report("serve superpod-h100-4su --model llama3.1-70b --tp 8 --concurrency 32 --gpus 8")
     assert found["rows"][0]["rate_s"] == pytest.approx(127 * one["rows"][0]["rate_s"])
+    # as many tokens for a megawatt and for a dollar, whatever part of the design serves
+    for name in ("output_tokens_s_gpu", "output_tokens_s_mw", "power_w"):
+        copies = 127 if name == "power_w" else 1
+        assert found["rows"][0][name] == pytest.approx(copies * one["rows"][0][name])
     # the price is that of the design's own cost study
     cost = json.loads(ffplan("cost superpod-h100-4su --format json --draws 0").out)
     hour = cost["tco"]["per_accelerator_hour"]["likely"]
@@ -140,7 +144,14 @@ def test_lengths_and_traces(tmp_path: Path) -> None:
         ("--accelerator b200 --model llama3.1-8b --at p50", 2, "--at p50: it is the statistic of a target"),
         ("--accelerator b200 --model resnet-50", 2, "no transformer"),
         ("--accelerator b200 --model llama3.1-9b", 2, "llama3.1-8b"),
-        ("--accelerator b200 --gpus 8 --model llama3.1-8b --tp 3", 2, "32 heads"),
+        ("--accelerator b200 --gpus 8 --model llama3.1-8b --tp 3", 2, "32 heads; write 2 or 4"),
+        ("--accelerator h200-sxm --gpus 8 --model phi4 --tp 8", 2, "10 of keys and values; write 5 or 10"),
+        ("--accelerator b200 --gpus 8 --model llama3.1-8b --isl 30000 --chunk 1", 2, "write 24 or more"),
+        (
+            "--accelerator b300 --gpus 4 --model llama3.1-8b --tp 4 --isl 1 --osl 10000000 --kv fp8 --rate 1",
+            1,
+            "evicted and computed again without end",
+        ),
         ("--accelerator b200 --gpus 4 --model llama3.1-8b --tp 8", 2, "a copy takes 8 accelerators"),
         ("--accelerator b200 --gpus 64 --model llama3.1-8b --pp 64", 2, "32 layers"),
         ("--accelerator b200 --gpus 8 --model llama3.1-8b --ep 2", 2, "no experts"),

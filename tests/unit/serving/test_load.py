@@ -22,8 +22,8 @@ from ffplan.serving.hardware import (
 )
 from ffplan.serving.load import Requests, _Loop, _queue_wait, _tokens_a_step, closed_loop, open_loop, prompt_share
 from ffplan.serving.room import memory_use, requests_with_room
-from ffplan.serving.run import run_requests
-from ffplan.serving.simulate import Arrivals, Room, _pace_of, _simulate
+from ffplan.serving.run import _pace_of, run_requests
+from ffplan.serving.simulate import Arrivals, Room, _simulate
 from ffplan.serving.step import prompt_seconds, step_time
 
 if TYPE_CHECKING:
@@ -82,6 +82,28 @@ def test_requests_beyond_the_room_wait(served: Callable[..., Served]) -> None:
     assert over.tpot == pytest.approx(full.tpot)
     assert over.rate == pytest.approx(full.rate)
     assert over.ttft - full.ttft == pytest.approx(32 / full.rate)
+
+
+def test_below_a_request_a_group_the_rate_is_that_of_the_requests_there_are(served: Callable[..., Served]) -> None:
+    model = served(data=32)
+    one, all_busy = closed_loop(model, REQUESTS, 1.0, 100.0), closed_loop(model, REQUESTS, 32.0, 100.0)
+    assert one.ttft == all_busy.ttft
+    assert one.tpot == all_busy.tpot
+    assert one.rate == pytest.approx(1 / one.latency(256))
+    assert one.running == pytest.approx(1 / 32)
+    part = accelerator("h100-sxm-80gb")
+    busy, idle = (accelerator_power(engine(), part, model, load, 0.0) for load in (all_busy, one))
+    least = engine().power.idle.value * 700
+    assert idle - least == pytest.approx((busy - least) / 32)
+
+
+def test_where_prompts_fill_the_time_tokens_wait_and_not_prompts(served: Callable[..., Served]) -> None:
+    model, requests = served(), Requests(prompt=30_000, output=64)
+    steady = closed_loop(model, requests, 8.0, 100.0)
+    prompt, step = prompt_seconds(model, 30_000.0), step_time(model, 1.0, 30_000.0).total
+    # prompts follow each other one by one, each in four steps; seven others pass while a request decodes
+    assert steady.ttft < 20e-3 + prompt + 5 * step
+    assert steady.tpot == pytest.approx(7 * prompt / 63, rel=0.15)
 
 
 def test_the_open_loop_is_the_closed_loop_at_its_rate(served: Callable[..., Served]) -> None:

@@ -30,8 +30,8 @@ from ffplan.serving.step import prompt_seconds, step_time
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ffplan.serving.simulate import Times
     from ffplan.serving.step import Served
+    from ffplan.serving.times import Times
 
     Make = Callable[..., Served]
 
