@@ -51,6 +51,7 @@ def _single(job: RankLayout, index: int) -> RankLayout:
         zones=_at(job.zones, job, index),
         cuts=crossed,
         sent_by=None if job.sent_by is None else _at(job.sent_by, job, index),
+        last=None if job.last is None else _at(job.last, job, index),
     )
 
 
