@@ -11,6 +11,8 @@ from math import ceil, gcd
 from typing import TYPE_CHECKING, Any, overload
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
     import numpy as np
     from numpy.typing import NDArray
 
@@ -21,6 +23,10 @@ if TYPE_CHECKING:
     Truth = bool | NDArray[np.bool_]
 else:
     Ints = Floats = Bools = Number = Truth = Any
+
+
+_MOST_AXES = 8
+"""Most axes of the arrays of many designs or jobs."""
 
 
 def _numpy_if_array(*values: object) -> Any:
@@ -158,3 +164,26 @@ def smallest_divisor_at_least(number: Any, bound: Any) -> Any:
 def smallest(value: Number) -> float:
     """Return a number, or the smallest of an array [same unit]."""
     return float(value) if _numpy_if_array(value) is None else float(value.min())  # type: ignore[union-attr]
+
+
+def largest_over(formula: Callable[[Any], tuple[Any, ...]], values: Sequence[Any]) -> tuple[Any, ...]:
+    """Return the largest of each result of a formula over some values [same units], in one pass if they are arrays.
+
+    Args:
+        formula: results by value, of arrays element by element and broadcast.
+        values: numbers or arrays of any shape that broadcast.
+    """
+    numpy = _numpy_if_array(*values)
+    if numpy is None:
+        first, *others = (formula(value) for value in dict.fromkeys(values))
+        return tuple(maximum(*each) for each in zip(first, *others, strict=True))
+    together = numpy.stack(numpy.broadcast_arrays(*values))
+    axes = together.ndim - 1
+    # room for the axes of other arrays that the formula takes
+    wide = together.reshape(len(values), *(1,) * (_MOST_AXES - axes), *together.shape[1:])
+    found = []
+    for each in formula(wide):
+        most = numpy.broadcast_to(each, numpy.broadcast_shapes(numpy.shape(each), wide.shape)).max(axis=0)
+        extra = next((axis for axis in range(_MOST_AXES - axes) if most.shape[axis] > 1), _MOST_AXES - axes)
+        found.append(most.reshape(most.shape[extra:]))
+    return tuple(found)

@@ -247,10 +247,11 @@ def _on_nics(job: RankLayout, step: str, load: Number) -> list[Line]:
 
 
 def _on_cuts(job: RankLayout, load: Number | None) -> list[Line]:
-    """Return the load of every link cut: `load`, or an allreduce's minimum without in-network reduction."""
+    """Return the load of every link cut by rings or trees on all NICs: `load`, or an allreduce's minimum without
+    in-network reduction, of the NICs whose rings cross it."""
     lines = []
     for cut in job.cuts:
-        crossed = (cut.sets > 1) * job.several
+        crossed = (cut.sets > 1) * job.several * cut.crossing
         use = (ring_factor(cut.sets) if load is None else load) * crossed
         lines.append(Line("across a link cut", (cut.name, "0"), use, use))
     return lines

@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING
 
 from ffplan.base.array_math import maximum, minimum
 from ffplan.collectives.algorithm import Algorithm, Latency, _LatencyFigures
-from ffplan.collectives.bottleneck import Line, _on_cuts, _on_each, _on_memory, _on_nics
+from ffplan.collectives.bottleneck import Line, _on_each, _on_memory, _on_nics
 from ffplan.collectives.inside_node import _bridged, _exchange_factor, _link_factor, _ring_lines, _unpaired_peers
 
 if TYPE_CHECKING:
     from ffplan.base.array_math import Number
     from ffplan.collectives.rank_layout import RankLayout
+    from ffplan.fabric.sizing.plan import LinkCut
 
 
 def _all_to_all(operation: str, job: RankLayout, *, rail: bool = False) -> list[Line]:
@@ -38,11 +39,9 @@ def _all_to_all(operation: str, job: RankLayout, *, rail: bool = False) -> list[
     leaving = job.fewest * ((ranks - job.fewest) / ranks)  # of the node whose NICs `on_nics` takes
     lines = _on_nics(job, "to other nodes", leaving) + _on_memory(job, inside + away, inside + away)
     for cut in job.cuts:
-        members = ranks / cut.sets
-        same = members * (ranks - members) / ranks
-        # without forwarding, a piece for another rail leaves its leaf even for a neighbour
-        lanes = 1.0 / job.nics if cut.name == "leaf_uplinks" and not rail else 1.0
-        use = (same * lanes + members * away * (1.0 - lanes)) * job.several
+        # without forwarding, pieces go to all rails alike
+        same = 1.0 if rail else minimum(1.0, host.domain_nodes / job.nics)
+        use = ranks * cut.leaving(same, away) * job.several
         lines.append(Line("across a link cut", (cut.name, "0"), use, use))
     if host.joined:
         linked = inside * _exchange_factor(job)
@@ -124,8 +123,9 @@ def star(operation: str, job: RankLayout) -> list[Line]:
     lines = _on_each("other nodes and the root", "nic", host.nic_ids[:1], *_way(operation, per_nic))
     lines += _on_each("in GPU memory", "hbm", (root,), *_way(operation, inside + away))
     for cut in job.cuts:
-        lanes = 1.0 / job.nics if cut.name == "leaf_uplinks" else 1.0
-        use = lanes * (cut.sets - 1) / cut.sets + (1.0 - lanes) * away
+        # the root is below the fullest; a piece of another rail comes from a leaf of its own, even of a neighbour
+        same = 1.0 / cut.leaves
+        use = minimum(away, same * (1.0 - cut.fullest) + (1.0 - same) * away) * _on_one_leaf(job, cut)
         lines.append(Line("across a link cut", (cut.name, "0"), *_way(operation, use * job.several)))
     if host.joined:
         lines += _on_each("NIC and root", "pcie_link", (root,), *_way(operation, away))
@@ -141,6 +141,11 @@ def star(operation: str, job: RankLayout) -> list[Line]:
     return lines + _root_ports(operation, job, root, paired, per_nic)
 
 
+def _on_one_leaf(job: RankLayout, cut: LinkCut) -> Number:
+    """Return how often the bytes of one GPU count [1]: its NICs lead to few of the leaves whose links a cut has."""
+    return maximum(1.0, cut.leaves / maximum(1.0, job.nics / job.per_node))
+
+
 def _send_receive(operation: str, job: RankLayout) -> list[Line]:
     """Return the ledger of each rank sending to the next and receiving from the one before, in bytes per byte of
     message [1].
@@ -153,7 +158,10 @@ def _send_receive(operation: str, job: RankLayout) -> list[Line]:
     """
     host, crossing, whole = job.host, job.several, job.ranks * 0 + 1.0
     per_nic = crossing / maximum(1.0, job.nics / job.per_node)
-    lines = _on_each("to the next node", "nic", host.nic_ids[:1], per_nic, per_nic) + _on_cuts(job, crossing)
+    lines = _on_each("to the next node", "nic", host.nic_ids[:1], per_nic, per_nic)
+    for cut in job.cuts:
+        use = crossing * (cut.sets > 1) * _on_one_leaf(job, cut)
+        lines.append(Line("across a link cut", (cut.name, "0"), use, use))
     lines += _on_memory(job, whole, whole)
     if host.joined:
         lines += _on_each("to the NIC", "pcie_link", host.gpus[:1], crossing, crossing)

@@ -252,9 +252,9 @@ def _lines(job: RankLayout, network: Number, inside: Number) -> list[Line]:
     lines = [Line("tokens between nodes", ("nic", name), per_nic, per_nic) for name in host.nic_ids]
     lines += [Line("GPUs feed NICs", ("pcie_link", gpu), out / feeders, out / feeders) for gpu in host.gpus]
     for cut in job.cuts:
-        members = job.nodes / cut.sets
-        # tokens for other nodes go to all of them alike, so this part crosses the cut
-        leaving = members * out * (job.nodes - members) / maximum(job.nodes - 1, 1)
+        # tokens for other nodes go to all of them alike, as the pieces of an exchange do
+        away = maximum(job.nodes - 1, 1) / job.nodes
+        leaving = job.nodes * out * cut.leaving(1.0, away) / away
         lines.append(Line("tokens across a link cut", (cut.name, "0"), leaving, leaving))
     # a node with one rank gets its tokens from NICs alone
     linked = inside * job.shared * _link_factor(job)

@@ -182,7 +182,7 @@ def hfreduce(
         lines.append(Line("D2H, H2D and network", ("pcie_switch", port.id), into, out))
     for cut in job.cuts:
         # a ring's factor is both ways of an allreduce
-        use = ways * ring_factor(cut.sets) / 2
+        use = ways * ring_factor(cut.sets) / 2 * cut.crossing
         lines.append(Line("across a link cut", (cut.name, "0"), use, use))
     # the operations belong to the busiest node, though nodes stream at the mean load
     busiest = _double_tree_load(job.nodes)

@@ -79,7 +79,7 @@ def pat(operation: str, job: RankLayout) -> list[Line]:
     large ones.
 
     Equation:
-        (n - 1) / n in and out of every rank; (S - 1) / S out of each set, where a link cut separates S sets
+        (n - 1) / n in and out of every rank; (n - m) / n into a set of m, the smallest that a link cut separates
 
     Source:
         [1]; the sum over steps of distance n / 2, n / 4, ... with 1, 2, ... pieces of 1 / n each, and of those whose
@@ -88,7 +88,8 @@ def pat(operation: str, job: RankLayout) -> list[Line]:
     host, load = job.host, bus_factor(operation, job.ranks)
     lines = _on_nics(job, "trees between nodes", load) + _on_memory(job, load, load)
     for cut in job.cuts:
-        across = (cut.sets - 1) / cut.sets * job.several
+        # what comes into the one that holds least
+        across = (1.0 - cut.least) * job.several * (cut.sets > 1) * cut.crossing
         lines.append(Line("across a link cut", (cut.name, "0"), across, across))
     if host.joined:
         return lines

@@ -12,7 +12,8 @@ from ffplan.base.record import record
 from ffplan.design.networks import network_design
 from ffplan.design.resolved import ResolvedDesign, ResolvedNetwork
 from ffplan.fabric.sizing import tree_plan
-from ffplan.fabric.sizing.plan import FabricPlan, _dragonfly_cuts, _plan_dragonfly, _tree_cuts
+from ffplan.fabric.sizing.plan import FabricPlan, _dragonfly_cuts, _plan_dragonfly
+from ffplan.fabric.sizing.tree_cuts import _tree_cuts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -96,7 +97,7 @@ def fabric_cuts(
 
     Args:
         nodes: nodes of the job, any shape.
-        zones: zones it spans, in the shape of the nodes; as few as hold it if omitted.
+        zones: zones it is spread over evenly, in the shape of the nodes; it fills one after the other if omitted.
     """
     return FAMILIES[plan.family].cuts(design, plan, nodes, zones)
 

@@ -170,7 +170,7 @@ def resources(host: Host, cuts: tuple[LinkCut, ...] = (), link_share: float = 1.
     """
     rows = [*_scale_up(host, link_share), *_of_gpus(host), *_of_cpus(host), *_network(host)]
     for cut in cuts:
-        plain = cut.name not in ("bisection", "group_links") and isinstance(cut.gbyte_s, int | float)
+        plain = cut.name != "group_links" and isinstance(cut.gbyte_s, int | float)
         basis = f"{cut.links:,} links x {cut.gbyte_s / cut.links:g} GB/s" if plain else ""
         rows.append(Resource(cut.name, "0", cut.label, (cut.gbyte_s,) * 3, basis=basis))
     return {(cut.name, cut.id): cut for cut in rows}

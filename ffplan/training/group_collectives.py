@@ -363,7 +363,7 @@ def _coefficients(system: Cluster, query: CollectiveQuery, placement: GroupPlace
     if isinstance(placement.nodes, float):
         zones, cuts = (
             float(zones),
-            tuple(replace(cut, sets=float(cut.sets), gbyte_s=float(cut.gbyte_s)) for cut in cuts),
+            tuple(cut.each(float) for cut in cuts),
         )
     # a group of one rank has no collective: two keep the formulas finite, and the time is dropped
     safe = choose(placement.per_node * placement.nodes < 2, 2.0, placement.per_node)

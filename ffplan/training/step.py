@@ -268,7 +268,7 @@ def _send_time(system: Cluster, size: Number, stages: Number, placement: GroupPl
     # and all of them cross together
     whole = GroupPlacement(0.0 * np.asarray(placement.nodes) + gpus, placement.nodes, placement.apart)
     for cut in system.crossed(whole)[1] if system.crossed else ():
-        rate = np.where(cut.sets > 1, np.minimum(rate, cut.gbyte_s / gpus), rate)
+        rate = np.where(cut.sets > 1, np.minimum(rate, cut.gbyte_s / (gpus * cut.lane)), rate)
     known: object = system.library.latency.get("network", {}).get("ring", {}).get("simple")
     away = getattr(known, "value", 0.0) + size / (np.maximum(rate, 1e-9) * 1e9)
     inside = peer + _bridge_gain(system, peer) * (np.asarray(stages) == 2) * (np.asarray(placement.adjacent) > 0)

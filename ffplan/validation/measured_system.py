@@ -148,14 +148,17 @@ def _uplink_cuts(
         return ()
     links = max(1, round(system.leaf_nodes * len(host.nics) / system.oversubscription))
     rate = sum(host.nic_gbyte_s) * system.leaf_nodes / system.oversubscription
-    sets = np.minimum(np.ceil(nodes * apart / system.leaf_nodes), nodes)
-    return (
-        LinkCut(
-            name="leaf_uplinks",
-            label="uplinks of a leaf",
-            sets=sets,
-            links=links,
-            gbyte_s=rate * share,
-            below=system.leaf_nodes,
-        ),
+    held = np.minimum(1.0, system.leaf_nodes / (nodes * apart))
+    cut = LinkCut(
+        name="leaf_uplinks",
+        label="uplinks of a leaf",
+        sets=np.ceil(nodes * apart / system.leaf_nodes),
+        links=links,
+        gbyte_s=rate,
+        below=system.leaf_nodes,
+        held=held,
+        # every rail has a leaf of its own, which the pieces for others leave
+        mixed=held * (1.0 - 1.0 / nodes),
+        leaves=len(host.nics),
     )
+    return (cut.spread_over(nodes, share),)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ffplan.base.array_math import Number, Truth, ceil_div, maximum, some
+from ffplan.base.array_math import Number, ceil_div, maximum, minimum
 from ffplan.base.errors import InputError
 from ffplan.base.record import record
-from ffplan.fabric.sizing.endpoints import _demand, ports_per_plane, rails_of
+from ffplan.fabric.sizing.endpoints import _demand, ports_per_plane
 from ffplan.fabric.sizing.fat_tree import Tree
 from ffplan.fabric.sizing.leaf_fill import _parts_between
 from ffplan.fabric.sizing.low_diameter import (
@@ -21,6 +22,8 @@ from ffplan.fabric.sizing.low_diameter import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from ffplan.base.errors import Finding
     from ffplan.design.resolved import ResolvedDesign, ResolvedGroup
     from ffplan.fabric.sizing.endpoints import _Demand
@@ -94,17 +97,89 @@ def _port_rate(design: ResolvedDesign, group: ResolvedGroup) -> float:
 
 @record
 class LinkCut:
-    """The links out of one leaf, or out of one zone, over all planes."""
+    """The links out of one leaf, one pod or one zone, over all planes, and what of a job is below the busiest."""
 
     name: str
     label: str
     sets: Number
-    """Leaves of a rail, or zones, that the collective spans."""
+    """Leaves of a rail, pods or zones that the collective spans."""
     links: int
     gbyte_s: Number
     """Total bandwidth, one direction [GB/s]."""
-    below: float = 1.0
-    """Nodes below one such leaf, or zone [1]."""
+    below: Number = 1.0
+    """Nodes below one such leaf, pod or zone [1]."""
+    held: Number | None = None
+    """Part of the job's ranks below the fullest [1]; the same below each if omitted."""
+    aligned: Number | None = None
+    """Part of an exchange between the same NICs of all nodes that leaves the busiest [1]; by `held` if omitted."""
+    mixed: Number | None = None
+    """Part of an exchange between different NICs of all nodes that leaves the busiest [1]; as `aligned` if omitted."""
+    crossing: Number = 1.0
+    """Part of a node's NICs whose rings and trees cross the links of the busiest [1]."""
+    lane: Number = 1.0
+    """Part of a node's NICs that one rail of such a leaf is [1]; all if `links` are those of a leaf on each rail."""
+    leaves: float = 1.0
+    """Leaves whose links these are together, so that a flow of one NIC has a part of them [1]."""
+
+    @property
+    def fullest(self) -> Number:
+        """Part of the job's ranks below the fullest [1]."""
+        return 1.0 / self.sets if self.held is None else self.held
+
+    @property
+    def least(self) -> Number:
+        """Part of the job's ranks below the one that holds the fewest [1]: full ones, and the rest below the last."""
+        return maximum(1.0 - (self.sets - 1) * minimum(1.0, self.fullest / self.lane), 0.0)
+
+    def leaving(self, same: Number, away: Number) -> Number:
+        """Return the part of all bytes of an exchange of every rank with every other that leaves the busiest [1].
+
+        Args:
+            same: part of the pieces for another node that keep their rail [1].
+            away: part of the pieces that leave their node [1].
+
+        Equation:
+            same x h (1 - h) + (1 - same) x the part between different NICs, at most h x away, with h of the ranks below
+
+        Source:
+            Definition: of n ranks, m send m (n - m) of n^2 pieces to the others.
+        """
+        held = self.fullest
+        aligned = held * (1.0 - held) if self.aligned is None else self.aligned
+        mixed = aligned if self.mixed is None else self.mixed
+        return minimum(aligned * same + mixed * (1.0 - same), held * away)
+
+    def spread_over(self, nodes: Number, share: Number) -> LinkCut:
+        """Return the cut of one of many groups that cross it at once, each on nodes that lie apart.
+
+        Args:
+            nodes: nodes of the group, which may each have a leaf of their own [1].
+            share: fraction of the links that the group has [1].
+        """
+        apart = (self.sets > 1) * self.lane * (nodes - 1) / nodes**2
+        held = maximum(self.fullest, self.lane / nodes)
+        aligned = held * (1.0 - held) if self.aligned is None else self.aligned
+        mixed = None if self.mixed is None else maximum(self.mixed, apart)
+        return replace(
+            self,
+            sets=minimum(self.sets, nodes),
+            gbyte_s=self.gbyte_s * share,
+            held=held,
+            aligned=maximum(aligned, apart),
+            mixed=mixed,
+        )
+
+    def each(self, pick: Callable[[Number], Number]) -> LinkCut:
+        """Return the cut with every number of a job passed through a function: one of an array, or a float."""
+        return replace(
+            self,
+            sets=pick(self.sets),
+            gbyte_s=pick(self.gbyte_s),
+            held=None if self.held is None else pick(self.held),
+            aligned=None if self.aligned is None else pick(self.aligned),
+            mixed=None if self.mixed is None else pick(self.mixed),
+            crossing=pick(self.crossing),
+        )
 
 
 def reachable_nodes(design: ResolvedDesign) -> int:
@@ -120,76 +195,6 @@ def zones_of(design: ResolvedDesign, nodes: Number) -> Number:
     if design.compute.group.zones == "every" or design.spec.fabric.inter_zone is None:
         return 0 * nodes + 1
     return ceil_div(nodes, ceil_div(design.compute.group.count, design.spec.fabric.zones))
-
-
-def _middle(plan: FabricPlan, count: int, nodes: Number, apart: Truth) -> LinkCut:
-    """Return the links across the middle of three tiers; a job has a share by its fraction of the nodes."""
-    links = plan.links_by_tier["spine_core"]
-    # other jobs use the rest of the middle
-    fraction = maximum(nodes, 2) / maximum(count, 2)
-    return LinkCut(
-        name="bisection",
-        label="links across the middle of the fabric",
-        sets=1 + apart * 1,
-        links=links,
-        # half of the links belong to either side of an even split
-        gbyte_s=links * plan.link_gbyte_s / 2 * fraction,
-        below=count / 2,
-    )
-
-
-def _tree_cuts(
-    design: ResolvedDesign, plan: FabricPlan, nodes: Number, zones: Number | None = None
-) -> tuple[LinkCut, ...]:
-    """Return the links that a collective over `nodes` nodes crosses.
-
-    Rail r of every node is wired to separate leaves, rank after rank. A rail that fits one leaf crosses none, unless
-    the tree has too few leaves for every rail.
-
-    `zones`: zones it spans, in the shape of the nodes; as few as hold it if omitted.
-    """
-    fabric, group, cuts = design.spec.fabric, design.compute, []
-    rails = rails_of(design, group)
-    spanned = zones_of(design, nodes) if zones is None else zones
-    in_a_tree = ceil_div(nodes, spanned)
-    leaves = plan.switches_by_role["leaf"] // (plan.planes * plan.zones)
-    if some(plan.uplinks) and some(leaves > 1):
-        # rails of a leaf share its uplinks
-        shared = min(design.rails_per_leaf, len(group.fabric_nics))  # other groups may have more rails
-        under_a_leaf = fabric.scalable_unit or maximum(plan.downlinks // shared, 1)
-        reached = ceil_div(in_a_tree, under_a_leaf)
-        crossing = ((reached > 1) | (leaves < rails // shared)) & (leaves > 1)
-        links = len(group.fabric_nics) * design.stripes * plan.uplinks // shared
-        label = "uplinks of a leaf" if rails == shared else f"uplinks of a leaf on each of {rails} rails"
-        # one set if nothing crosses: then the part between sets, (s - 1) / s, is 0
-        sets = crossing * maximum(2, reached) * (nodes > 1) + (1 - crossing * (nodes > 1))
-        cuts.append(
-            LinkCut(
-                name="leaf_uplinks",
-                label=label,
-                sets=sets,
-                links=links,
-                gbyte_s=links * plan.link_gbyte_s,
-                below=under_a_leaf,
-            )
-        )
-        if plan.tiers == 3 and some(plan.links_by_tier["spine_core"]):
-            apart = (in_a_tree > under_a_leaf * plan.pod_leaves) & (nodes > 1)
-            cuts.append(_middle(plan, group.group.count, nodes, apart))
-    if fabric.inter_zone is not None and group.group.zones == "split":
-        links = plan.planes * fabric.inter_zone.links_per_zone
-        below = ceil_div(group.group.count, fabric.zones)
-        cuts.append(
-            LinkCut(
-                name="zone_links",
-                label="links between zones",
-                sets=spanned,
-                links=links,
-                gbyte_s=links * design.trunk_gbyte_s,
-                below=below,
-            )
-        )
-    return tuple(cuts)
 
 
 def _dragonfly_cuts(
@@ -218,6 +223,7 @@ def _dragonfly_cuts(
             links=links,
             gbyte_s=links * plan.link_gbyte_s / 2,
             below=below,
+            held=minimum(below, nodes) / nodes,
         ),
     )
 

@@ -156,7 +156,7 @@ def job_layout(
         nodes=domains,
         per_node=per_node,
         zones=spanned,
-        cuts=fabric_cuts(design, plan, boxes, spanned),
+        cuts=fabric_cuts(design, plan, boxes, None if zones is None else spanned),
         sent_by=None if placement is None else boxes / domains * placement.nics,
         last=ranks - (domains - 1) * per_node if filled else None,
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -41,9 +40,7 @@ def _at(value: Number, job: RankLayout, index: int) -> float:
 
 
 def _single(job: RankLayout, index: int) -> RankLayout:
-    crossed = tuple(
-        replace(cut, sets=_at(cut.sets, job, index), gbyte_s=_at(cut.gbyte_s, job, index)) for cut in job.cuts
-    )
+    crossed = tuple(cut.each(lambda value: _at(value, job, index)) for cut in job.cuts)
     return RankLayout(
         host=job.host,
         nodes=_at(job.nodes, job, index),
@@ -51,6 +48,7 @@ def _single(job: RankLayout, index: int) -> RankLayout:
         zones=_at(job.zones, job, index),
         cuts=crossed,
         sent_by=None if job.sent_by is None else _at(job.sent_by, job, index),
+        last=None if job.last is None else _at(job.last, job, index),
     )
 
 

@@ -6,7 +6,6 @@ cluster, and the least batch and largest TP size of a run.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -69,9 +68,9 @@ def cluster_of(design: ResolvedDesign, catalog: Catalog, reducer: str | None = N
         held = placement.nodes * np.minimum(
             np.maximum(placement.per_node, 1), node.domain_nodes
         )  # nodes with a rank of the group
-        for cut in fabric_cuts(design, plan, span, zones):
+        for cut in fabric_cuts(design, plan, span):
             share = cut_fraction(node.domain_gpus, node.domain_nics, placement, cut.below / node.domain_nodes)
-            cuts.append(replace(cut, sets=np.minimum(cut.sets, held), gbyte_s=cut.gbyte_s * share))
+            cuts.append(cut.spread_over(held, share))
         return zones, tuple(cuts)
 
     return Cluster(
@@ -129,13 +128,14 @@ def _levels_of(system: Cluster, gpus: float) -> list[_Level]:
         return levels
     nodes, inner = gpus / domain, domain
     every = system.crossed(GroupPlacement(domain, nodes))[1] if system.crossed else ()
-    crossed = sorted((cut for cut in every if float(cut.sets) > 1), key=lambda cut: cut.below)
+    crossed = sorted((cut for cut in every if float(cut.sets) > 1), key=lambda cut: float(cut.below))
     below = [min(gpus, float(cut.below) / host.domain_nodes * domain) for cut in crossed]
     first = below[0] if below else gpus
     name = _BELOW.get(crossed[0].name, "network") if crossed else "network"
     levels.append(_Level(name, first, inner, first / domain * sum(host.nic_gbyte_s) * host.domain_nodes))
     for cut, inner, size in zip(crossed, below, (*below, gpus)[1:], strict=True):
-        levels.append(_Level(_ABOVE.get(cut.name, cut.label), size, inner, size / inner * float(cut.gbyte_s) / 2))
+        carried = size / inner * float(cut.gbyte_s / cut.lane)
+        levels.append(_Level(_ABOVE.get(cut.name, cut.label), size, inner, carried / 2))
     return levels
 
 

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from ffplan.base import elementary
 from ffplan.base import formatting as units
-from ffplan.base.array_math import ceil_div, maximum, minimum, round_up, smallest_divisor_at_least
+from ffplan.base.array_math import ceil_div, largest_over, maximum, minimum, round_up, smallest_divisor_at_least
 from ffplan.base.control_characters import VisibleStream, visible, visible_but_styles, visible_json
 from ffplan.base.errors import MOST_SHOWN, Finding, InputError, Severity, lacking
 from ffplan.base.formatting import input_value
@@ -44,6 +44,13 @@ def test_smallest_divisor() -> None:
         smallest_divisor_at_least(4, 5)
     with pytest.raises(ValueError, match="exceeds"):
         smallest_divisor_at_least(np.array([4]), np.array([5]))
+
+
+def test_largest_over_some_values() -> None:
+    assert largest_over(lambda value: (value, -value, value % 3), [1, 5, 3, 5]) == (5, -1, 2)
+    shift = np.array([[0.0], [10.0]])  # has an axis that no value has
+    found = largest_over(lambda value: (value + shift, 0 * value), [1, np.array([2, 0, 1]), 0])
+    assert [part.tolist() for part in found] == [[[2, 1, 1], [12, 11, 11]], [0, 0, 0]]
 
 
 def fault(line: int) -> Finding:

@@ -158,7 +158,7 @@ def test_all_to_all() -> None:
     assert use(direct, "nic") == use(rail, "nic") == (0.75, 0.75)
     assert use(direct, "nvlink_all") == pytest.approx((7 / 32, 7 / 32))
     assert use(rail, "nvlink_all") == pytest.approx((7 / 32 + 0.75 * 7 / 8,) * 2)
-    cut = (LinkCut(name="leaf_uplinks", label="", sets=2, links=1, gbyte_s=1.0),)
+    cut = (LinkCut(name="leaf_uplinks", label="", sets=2, links=1, gbyte_s=1.0, mixed=0.5 * 0.75, leaves=8),)
     crossing = [
         use(ledger("all-to-all", RankLayout(host=host, nodes=4, per_node=8, zones=1, cuts=cut)), "leaf_uplinks")[0]
         for ledger in (_all_to_all, _rail_all_to_all)
@@ -174,6 +174,8 @@ def test_pat() -> None:
     lines = pat("all-gather", job)
     assert use(lines, "leaf_uplinks") == (0.75, 0.75)
     assert use(lines, "nic") == pytest.approx((31 / 32, 31 / 32))
+    filled = (replace(cut[0], held=0.3),)  # a tenth of the ranks on the last leaf, to which all others' pieces go
+    assert use(pat("all-gather", replace(job, cuts=filled)), "leaf_uplinks") == pytest.approx((0.9, 0.9))
     library = Catalog().entry("nccl").part
     assert isinstance(library, Library)
     whole, inner = PAT.latency(_LatencyFigures(library, job, "all-gather", "pat", "simple", measured=True))
@@ -202,9 +204,12 @@ def test_a_gather_comes_in_at_its_root_and_a_scatter_goes_out() -> None:
         LinkCut(name="leaf_uplinks", label="", sets=2, links=1, gbyte_s=1.0),
         LinkCut(name="zones", label="", sets=2, links=1, gbyte_s=1.0),
     )
+    cut = (replace(cut[0], leaves=8), cut[1])  # the root is on one of eight leaves whose links are counted
     lines = star("gather", replace(job, cuts=cut))
     assert use(lines, "zones") == (0.5, 0)  # half of the pieces are in the other zone
-    assert use(lines, "leaf_uplinks") == pytest.approx((0.5 / 8 + 0.75 * 7 / 8, 0))  # other rails come up first
+    assert use(lines, "leaf_uplinks") == pytest.approx((8 * (0.5 / 8 + 0.75 * 7 / 8), 0))  # other rails come up first
+    full = star("gather", replace(job, cuts=(replace(cut[1], sets=2, held=0.75),)))
+    assert use(full, "zones") == (0.25, 0)  # the root is among three of four nodes
 
 
 def test_a_gather_over_pcie_enters_by_the_ports_of_nic_and_root() -> None:

@@ -5,11 +5,13 @@ GPUs 0 and 1 and NIC n share a PCIe switch on one socket; on the other GPUs 2 an
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from ffplan.collectives.exchanges import _all_to_all
+from ffplan.collectives.exchanges import _all_to_all, _send_receive, star
+from ffplan.collectives.expert_dispatch import _lines
 from ffplan.collectives.hfreduce import hfreduce
 from ffplan.collectives.inside_node import _ring_lines
 from ffplan.collectives.rank_layout import RankLayout
@@ -32,7 +34,9 @@ def layout(nodes: int, *, network: Any = None, per_node: int = 4, first: str = "
         network=network,
     )
     nics = sorted([("n", nic(), 50.0), ("m", nic(), 50.0)], key=lambda item: item[0] != first)
-    cut = LinkCut(name="leaf_uplinks", label="uplinks", sets=sets, links=8, gbyte_s=1.0)
+    # every rail has a leaf of its own
+    mixed = (1 - 1 / nodes) / sets if sets else None
+    cut = LinkCut(name="leaf_uplinks", label="uplinks", sets=sets, links=8, gbyte_s=1.0, mixed=mixed, leaves=2)
     host = host_of(own, accelerator(), [cpu("p"), cpu("q")], nics)
     return RankLayout(host=host, nodes=nodes, per_node=per_node, cuts=(cut,) if sets else ())
 
@@ -85,6 +89,31 @@ def test_leaves_of_two_rails(rail: bool, load: float) -> None:
     of what leaves a node, 8 x 3/4, changes rail and leaf as well."""
     job = layout(4, network=scale_up(switched=True), sets=2)
     assert moved(_all_to_all("all-to-all", job, rail=rail))["leaf_uplinks", "0"] == ((load, load))
+
+
+def test_a_leaf_that_holds_most_of_a_job() -> None:
+    """Twelve of sixteen ranks below one leaf: they send a quarter of their pieces past it, 12 x 4 / 16, and a token for
+    another node goes there with a chance of a third. A gather brings its root a quarter, a send one message."""
+    job = layout(4, network=scale_up(switched=True), sets=2)
+    job = replace(job, cuts=(replace(job.cuts[0], held=0.75, mixed=None, leaves=1),))
+    assert moved(_all_to_all("all-to-all", job, rail=True))["leaf_uplinks", "0"] == (3.0, 3.0)
+    assert moved(_lines(job, 1.0, 0.0))["leaf_uplinks", "0"] == pytest.approx((12 / 3, 12 / 3))
+    assert moved(star("gather", job))["leaf_uplinks", "0"] == (0.25, 0.0)
+    assert moved(_send_receive("sendrecv", job))["leaf_uplinks", "0"] == (1.0, 1.0)
+
+
+def test_groups_apart_have_leaves_of_their_own() -> None:
+    """Of groups of two nodes each node is on another leaf: half of a group below it, and a quarter of its pieces leave.
+    Of four side by side, three are on the full leaf."""
+    cut = LinkCut(name="leaf_uplinks", label="", sets=8, links=8, gbyte_s=80.0, held=0.125, mixed=0.1)
+    two = cut.spread_over(2, 0.1)
+    assert (two.sets, two.gbyte_s, two.held, two.aligned, two.mixed) == (2, 8.0, 0.5, 0.25, 0.25)
+    four = replace(cut, sets=2, held=0.75).spread_over(4, 1.0)
+    assert (four.sets, four.held, four.aligned, four.mixed) == (2, 0.75, 0.1875, 0.1875)
+    alone = replace(cut, sets=1, held=1.0, mixed=0.0).spread_over(4, 1.0)
+    assert (alone.sets, alone.aligned, alone.mixed) == (1, 0.0, 0.0)
+    part = replace(cut, held=0.02, aligned=0.01, lane=0.125).spread_over(2, 1.0)  # one of eight rails
+    assert (part.held, part.aligned) == (0.0625, 0.03125)
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,9 @@ import pytest
 from ffplan.fabric.sizing.endpoints import _interzone_finding, _rails_finding
 from ffplan.fabric.sizing.families import Candidate, Request, candidates
 from ffplan.fabric.sizing.low_diameter import _delta_of, _prime_power, _router_degree
-from ffplan.fabric.sizing.plan import _dragonfly_cuts, _tree_cuts, reachable_nodes, zones_of
+from ffplan.fabric.sizing.plan import _dragonfly_cuts, reachable_nodes, zones_of
 from ffplan.fabric.sizing.striping import switches_by_policy
+from ffplan.fabric.sizing.tree_cuts import _leaf_of_unit, _tree_cuts
 from tests.fabrics import field, mms_links
 from tests.support import document
 
@@ -204,10 +205,11 @@ def test_a_graph_needs_a_size_that_is_not_2_modulo_4() -> None:
 
 def job(**changed: Any) -> tuple[Any, Any]:
     """Return a design of 64 nodes with four NICs of 25 GB/s, and its tree of leaves of 20 ports down and up."""
-    fields = {"scalable_unit": None, "zones": 1, "inter_zone": None, **changed.pop("fabric", {})}
+    fields = {"family": "rail-optimised", "scalable_unit": None, "zones": 1, "inter_zone": None}
+    fields |= changed.pop("fabric", {})
     plan = {"switches_by_role": {"leaf": 16}, "planes": 1, "zones": 1, "uplinks": 20, "downlinks": 20, "tiers": 2}
     plan |= {"link_gbyte_s": 25.0, "links_by_tier": {"spine_core": 0}, "pod_leaves": 2, **changed.pop("plan", {})}
-    group = SimpleNamespace(count=64, zones="split", **changed.pop("group", {}))
+    group = SimpleNamespace(**{"count": 64, "zones": "split", **changed.pop("group", {})})
     design = SimpleNamespace(
         **{
             "spec": SimpleNamespace(fabric=SimpleNamespace(**fields)),
@@ -215,6 +217,8 @@ def job(**changed: Any) -> tuple[Any, Any]:
             "rails_per_leaf": 1,
             "stripes": 1,
             "trunk_gbyte_s": 25.0,
+            "trunk_links": 0,
+            "job_groups": (0,),
             **changed,
         }
     )
@@ -228,57 +232,162 @@ def cuts(nodes: float, **changed: Any) -> dict[str, Any]:
 
 @pytest.fixture(autouse=True)
 def _four_rails(monkeypatch: pytest.MonkeyPatch) -> None:
-    from ffplan.fabric.sizing import plan
+    from ffplan.fabric.sizing import tree_cuts
 
-    monkeypatch.setattr(plan, "rails_of", lambda *_: 4)
+    monkeypatch.setattr(tree_cuts, "rails_of", lambda *_: 4)
+    monkeypatch.setattr(tree_cuts, "_zone_demand", lambda *_: (256,))
 
 
-@pytest.mark.parametrize(("nodes", "sets"), [(1, 1), (2, 1), (20, 1), (21, 2), (40, 2), (41, 3), (64, 4)])
-def test_leaves_that_a_job_spans(nodes: int, sets: int) -> None:
-    """Twenty nodes to the leaf of a rail; a job of one leaf crosses none. Four NICs of a node have 80 uplinks."""
+@pytest.mark.parametrize(
+    ("nodes", "sets", "held"), [(1, 1, 1), (2, 1, 1), (20, 1, 1), (21, 2, 20 / 21), (40, 2, 0.5), (41, 3, 20 / 41)]
+)
+def test_leaves_that_a_job_spans(nodes: int, sets: int, held: float) -> None:
+    """Twenty nodes to the leaf of a rail; a job of one leaf crosses none. Four NICs of a node have 80 uplinks. Of 21
+    nodes, 20 send one piece of 21 past their leaf, and one sends 20; between rails all but those of the node leave."""
     found = cuts(nodes)["leaf_uplinks"]
     assert (found.sets, found.links, found.gbyte_s, found.below) == (sets, 80, 2000.0, 20)
     assert found.label == "uplinks of a leaf on each of 4 rails"
+    assert (found.crossing, found.lane, found.leaves) == (1, 1, 4)
+    assert found.held == pytest.approx(held)
+    assert found.aligned == pytest.approx(held * (1 - held))
+    assert found.mixed == pytest.approx(held * (nodes - 1) / nodes)
     assert set(cuts(nodes)) == {"leaf_uplinks"}
 
 
 def test_what_changes_the_leaves_of_a_job() -> None:
-    """Units hold fewer nodes; rails that share a leaf, too; with three leaves for four rails every job crosses."""
+    """Units hold fewer nodes; rails that share a leaf, too, and pieces between those rails may stay on it."""
     assert (cuts(21, fabric={"scalable_unit": 8})["leaf_uplinks"].sets, cuts(8)["leaf_uplinks"].sets) == (3, 1)
     shared = cuts(21, rails_per_leaf=4)["leaf_uplinks"]
     assert (shared.sets, shared.below, shared.links, shared.label) == (5, 5, 20, "uplinks of a leaf")
-    few = {"switches_by_role": {"leaf": 3}}
-    assert [cuts(nodes, plan=few)["leaf_uplinks"].sets for nodes in (1, 2, 21)] == [1, 2, 2]
-    assert cuts(2, plan={"switches_by_role": {"leaf": 4}})["leaf_uplinks"].sets == 1
+    assert (shared.aligned, shared.mixed) == pytest.approx((5 * 16 / 21**2,) * 2)
+    two = cuts(21, rails_per_leaf=2)["leaf_uplinks"]
+    # ten nodes to two leaves; of the three other rails one is on the same leaf
+    assert two.aligned == pytest.approx(10 * 11 / 21**2)
+    assert two.mixed == pytest.approx((10 * 11 + 2 * 10 * 20) / 3 / 21**2)
     assert cuts(64, plan={"switches_by_role": {"leaf": 1}}) == {}
     assert cuts(64, plan={"uplinks": 0}) == {}
-    two = cuts(64, stripes=2, plan={"switches_by_role": {"leaf": 32}, "planes": 2})["leaf_uplinks"]
-    assert (two.links, two.gbyte_s) == (160, 4000.0)
+    planes = cuts(64, stripes=2, plan={"switches_by_role": {"leaf": 32}, "planes": 2})["leaf_uplinks"]
+    assert (planes.links, planes.gbyte_s) == (160, 4000.0)
     assert cuts(64, plan={"switches_by_role": {"leaf": 6}, "planes": 2})["leaf_uplinks"].sets == 4
 
 
-@pytest.mark.parametrize(("nodes", "sets", "rate"), [(1, 1, 125.0), (40, 1, 2500.0), (41, 2, 2562.5), (64, 2, 4000.0)])
-def test_the_middle_of_three_tiers(nodes: int, sets: int, rate: float) -> None:
-    """Two leaves to a pod: 40 nodes. A job has its part of half of 320 links of 25 GB/s; of two nodes at least."""
-    found = cuts(nodes, plan={"tiers": 3, "links_by_tier": {"spine_core": 320}})["bisection"]
-    assert (found.sets, found.links, found.gbyte_s, found.below) == (sets, 320, rate, 32)
-    assert "bisection" not in cuts(nodes, plan={"tiers": 3})
+def test_a_leaf_of_two_of_four_rails() -> None:
+    """Ten of 21 nodes, two NICs each: between the same NICs 10 x 11 pieces of 21 x 21 leave. Of 10 x 20 pieces to all
+    NICs of the other nodes, half are for rails of this leaf, and of these 10 x 9 stay."""
+    found = _leaf_of_unit(21, 21, 10, 0.5)
+    assert (found.held, found.crossing) == (10 / 21, 1)
+    assert (found.aligned, found.spread) == pytest.approx((10 * 11 / 441, (10 * 20 - 10 * 9 / 2) / 441))
+    alone = _leaf_of_unit(np.array([1, 10]), np.array([1, 10]), 10, 1.0)
+    assert [alone.aligned.tolist(), alone.crossing.tolist()] == [[0, 0], [0, 1]]
 
 
-@pytest.mark.parametrize(("nodes", "zones", "leaves"), [(1, 1, 1), (32, 1, 2), (33, 2, 1), (64, 2, 2)])
+def packed(nodes: int, count: int = 16, **changed: Any) -> Any:
+    """Return the uplinks that a job crosses in a tree that fills leaf after leaf of 20, rail after rail."""
+    found = cuts(nodes, fabric={"family": "fat-tree"}, group={"count": count}, **changed)
+    return found["leaf_uplinks"]
+
+
+def test_a_leaf_with_the_end_of_one_rail_and_the_beginning_of_another() -> None:
+    """16 nodes: leaf 0 has rail 0 and 4 of rail 1, leaf 1 12 of rail 1 and 8 of rail 2, leaf 2 the same of rails 3 and
+    2, leaf 3 4 of rail 3. Out of leaf 1 go 12 x 4 + 8 x 8 of 16 x 16 pieces of each of four rails. Between all NICs
+    20 x 44 of 64 x 64 leave it, less those within nodes: four have two NICs there, twelve have one."""
+    found = packed(16)
+    assert (found.label, found.links, found.gbyte_s, found.below) == ("uplinks of a leaf", 20, 500.0, 20)
+    assert (found.sets, found.crossing, found.lane, found.leaves) == (2, 0.5, 0.25, 1)
+    assert (found.held, found.aligned) == (20 / 64, (12 * 4 + 8 * 8) / 16**2 / 4)
+    spread = (20 * 44 - (4 * 2 * 2 + 12 * 1 * 3)) / 64**2
+    assert found.mixed == pytest.approx((4 * spread - found.aligned) / 3)
+
+
+@pytest.mark.parametrize(
+    ("nodes", "count", "sets", "aligned", "crossing"),
+    [
+        (1, 16, 1, 0, 0),
+        (4, 16, 1, 0, 0),  # the four of rail 1 end leaf 0; rails 2 and 3 begin within leaves 1 and 2
+        (5, 16, 2, 4 * 1, 0.25),  # one of rail 1 is on the next leaf
+        (20, 20, 1, 0, 0),  # a leaf for each rail
+        (30, 30, 2, 2 * 10 * 20, 0.5),  # leaf 1 has the last ten of rail 0 and the first ten of rail 1
+        (25, 25, 2, 2 * 10 * 15, 0.5),  # leaf 2 has ten of rails 1 and 2 each; leaf 1 five and 15
+        (64, 64, 4, 8 * 56 + 12 * 52, 0.5),  # leaf 6 has the last eight of rail 1 and twelve of rail 2
+    ],
+)
+def test_busiest_leaves_of_packed_rails(nodes: int, count: int, sets: int, aligned: float, crossing: float) -> None:
+    leaves = {"switches_by_role": {"leaf": -(-count * 4 // 20)}}
+    found = packed(nodes, count, plan=leaves)
+    assert (found.sets, found.crossing) == (sets, crossing)
+    assert found.aligned == pytest.approx(aligned / nodes**2 / 4)
+
+
+def test_storage_before_the_nodes_of_a_job_shifts_its_rails(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ten ports of storage: each of four rails of 20 nodes lies across two leaves, half of it on either; links to other
+    zones take a port of each leaf, so that the first has nine and the second, of 19, eleven and eight."""
+    from ffplan.fabric.sizing import tree_cuts
+
+    monkeypatch.setattr(tree_cuts, "_zone_demand", lambda *_: (10, 80))
+    shifted = packed(20, 20, job_groups=(1,))
+    assert (shifted.sets, shifted.aligned, shifted.crossing) == (2, 200 / 400 / 4, 0.5)
+    trunks = packed(20, 20, job_groups=(1,), trunk_links=16)
+    assert (trunks.sets, trunks.below, trunks.aligned) == (2, 19, (11 * 9 + 8 * 12) / 400 / 4)
+
+
+def tree(full: int, last: int | None) -> dict[str, Any]:
+    """Return a tree of pods of eight leaves with ten links up from each of 20 groups, and a last one of fewer."""
+    rule = SimpleNamespace(uplinks=20, rails=4)
+    smaller = None if last is None else SimpleNamespace(up=last, leaves=4)
+    trees = (SimpleNamespace(rule=rule, pod=SimpleNamespace(up=10), last_pod=smaller, full_pods=full),)
+    return {"tiers": 3, "links_by_tier": {"spine_core": 320}, "pod_leaves": 8, "trees": trees}
+
+
+@pytest.mark.parametrize(
+    ("nodes", "sets", "aligned"), [(1, 1, 0), (40, 1, 0), (41, 2, 40 / 41**2), (64, 2, 40 * 24 / 64**2)]
+)
+def test_pods_of_two_units(nodes: int, sets: int, aligned: float) -> None:
+    """Eight leaves to a pod: two units of 20 nodes. A last pod with half of the links counts twice."""
+    found = cuts(nodes, plan=tree(2, None))["bisection"]
+    assert (found.sets, found.links, found.gbyte_s, found.below) == (sets, 200, 5000.0, 40)
+    assert (found.aligned, found.mixed) == (pytest.approx(aligned), pytest.approx(aligned))
+    half = cuts(nodes, plan=tree(1, 5))["bisection"]
+    assert half.aligned == pytest.approx(2 * aligned)
+    assert half.crossing == (2 if nodes > 40 else 0)
+    assert "bisection" not in cuts(nodes, plan=tree(1, None))
+
+
+def test_pods_that_cut_units_and_rails() -> None:
+    """Pods of three of the four leaves of a unit: the first has rails 0 to 2 of 20 nodes, the second rail 3 of them and
+    rails 0 and 1 of the others. Pods of a packed tree of 16 nodes, two leaves each: rails 0, 1 and half of 2."""
+    found = cuts(40, plan=tree(3, None) | {"pod_leaves": 3})["bisection"]
+    assert (found.sets, found.below, found.lane, found.crossing) == (2, 15, 0.75, 0.75)
+    assert (found.held, found.aligned) == (3 / 8, pytest.approx(3 / 4 * 20 * 20 / 1600))
+    # 60 of 160 endpoints, with three NICs of each of 20 nodes, or one of 20 and two of 20
+    spread = [(60 * 100 - 20 * 3 * 1) / 160**2, (60 * 100 - 20 * 3 - 20 * 2 * 2) / 160**2]
+    assert found.mixed == pytest.approx((4 * max(spread) - found.aligned) / 3)
+    rows = {"fabric": {"family": "fat-tree"}, "group": {"count": 16}}
+    inside = cuts(16, plan=tree(2, None) | {"pod_leaves": 2}, **rows)["bisection"]
+    assert (inside.sets, inside.below, inside.lane, inside.crossing) == (2, 40, 0.25, 0.25)
+    assert (inside.held, inside.aligned) == (40 / 64, 8 * 8 / 16**2 / 4)
+
+
+@pytest.mark.parametrize(("nodes", "zones", "leaves"), [(1, 1, 1), (32, 1, 2), (33, 2, 2), (64, 2, 2)])
 def test_links_between_zones(nodes: int, zones: int, leaves: int) -> None:
-    """Two zones of 32 nodes, 40 links from each of two planes; a job fills one zone after the other."""
+    """Two zones of 32 nodes, 40 links from each of two planes; a job fills one zone after the other, and then one node
+    of 33 exchanges pieces with 32. It is spread evenly over zones that it asks for."""
     fabric = {"zones": 2, "inter_zone": SimpleNamespace(links_per_zone=40)}
     found = cuts(nodes, fabric=fabric, plan={"planes": 2, "zones": 2})
     assert (found["zone_links"].sets, found["zone_links"].links, found["zone_links"].gbyte_s) == (zones, 80, 2000.0)
     assert found["zone_links"].below == 32
     assert found["leaf_uplinks"].sets == leaves
+    first = min(nodes, 32)
+    assert found["zone_links"].held == first / nodes
+    assert found["zone_links"].leaving(0.1, 1.0) == pytest.approx(first * (nodes - first) / nodes**2)
+    assert found["leaf_uplinks"].held == min(nodes, 20) / nodes
     every, plan = job(fabric=fabric)
     every.compute.group.zones = "every"
     assert "zone_links" not in {item.name for item in _tree_cuts(every, plan, nodes)}
     assert zones_of(every, nodes) == 1
     given, plan = job(fabric=fabric, plan={"planes": 2, "zones": 2})
     assert {item.sets for item in _tree_cuts(given, plan, 2, zones=2) if item.name == "zone_links"} == {2}
+    leaf, between = _tree_cuts(given, plan, 48, zones=2)
+    assert (leaf.sets, leaf.held, between.held) == (2, 20 / 48, 0.5)
 
 
 @pytest.mark.parametrize(
@@ -307,6 +416,7 @@ def test_links_out_of_a_group_of_a_dragonfly(monkeypatch: pytest.MonkeyPatch) ->
     for nodes, sets in ((8, 1), (9, 2), (40, 5)):
         (found,) = _dragonfly_cuts(design, plan, nodes)
         assert (found.sets, found.links, found.gbyte_s, found.below) == (sets, 24, 300.0, 8.0)
+        assert found.held == 8 / nodes
     shape.group_ports = 2
     assert _dragonfly_cuts(design, plan, 3)[0].sets == 3  # a node is not cut
 

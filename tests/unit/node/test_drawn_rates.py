@@ -184,7 +184,8 @@ def test_the_path_between_gpu_and_nic_through_the_cpu(
 
 
 @pytest.mark.parametrize(
-    ("name", "basis"), [("leaf_uplinks", "1,200 links x 12.5 GB/s"), ("bisection", ""), ("group_links", "")]
+    ("name", "basis"),
+    [(name, "1,200 links x 12.5 GB/s") for name in ("leaf_uplinks", "bisection")] + [("group_links", "")],
 )
 def test_a_cut_says_its_links_where_all_of_them_carry_it(name: str, basis: str) -> None:
     cut = LinkCut(name=name, label="uplinks", sets=2, links=1200, gbyte_s=15000.0)

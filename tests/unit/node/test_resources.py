@@ -90,10 +90,10 @@ def test_sockets_are_joined_where_the_link_is_known() -> None:
 
 def test_cuts_are_resources_with_their_links() -> None:
     node = host_named("hgx-h100-8nic")
-    found = resources(node, (cut(), cut(name="bisection", gbyte_s=9.0)))
+    found = resources(node, (cut(), cut(name="group_links", gbyte_s=9.0)))
     assert found["leaf_uplinks", "0"].one_way == (500.0,) * 3
     assert found["leaf_uplinks", "0"].basis == "20 links x 25 GB/s"
-    assert found["bisection", "0"].basis == ""  # a fraction of its links
+    assert found["group_links", "0"].basis == ""  # a fraction of its links
     assert resources(node, (cut(gbyte_s=np.array([1.0, 2.0])),))["leaf_uplinks", "0"].basis == ""
 
 
