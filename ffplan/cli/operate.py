@@ -222,7 +222,7 @@ def _jobs(design: ResolvedDesign, parts: Catalog, jobs: str) -> tuple[JobMix | N
 
 
 def _days(table: JobTable | None) -> float:
-    """Return the days to simulate: enough for all jobs of a CSV in sequence, or the default."""
+    """Return the days to simulate: to twice the longest run after the last arrival of a CSV, or the default."""
     if table is None:
         return DEFAULT_DAYS
     last = float(table.arrival_s[-1]) + float(table.run_s.max()) * 2

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from ffplan.catalog.evidence import FractionFigure
-    from ffplan.catalog.library import Library, NodeRates
+    from ffplan.catalog.library import Library, NodeRates, Sends
     from ffplan.catalog.rates import LowLatencyCeiling, Protocol
     from ffplan.collectives.algorithm import Algorithm
     from ffplan.collectives.bottleneck import Key
@@ -194,15 +194,12 @@ def call_time(host: Host, operation: str) -> float:
     return 0.0 if operation in EXCHANGES else host.launch_s
 
 
-def _channels(library: Library, job: RankLayout) -> dict[str, Number]:
-    """Return the coefficients of a send's channels: few of them for a short message, doubled piece by piece.
+def _channels_a_peer(job: RankLayout, sends: Sends) -> tuple[Number, float]:
+    """Return the channels that every rank has to each other one, and the most of a rank [1].
 
     Channels equal links, rounded up to a power of two. Every rank begins with enough of them to leave one for each
-    other rank. A send between nodes has the channels of one peer on one NIC, and fewer if all GPUs of a node send.
+    other rank.
     """
-    sends = library.sends
-    if sends is None or not job.host.joined:
-        return {}
     rates = job.host.rates
     links = rates.links.value if rates and rates.links else sends.channels.value
     most = float(min((count for count in DOUBLED if count >= links), default=DOUBLED[-1]))
@@ -210,6 +207,18 @@ def _channels(library: Library, job: RankLayout) -> dict[str, Number]:
     for count in DOUBLED:
         # the largest power of two that leaves a channel for every peer
         least = choose((most / job.ranks >= count) & (count <= most), float(count), least)
+    return least, most
+
+
+def _channels(library: Library, job: RankLayout) -> dict[str, Number]:
+    """Return the coefficients of a send's channels: few of them for a short message, doubled piece by piece.
+
+    A send between nodes has the channels of one peer on one NIC, and fewer if all GPUs of a node send.
+    """
+    sends = library.sends
+    if sends is None or not job.host.joined:
+        return {}
+    rates, (least, most) = job.host.rates, _channels_a_peer(job, sends)
     whole = job.per_node >= len(job.host.gpus)
     # a full node has a rank at every NIC, so each send has less of it
     away = choose(whole, sends.network_full.value, sends.network.value)
@@ -222,6 +231,18 @@ def _channels(library: Library, job: RankLayout) -> dict[str, Number]:
         "channels_most": choose(inside, most, 1.0),
         "part": sends.part.value,
     }
+
+
+def _exchange_most(library: Library, job: RankLayout) -> Number:
+    """Return the limit of an all-to-all by the channels between its ranks, behind one scale-up switch [GB/s].
+
+    On two of eight B200 16 channels carry 352 GB/s, where the links would carry 640; from 32 ranks on none binds.
+    """
+    if library.sends is None or not job.host.joined:
+        return float("inf")
+    most = job.ranks * _channels_a_peer(job, library.sends)[0] * library.sends.channel.value
+    limit: Number = choose(job.several == 0, most, float("inf"))
+    return limit
 
 
 def _rates(
@@ -273,6 +294,8 @@ def _choices_of(
     if algorithm.rings and operation != "allreduce":
         rate = minimum(rate, _many(library, job, operation, algorithm))
     rate = rate * _pair(library, job) if algorithm.rings else rate
+    if operation == "all-to-all":
+        rate = minimum(rate, _exchange_most(library, job))
     plain, alone = _as_tuned(job)
     if plain is not job:
         # the estimate only chooses; the time counts the bridges that are there

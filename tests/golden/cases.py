@@ -372,7 +372,7 @@ CASES = (
     _rent("rent-term", "offer: aws-p5-h100-3-year", "offer: aws-p5-h100-3-year\n  term: spot"),
     Case("control-character", raw=b"name: a\x07b\n"),
     _design("currencies", "pue: 1.25", "pue: 1.25\n  currency: EUR"),
-    _design("currencies-limit", "it_power: 4 MW", "capex: $11000"),
+    _design("currencies-limit", "it_power: 4 MW", "capex: EUR 11000"),
     Case("deep-nesting", raw=b"[" * 26_000),
     _design("divisibility-inter-zone", "links_per_zone: 40", "links_per_zone: 39"),
     _design("library-twice", "[hfreduce, nccl]", "[nccl, nccl]"),

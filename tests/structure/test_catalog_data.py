@@ -16,7 +16,7 @@ from ffplan.inputs.validate import validate
 from ffplan.studies.explain.catalog import part_sheet
 from ffplan.validation.cases import CaseFile, TrainingFile
 from ffplan.validation.serving_cases import ServingFile
-from tests.support import DESIGNS, ROOT, checker, syntax
+from tests.support import DESIGNS, ROOT, checker, host_named, syntax
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -142,6 +142,18 @@ def test_the_two_fire_flyer_nodes_differ_only_in_nvlink() -> None:
         assert plain[key] == bridged[key], key
     assert set(bridged) - set(plain) == {"nvlink"}
     assert plain["power"]["training"]["value"] == bridged["power"]["training"]["value"]
+
+
+def test_accelerators_behind_a_switch_of_nvidia_have_rates_of_collectives() -> None:
+    """A gap would read as the library's share of the links, without calls, ceilings or reduction in the switch."""
+    lacking = set()
+    for path in files_of("server"):
+        host = host_named(path.stem)
+        if host.accelerator is not None and host.accelerator.vendor == "NVIDIA" and host.joined:
+            rates = host.accelerator.collectives
+            if rates is None or rates.ring is None or rates.ll is None:
+                lacking.add(host.accelerator.id)
+    assert lacking == {"rubin-gpu"}, "of which nothing is measured yet"
 
 
 def test_code_holds_no_hardware_number() -> None:

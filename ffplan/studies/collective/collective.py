@@ -119,7 +119,7 @@ def _collective_assumptions(query: CollectiveQuery, job: RankLayout) -> tuple[st
         bands = [figure.range for figure in (library.band_small, library.band_large)]
         small, large = (f"{100 * low:.0f} to {100 * high:.0f} %" for low, high in bands)
         sentences.append(
-            f"Measured times lie at {small} of these below 16 MiB, at {large} from there (P10 to P90, left out)."
+            f"Measured times lie at {small} of these below 16 MiB, at {large} from there (P10 to P90 over sources)."
         )
     if library.method == "nccl":
         name = library.id.upper()

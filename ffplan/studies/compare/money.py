@@ -185,7 +185,7 @@ def _with_sizes(
                 sizes.append((int(getattr(row, name)), mine / theirs))
         crossing = _crossing(sorted(sizes), value)
         tried = ", ".join(f"{size:,}" for size, _ in sorted(sizes))
-        why = None if crossing else f"the same design is cheaper at every size tried: {tried}"
+        why = None if crossing else f"the same design is cheaper at likely values at every size tried: {tried}"
         rows.append(FlipRow(input=name, label=label, unit="1", likely=float(value), break_even=crossing, why=why))
     return replace(difference, break_even=(*difference.break_even, *rows))
 

@@ -103,9 +103,9 @@ def _scale_words(rows: tuple[ScaleRow, ...], labels: tuple[str, ...]) -> str:
     batches = sorted({row.batch for row, _ in known})
     span = f"from {gpus[0]:,} to {gpus[-1]:,} accelerators and from batch {batches[0]:,} to {batches[-1]:,}"
     if winners == {""}:
-        return f"They cost the same at every size tried, {span}."
+        return f"At likely values they cost the same at every size tried, {span}."
     if len(winners) == 1:
-        return f"{known[0][1]} is cheaper at every size tried, {span}."
+        return f"At likely values {known[0][1]} is cheaper at every size tried, {span}."
     usual = max(sorted(winners), key=lambda name: sum(1 for _, winner in known if winner == name))
     rest = [(row, winner) for row, winner in known if winner != usual]
     phrases = [
@@ -113,7 +113,7 @@ def _scale_words(rows: tuple[ScaleRow, ...], labels: tuple[str, ...]) -> str:
         for row, winner in rest
     ]
     others = f"{usual or 'both are even'} at the other {len(known) - len(rest)} tried"
-    return f"The size of the job decides as well: {listed(phrases)}; {others}."
+    return f"The size of the job decides as well, at likely values: {listed(phrases)}; {others}."
 
 
 def _waits(sides: tuple[MoneySide, ...], currency: str) -> str:

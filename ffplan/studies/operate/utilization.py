@@ -10,7 +10,7 @@ import numpy as np
 
 from ffplan.base.elementary import log2
 from ffplan.base.errors import UsageError
-from ffplan.base.formatting import number, percent, plural, span
+from ffplan.base.formatting import number, percent, span
 from ffplan.base.processes import heard
 from ffplan.base.record import record
 from ffplan.base.version import __version__
@@ -274,8 +274,12 @@ def _headline(report: out.UtilizationReport) -> tuple[str, ...]:
     best = max((row for row in report.utilization if row.zones == first.zones), key=lambda row: row.utilisation.mean)
     if best is not first:
         lines.append(f"{best.policy} would keep {100 * best.utilisation.mean:.1f} %.")
-    if first.waiting > 1:
-        lines.append(f"{plural(round(first.waiting), 'job')} still wait at the end; their waits are not counted.")
+    if first.waiting > 0:
+        one = round(first.waiting) == 1
+        what = "1 job still waits" if one else f"{number(first.waiting, 2)} jobs still wait"
+        lines.append(
+            f"{what} at the end; {'its wait is' if one else 'their waits are'} not counted, and --days adds time."
+        )
     return tuple(lines)
 
 

@@ -30,19 +30,19 @@ class _ErrorBand:
 WITHIN = 0.068
 """Part of an error between the runs of one source, from `ffplan model accuracy training --leave-one-out source` [1]."""
 _STACKS = "each software stack predicted without it"
-DENSE = _ErrorBand(0.089, WITHIN, 253, f"published runs of dense models at 16 bits, {_STACKS}")
+DENSE = _ErrorBand(0.088, WITHIN, 253, f"published runs of dense models at 16 bits, {_STACKS}")
 """Dense models on calibrated accelerators: `ffplan model accuracy training --leave-one-out stack`."""
-FP8 = _ErrorBand(0.123, WITHIN, 48, f"published runs of dense models at FP8, {_STACKS}")
+FP8 = _ErrorBand(0.121, WITHIN, 48, f"published runs of dense models at FP8, {_STACKS}")
 """The same at FP8."""
 LONG = _ErrorBand(0.328, WITHIN, 21, f"published runs with sequences of 16,384 tokens or more, {_STACKS}")
 """The same with long sequences, at any precision."""
 LONG_SEQUENCE = 16_384
 """Tokens of a sequence from which it is long [1]."""
-EXPERTS = _ErrorBand(0.316, WITHIN, 23, f"published runs of mixtures of experts, {_STACKS}")
+EXPERTS = _ErrorBand(0.315, WITHIN, 23, f"published runs of mixtures of experts, {_STACKS}")
 """The same of models with experts."""
 SIBLING = _ErrorBand(0.110, WITHIN, 345, "published runs, each accelerator predicted without it")
 """Accelerators with the efficiencies of another of their chip: `--leave-one-out accelerator`."""
-KIN = _ErrorBand(0.080, WITHIN, 198, "published runs, each kind of chip predicted without it")
+KIN = _ErrorBand(0.077, WITHIN, 198, "published runs, each kind of chip predicted without it")
 """Accelerators with the efficiencies of another chip of their process: `--leave-one-out chip`."""
 ESTIMATED = _ErrorBand(0.249, WITHIN, 345, "published runs, each chip predicted without its process")
 """Accelerators with the efficiencies of a chip of another process: `--leave-one-out process`."""
