@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     from ffplan.serving.simulate import Run
 
 
+EACH = ("ttft", "tpot", "e2e", "held", "decoded", "plain", "lost")
+"""Figures of `Times` for each request."""
+
+
 @record
 class Times:
     """Latencies of each request [s], in order of arrival."""
@@ -87,9 +91,8 @@ def joined(runs: Sequence[Times]) -> Times:
 
     ends = np.array([run.end for run in runs])
     weights = ends / max(float(ends.sum()), 1e-12)
-    names = ("ttft", "tpot", "e2e", "held", "decoded", "plain", "lost")
     return Times(
-        **{name: np.concatenate([getattr(run, name) for run in runs]) for name in names},
+        **{name: np.concatenate([getattr(run, name) for run in runs]) for name in EACH},
         end=float(ends.max()),
         running=float(weights @ [run.running for run in runs]),
         evicted=sum(run.evicted for run in runs),

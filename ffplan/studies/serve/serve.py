@@ -117,7 +117,8 @@ def _saturation(setup: ServeSetup, load: Load) -> Saturation:
     cause = "prompts" if not full else "sequences" if limited else "memory"
     reached = float(counts[place])
     if cause == "prompts":
-        reached = _reached_by_runs(setup, load, reached, float(counts[-1]))
+        # where the engine's number binds, further requests wait without evicting any
+        reached = _reached_by_runs(setup, load, reached, float(counts[-1]) * (2 if limited else 1))
     return Saturation(rate_s=float(rates[place]) * setup.copies, concurrency=reached, cause=cause)
 
 
@@ -127,7 +128,8 @@ def _reached_by_runs(setup: ServeSetup, load: Load, least: float, most: float) -
     def served(concurrency: float) -> float:
         return concurrency / float(_run_closed(setup, load, concurrency).e2e.mean())
 
-    reached, rate = least, served(least)
+    reached = float(ceil(least))  # a run has whole requests
+    rate, most = served(reached), float(ceil(most))
     while reached < most:
         further = min(2 * reached, most)
         more = served(further)
