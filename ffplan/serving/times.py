@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from ffplan.base.array_math import Floats
 from ffplan.base.record import record
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from ffplan.serving.simulate import Run
 
 
 EACH = ("ttft", "tpot", "e2e", "held", "decoded", "plain", "lost")
@@ -53,7 +51,18 @@ class Times:
         return self.evicted > 0
 
 
-def times_of(runs: Sequence[Run], started: Floats, outside: Floats, end: float) -> Times:
+class _Ran(Protocol):
+    """A group that has answered requests; figures of each are read by name."""
+
+    outputs: list[float]
+    occupied: float
+    """Requests in memory times seconds."""
+    evicted: int
+    filled: float
+    """Seconds for prompts."""
+
+
+def _times_of(runs: Sequence[_Ran], started: Floats, outside: Floats, end: float) -> Times:
     """Return the latencies of requests that some groups answered.
 
     Args:

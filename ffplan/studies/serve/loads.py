@@ -118,7 +118,7 @@ def _lengths(load: Load, count: int) -> tuple[Floats, Floats]:
     return np.maximum(trace.prompts[chosen] * (1 - requests.hit), 1.0), trace.outputs[chosen]
 
 
-def held_tokens(load: Load) -> tuple[float, float]:
+def _held_tokens(load: Load) -> tuple[float, float]:
     """Return the tokens that a request under way holds: mean and standard deviation [1].
 
     Equation:
@@ -147,7 +147,7 @@ def _kept_room(setup: ServeSetup, load: Load) -> float:
     room = setup.room(requests)
     if use.whole:
         return room
-    mean, deviation = (tokens / float(requests.computed + requests.output / 2) for tokens in held_tokens(load))
+    mean, deviation = (tokens / float(requests.computed + requests.output / 2) for tokens in _held_tokens(load))
     unlimited = replace(setup, use=replace(use, most=inf)).room(requests)
     margin = _DEVIATIONS * deviation / 2
     root = (sqrt(margin**2 + mean * unlimited) - margin) / mean
