@@ -30,6 +30,8 @@ _TURNS = 12
 """Requests of a run for each that is under way [1]."""
 _SMALL, _DRAWS, _TURNS_OF_DRAW = 100, 8, 3
 """Requests under way up to which a run has several draws, most of them, and requests of each for one under way [1]."""
+_SETTLING = 8
+"""Requests for each under way that pass before a short draw has settled [1]."""
 _DRAWN = 1_000_003
 """Step of the seed from a draw to the next [1]."""
 _DEVIATIONS = 3.0
@@ -165,26 +167,28 @@ def _run_closed(setup: ServeSetup, load: Load, concurrency: float) -> Times:
     count = _count_of(load, min(max(_TURNS * group, LEAST_REQUESTS), MOST_REQUESTS))
     # equal requests that end together once do so ever after: a small group is drawn several times
     draws = min(max(count // (_TURNS_OF_DRAW * group), 1), _DRAWS) if 1 < group <= _SMALL else 1
-    runs = [_run_drawn(setup, replace(load, seed=load.seed + _DRAWN * i), group, count // draws) for i in range(draws)]
+    before = group * (_SETTLING if draws > 1 else 1)
+    seeds = [load.seed + _DRAWN * draw for draw in range(draws)]
+    runs = [_run_drawn(setup, replace(load, seed=seed), group, (before, count // draws)) for seed in seeds]
     times = joined(runs)
     line = (under_way - group) * float(times.e2e.mean()) / group
     return replace(times, ttft=times.ttft + line, e2e=times.e2e + line)
 
 
-def _run_drawn(setup: ServeSetup, load: Load, group: int, count: int) -> Times:
-    """Return latencies of requests at a number under way, after as many that are at any point of their answers.
+def _run_drawn(setup: ServeSetup, load: Load, group: int, counts: tuple[int, int]) -> Times:
+    """Return latencies of requests at a number under way, the first of which are at any point of their answers.
 
     Args:
         setup: the copy.
         load: its requests.
         group: requests under way in an attention group [1].
-        count: requests that count [1].
+        counts: requests until the run has settled, and those after them that count [1].
     """
-    prompts, outputs = _lengths(load, count + 2 * group)
+    prompts, outputs = _lengths(load, sum(counts) + group)
     outputs = outputs.copy()
     begun = np.random.default_rng(load.seed).uniform(0, 1, group)
     outputs[:group] = np.maximum(np.round(outputs[:group] * begun), 1.0)
-    return _part(_run(setup, load, Arrivals(prompts, outputs, None, group)), slice(group, -group))
+    return _part(_run(setup, load, Arrivals(prompts, outputs, None, group)), slice(counts[0], -group))
 
 
 def _bar(targets: ServeTargets | None, count: int, skipped: int) -> Bar | None:
