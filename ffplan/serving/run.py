@@ -17,7 +17,7 @@ from ffplan.serving.memory import cached_tokens
 from ffplan.serving.pools import slices, transfer_seconds
 from ffplan.serving.simulate import Arrivals, Room, Run, _simulate, _StepTable
 from ffplan.serving.step import attention_flops, launch_seconds, prompt_seconds, step_time
-from ffplan.serving.times import Times, times_of
+from ffplan.serving.times import Times, _times_of
 
 if TYPE_CHECKING:
     from ffplan.base.array_math import Floats
@@ -212,7 +212,7 @@ def _simulate_pools(
     )
     unit.run()
     outside: Floats = first + np.sum([group.beyond for group in unit.prompts], axis=0)
-    return times_of(unit.answers, unit.started, outside, unit.end)
+    return _times_of(unit.answers, unit.started, outside, unit.end)
 
 
 def _pace_of(

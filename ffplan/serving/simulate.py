@@ -18,7 +18,7 @@ from math import ceil, inf, sqrt
 
 from ffplan.base.array_math import Floats
 from ffplan.base.record import record
-from ffplan.serving.times import Times, times_of
+from ffplan.serving.times import Times, _times_of
 
 _ROUNDING = 1e-9
 """Fraction of a step that a sequence may end early [1]."""
@@ -391,4 +391,4 @@ def _simulate(pace: _StepTable, arrivals: Arrivals, room: Room, *, chunk: float,
 
     run = Run(pace, arrivals, room, chunk, first)
     run.run()
-    return times_of([run], np.asarray(run.started), first + np.asarray(run.beyond), run.now)
+    return _times_of([run], np.asarray(run.started), first + np.asarray(run.beyond), run.now)

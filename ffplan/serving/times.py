@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from ffplan.base.array_math import Floats
 from ffplan.base.record import record
@@ -10,7 +10,9 @@ from ffplan.base.record import record
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ffplan.serving.simulate import Run
+
+EACH = ("ttft", "tpot", "e2e", "held", "decoded", "plain", "lost")
+"""Figures of `Times` for each request."""
 
 
 @record
@@ -49,7 +51,18 @@ class Times:
         return self.evicted > 0
 
 
-def times_of(runs: Sequence[Run], started: Floats, outside: Floats, end: float) -> Times:
+class _Ran(Protocol):
+    """A group that has answered requests; figures of each are read by name."""
+
+    outputs: list[float]
+    occupied: float
+    """Requests in memory times seconds."""
+    evicted: int
+    filled: float
+    """Seconds for prompts."""
+
+
+def _times_of(runs: Sequence[_Ran], started: Floats, outside: Floats, end: float) -> Times:
     """Return the latencies of requests that some groups answered.
 
     Args:
@@ -87,9 +100,8 @@ def joined(runs: Sequence[Times]) -> Times:
 
     ends = np.array([run.end for run in runs])
     weights = ends / max(float(ends.sum()), 1e-12)
-    names = ("ttft", "tpot", "e2e", "held", "decoded", "plain", "lost")
     return Times(
-        **{name: np.concatenate([getattr(run, name) for run in runs]) for name in names},
+        **{name: np.concatenate([getattr(run, name) for run in runs]) for name in EACH},
         end=float(ends.max()),
         running=float(weights @ [run.running for run in runs]),
         evicted=sum(run.evicted for run in runs),

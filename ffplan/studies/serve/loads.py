@@ -15,7 +15,7 @@ from ffplan.results.serving import Latency, ServeTargets
 from ffplan.serving.load import Requests
 from ffplan.serving.run import run_pools, run_requests
 from ffplan.serving.simulate import MOST_PASSES, Arrivals, Bar, LongRunError
-from ffplan.serving.times import joined
+from ffplan.serving.times import EACH, joined
 from ffplan.studies.serve.links import ServeError
 
 if TYPE_CHECKING:
@@ -28,6 +28,12 @@ _PASSES = 10.0
 """Passes of a request that are allowed for beside the steps of its prompt: to decode, and where it is evicted [1]."""
 _TURNS = 12
 """Requests of a run for each that is under way [1]."""
+_SMALL, _DRAWS, _TURNS_OF_DRAW = 100, 8, 3
+"""Requests under way up to which a run has several draws, most of them, and requests of each for one under way [1]."""
+_SETTLING = 8
+"""Requests for each under way that pass before a short draw has settled [1]."""
+_DRAWN = 1_000_003
+"""Step of the seed from a draw to the next [1]."""
 _DEVIATIONS = 3.0
 """Standard deviations of the tokens held for which a copy keeps room: fewer, and it evicts [1]."""
 _GROWING = 0.02
@@ -114,7 +120,7 @@ def _lengths(load: Load, count: int) -> tuple[Floats, Floats]:
     return np.maximum(trace.prompts[chosen] * (1 - requests.hit), 1.0), trace.outputs[chosen]
 
 
-def held_tokens(load: Load) -> tuple[float, float]:
+def _held_tokens(load: Load) -> tuple[float, float]:
     """Return the tokens that a request under way holds: mean and standard deviation [1].
 
     Equation:
@@ -143,7 +149,7 @@ def _kept_room(setup: ServeSetup, load: Load) -> float:
     room = setup.room(requests)
     if use.whole:
         return room
-    mean, deviation = (tokens / float(requests.computed + requests.output / 2) for tokens in held_tokens(load))
+    mean, deviation = (tokens / float(requests.computed + requests.output / 2) for tokens in _held_tokens(load))
     unlimited = replace(setup, use=replace(use, most=inf)).room(requests)
     margin = _DEVIATIONS * deviation / 2
     root = (sqrt(margin**2 + mean * unlimited) - margin) / mean
@@ -158,14 +164,31 @@ def _run_closed(setup: ServeSetup, load: Load, concurrency: float) -> Times:
     """
     under_way = max(round(concurrency / setup.parts), 1)
     group = min(under_way, max(ceil(2 * setup.most(load.requests) / setup.parts), 2))
-    count = _count_of(load, min(max(_TURNS * group, LEAST_REQUESTS), MOST_REQUESTS)) + 2 * group
-    prompts, outputs = _lengths(load, count)
+    count = _count_of(load, min(max(_TURNS * group, LEAST_REQUESTS), MOST_REQUESTS))
+    # equal requests that end together once do so ever after: a small group is drawn several times
+    draws = min(max(count // (_TURNS_OF_DRAW * group), 1), _DRAWS) if 1 < group <= _SMALL else 1
+    before = group * (_SETTLING if draws > 1 else 1)
+    seeds = [load.seed + _DRAWN * draw for draw in range(draws)]
+    runs = [_run_drawn(setup, replace(load, seed=seed), group, (before, count // draws)) for seed in seeds]
+    times = joined(runs)
+    line = (under_way - group) * float(times.e2e.mean()) / group
+    return replace(times, ttft=times.ttft + line, e2e=times.e2e + line)
+
+
+def _run_drawn(setup: ServeSetup, load: Load, group: int, counts: tuple[int, int]) -> Times:
+    """Return latencies of requests at a number under way, the first of which are at any point of their answers.
+
+    Args:
+        setup: the copy.
+        load: its requests.
+        group: requests under way in an attention group [1].
+        counts: requests until the run has settled, and those after them that count [1].
+    """
+    prompts, outputs = _lengths(load, sum(counts) + group)
     outputs = outputs.copy()
     begun = np.random.default_rng(load.seed).uniform(0, 1, group)
     outputs[:group] = np.maximum(np.round(outputs[:group] * begun), 1.0)
-    times = _part(_run(setup, load, Arrivals(prompts, outputs, None, group)), slice(group, -group))
-    line = (under_way - group) * float(times.e2e.mean()) / group
-    return replace(times, ttft=times.ttft + line, e2e=times.e2e + line)
+    return _part(_run(setup, load, Arrivals(prompts, outputs, None, group)), slice(counts[0], -group))
 
 
 def _bar(targets: ServeTargets | None, count: int, skipped: int) -> Bar | None:
@@ -297,4 +320,4 @@ def _run(setup: ServeSetup, load: Load, arrivals: Arrivals) -> Times:
 
 def _part(times: Times, chosen: slice) -> Times:
     """Return some requests of a run."""
-    return replace(times, ttft=times.ttft[chosen], tpot=times.tpot[chosen], e2e=times.e2e[chosen])
+    return replace(times, **{name: getattr(times, name)[chosen] for name in EACH})

@@ -39,12 +39,12 @@ from ffplan.studies.serve.loads import (
 )
 from ffplan.studies.serve.money import _price_and_peak, token_cost, token_price, tokens_per_megawatt
 from ffplan.studies.serve.state import (
-    cache_use,
-    means_that_hold,
-    part_of_design,
-    power_of,
-    prefill_busy,
-    token_parts,
+    _cache_use,
+    _means_that_hold,
+    _part_of_design,
+    _power_of,
+    _prefill_busy,
+    _token_parts,
 )
 
 if TYPE_CHECKING:
@@ -117,7 +117,8 @@ def _saturation(setup: ServeSetup, load: Load) -> Saturation:
     cause = "prompts" if not full else "sequences" if limited else "memory"
     reached = float(counts[place])
     if cause == "prompts":
-        reached = _reached_by_runs(setup, load, reached, float(counts[-1]))
+        # where the engine's number binds, further requests wait without evicting any
+        reached = _reached_by_runs(setup, load, reached, float(counts[-1]) * (2 if limited else 1))
     return Saturation(rate_s=float(rates[place]) * setup.copies, concurrency=reached, cause=cause)
 
 
@@ -127,7 +128,8 @@ def _reached_by_runs(setup: ServeSetup, load: Load, least: float, most: float) -
     def served(concurrency: float) -> float:
         return concurrency / float(_run_closed(setup, load, concurrency).e2e.mean())
 
-    reached, rate = least, served(least)
+    reached = float(ceil(least))  # a run has whole requests
+    rate, most = served(reached), float(ceil(most))
     while reached < most:
         further = min(2 * reached, most)
         more = served(further)
@@ -187,7 +189,7 @@ def _closed(setup: ServeSetup, task: ServeTask, concurrency: float) -> tuple[Ste
     """Return means and a run of requests under way on a copy."""
     times = _run_closed(setup, task.load, concurrency)
     steady = setup.means(task.load.requests, concurrency)
-    return means_that_hold(setup, task.load, steady, times, concurrency=concurrency), times
+    return _means_that_hold(setup, task.load, steady, times, concurrency=concurrency), times
 
 
 def _latencies(task: ServeTask, steady: Steady, times: Times | None) -> tuple[Latency, Latency, Latency]:
@@ -240,7 +242,7 @@ def _row(
         if times and (trace is None or trace.times is None) and grows(setup, times, each):
             raise _beyond(setup, task.load, rate)
         if times is not None:
-            steady = means_that_hold(setup, task.load, steady, times)
+            steady = _means_that_hold(setup, task.load, steady, times)
     elif percentiles:
         steady, times = _closed(setup, task, concurrency)
     else:
@@ -249,8 +251,8 @@ def _row(
     served_s = float(steady.rate) * setup.copies
     output_s = served_s * float(requests.output)
     gpus = setup.gpus * setup.copies
-    power = power_of(setup, requests, steady)
-    parts = token_parts(steady)
+    power = _power_of(setup, requests, steady)
+    parts = _token_parts(steady)
     waits = parts[0].name == "evictions" or (float(steady.waiting) > 0 and parts[0].name != "prompts")
     band = setup.speed.band
     return ServeRow(
@@ -263,15 +265,15 @@ def _row(
         output_tokens_s_gpu=output_s / gpus,
         output_tokens_s_user=1 / tpot.mean,
         input_tokens_s=served_s * float(requests.prompt),
-        kv=cache_use(setup, task.load, steady),
+        kv=_cache_use(setup, task.load, steady),
         limited_by="memory" if waits else parts[0].name,
         limited_by_label="memory for keys and values" if waits else parts[0].label,
         parts=parts,
-        prefill_busy=prefill_busy(setup, requests, steady),
+        prefill_busy=_prefill_busy(setup, requests, steady),
         meets=None if task.targets is None else within(task.targets, ttft, tpot),
         power_w=power,
         j_per_token=None if power is None else power / output_s,
-        output_tokens_s_mw=None if peak is None else tokens_per_megawatt(output_s, peak * part_of_design(setup)),
+        output_tokens_s_mw=None if peak is None else tokens_per_megawatt(output_s, peak * _part_of_design(setup)),
         cost=token_cost(setup, requests, steady, price) if price else None,
         band=TokenBand(tpot.mean * (1 - band), tpot.mean * (1 + band)),
     )

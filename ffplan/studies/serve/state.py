@@ -12,7 +12,7 @@ from ffplan.serving.hardware import accelerator_power, prompt_power
 from ffplan.serving.load import middle_step
 from ffplan.serving.memory import cache_bytes, cached_tokens
 from ffplan.serving.pools import prefill_rate
-from ffplan.studies.serve.loads import held_tokens
+from ffplan.studies.serve.loads import _held_tokens
 from ffplan.studies.serve.money import _node_rest_power
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ PART_LABELS = {
 """Parts of a token's time, for people."""
 
 
-def means_that_hold(
+def _means_that_hold(
     setup: ServeSetup, load: Load, steady: Steady, times: Times, *, concurrency: float | None = None
 ) -> Steady:
     """Return the means of a load by formula where its run agrees, else those of the run.
@@ -104,13 +104,13 @@ def _of_run(setup: ServeSetup, load: Load, steady: Steady, times: Times, *, conc
     return replace(state, step=middle_step(setup.served, requests, max(float(state.together), 1.0)))
 
 
-def part_of_design(setup: ServeSetup) -> float:
+def _part_of_design(setup: ServeSetup) -> float:
     """Return the part of a design's accelerators that serve [1]; they bear as much of its cost and of its peak."""
     design = setup.fleet.design
     return 1.0 if design is None else setup.gpus * setup.copies / int(design.accelerators)
 
 
-def token_parts(steady: Steady) -> tuple[TokenPart, ...]:
+def _token_parts(steady: Steady) -> tuple[TokenPart, ...]:
     """Return the parts of a token's time, the largest first."""
     total = float(steady.step.total)
     decoding = float(steady.tpot - steady.prompts - steady.lost)
@@ -121,10 +121,10 @@ def token_parts(steady: Steady) -> tuple[TokenPart, ...]:
     return tuple(sorted(parts, key=lambda part: -part.seconds))
 
 
-def cache_use(setup: ServeSetup, load: Load, steady: Steady) -> CacheUse:
+def _cache_use(setup: ServeSetup, load: Load, steady: Steady) -> CacheUse:
     """Return keys and values of a load, each request at the middle of its answer."""
     shape = setup.served.shape
-    held = float(cached_tokens(shape, held_tokens(load)[0])) * float(steady.running)
+    held = float(cached_tokens(shape, _held_tokens(load)[0])) * float(steady.running)
     return CacheUse(
         bytes_per_token=float(cache_bytes(shape, setup.served.deployment.cache_width)),
         capacity_tokens=float(setup.use.tokens),
@@ -133,7 +133,7 @@ def cache_use(setup: ServeSetup, load: Load, steady: Steady) -> CacheUse:
     )
 
 
-def power_of(setup: ServeSetup, requests: Requests, steady: Steady) -> float | None:
+def _power_of(setup: ServeSetup, requests: Requests, steady: Steady) -> float | None:
     """Return the power of all accelerators in use and of their part of the nodes [W]; None if it is unknown."""
     accelerator, apart = setup.fleet.accelerator, setup.apart
     if accelerator.power is None:
@@ -141,7 +141,7 @@ def power_of(setup: ServeSetup, requests: Requests, steady: Steady) -> float | N
     shared = 0.0 if apart is not None else setup.prompt_share(requests, steady)
     each = float(accelerator_power(setup.engine, accelerator, setup.served, steady, shared))
     used = (each + _node_rest_power(setup)) * setup.decode_gpus
-    busy = prefill_busy(setup, requests, steady)
+    busy = _prefill_busy(setup, requests, steady)
     if apart is not None and busy is not None:
         prefill = apart.prefill.fleet.accelerator
         if prefill.power is None:
@@ -152,7 +152,7 @@ def power_of(setup: ServeSetup, requests: Requests, steady: Steady) -> float | N
     return used * setup.copies
 
 
-def prefill_busy(setup: ServeSetup, requests: Requests, steady: Steady) -> float | None:
+def _prefill_busy(setup: ServeSetup, requests: Requests, steady: Steady) -> float | None:
     """Return the utilisation of the prefill pool, prompts over capacity [1]; None if prompts share the copies."""
     if setup.apart is None:
         return None
