@@ -245,7 +245,11 @@ def counted_copies(job: RankLayout, routing: Routing, algorithm: str) -> Number:
     return nodes * several + gpus * (1.0 - several)
 
 
-def _lines(job: RankLayout, network: Number, inside: Number) -> list[Line]:
+def _lines(job: RankLayout, network: Number, inside: Number, same: Number = 1.0) -> list[Line]:
+    """Return the lines of tokens that go over the network and inside nodes.
+
+    `same`: part of those for other nodes that keep their rail [1].
+    """
     host = job.host
     out = network * job.per_node * job.several
     per_nic, feeders = out / job.nics, minimum(job.per_node, job.nics)
@@ -254,7 +258,7 @@ def _lines(job: RankLayout, network: Number, inside: Number) -> list[Line]:
     for cut in job.cuts:
         # tokens for other nodes go to all of them alike, as the pieces of an exchange do
         away = maximum(job.nodes - 1, 1) / job.nodes
-        leaving = job.nodes * out * cut.leaving(1.0, away) / away
+        leaving = job.nodes * out * cut.leaving(same, away) / away
         lines.append(Line("tokens across a link cut", (cut.name, "0"), leaving, leaving))
     # a node with one rank gets its tokens from NICs alone
     linked = inside * job.shared * _link_factor(job)
@@ -323,7 +327,9 @@ def straight(job: RankLayout, routing: Routing, operation: str) -> list[Line]:
         deepseek-ai/DeepEP README, low-latency kernels: a message of each token for each of its experts.
     """
     away = (job.ranks - job.per_node) / job.ranks
-    lines = _lines(job, routing.top_k * away, routing.top_k * (1 - away))
+    # a GPU sends from its own NIC to that of the GPU with the expert, on any rail
+    same = minimum(1.0, job.host.domain_nodes / job.nics)
+    lines = _lines(job, routing.top_k * away, routing.top_k * (1 - away), same)
     if any(nic.proxy_message for nic in job.host.nics):
         posted = routing.top_k * away / token_bytes(routing.hidden, operation)
         lines += [Line("tokens posted one by one", ("proxy", gpu), posted, 0.0) for gpu in job.host.gpus]

@@ -53,7 +53,7 @@ class LevelRow:
     """A level of switches on the scaling book's rooflines, at specified rates."""
 
     level: str
-    """node, leaf, spine, zones or groups; network if there is no cut above the nodes."""
+    """node, leaf, spine, core, zones or groups; network if there is no cut above the nodes."""
     accelerators: int
     """Accelerators below it."""
     gbyte_s: float

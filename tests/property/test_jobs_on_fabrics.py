@@ -89,11 +89,16 @@ def test_two_racks_reduce_over_the_nics_of_the_smaller(gpus: int, nic: float, bi
     assert table.rows[0].limited_by == binds
 
 
+NICS = {"hgx-h100-8nic": 8, "gb200-nvl72-tray": 4, "fire-flyer-2-node": 1}
+"""NICs of a node, by its server [1]."""
+
+
 @st.composite
-def fabrics(draw: st.DrawFn) -> ResolvedDesign:
-    """Draw a design of one zone, small leaves and any number of planes, with or without storage before its nodes."""
+def fabrics(draw: st.DrawFn, only: str = "", by: int = 1) -> ResolvedDesign:
+    """Draw a design of one zone, small leaves and any number of planes, with or without storage before its nodes, whose
+    number is a multiple of `by`."""
     family = draw(st.sampled_from(["fat-tree", "rail-optimised", "top-of-rack", "rail-only"]))
-    server, nics = draw(st.sampled_from([("hgx-h100-8nic", 8), ("gb200-nvl72-tray", 4), ("fire-flyer-2-node", 1)]))
+    server, nics = draw(st.sampled_from([(name, nics) for name, nics in NICS.items() if name == (only or name)]))
     tiers, planes = draw(st.sampled_from([2, 2, 3])), draw(st.sampled_from([1, 1, 2]))
     leaf = {"downlinks": draw(st.integers(8, 40)), "uplinks": draw(st.integers(1, 12))}
     fabric = {"family": family, "switch": "qm9700", "tiers": tiers, "leaf": leaf}
@@ -104,7 +109,7 @@ def fabrics(draw: st.DrawFn) -> ResolvedDesign:
         fabric["spine"] = {"pod_leaves": draw(st.integers(2, 12)), "uplinks": draw(st.integers(1, 4))}
     if family == "rail-optimised" and draw(st.booleans()):
         fabric["scalable_unit"] = draw(st.integers(1, 8))
-    nodes = [{"role": "compute", "server": server, "count": draw(st.integers(2, 60))}]
+    nodes = [{"role": "compute", "server": server, "count": by * draw(st.integers(2, max(4, 60 // by)))}]
     if draw(st.booleans()):
         nodes.insert(0, {"role": "storage", "server": "fire-flyer-3fs-node", "count": draw(st.integers(1, 20))})
     site = {"pue": 1.3}
@@ -117,21 +122,22 @@ def fabrics(draw: st.DrawFn) -> ResolvedDesign:
     return design
 
 
-def routed(design: ResolvedDesign, nodes: int, *, rail: bool) -> float:
+def routed(design: ResolvedDesign, nodes: int, *, rail: bool, trays: int = 1) -> float:
     """The oracle: the algorithm bandwidth that the busiest link allows, flow by flow over the wires, spread ideally."""
     fabric = wire(design, plan_fabric(design))
     ports = all_nodes(design, fabric)[:nodes]
     rails, plane = ports.shape[1], fabric.network.endpoints.plane
-    sender, column = np.divmod(np.arange(ports.size), rails)
+    # a rack of several trays is one node, with the NICs of all of them
+    sender, column = np.divmod(np.arange(ports.size), rails * trays)
     one, other = np.meshgrid(np.arange(ports.size), np.arange(ports.size), indexing="ij")
     apart = (sender[one] != sender[other]) & (plane[ports.flat[one]] == plane[ports.flat[other]])
     if rail:
         apart &= column[one] == column[other]
     src, dst = ports.flat[one[apart]], ports.flat[other[apart]]
     # of a message of one byte a rank, its node sends a piece to every rank of the others
-    inner = design.compute.accelerators_per_node
-    leaving = inner * (nodes - 1) / nodes
-    load = routing_of(fabric).spread(src, dst, np.full(len(src), leaving * nodes / len(src)))
+    inner, whole = design.compute.accelerators_per_node * trays, nodes // trays
+    leaving = inner * (whole - 1) / whole
+    load = routing_of(fabric).spread(src, dst, np.full(len(src), leaving * whole / len(src)))
     return float(1 / (load / fabric.network.links.gbyte_s.repeat(2)).max())
 
 
@@ -149,6 +155,19 @@ def test_an_all_to_all_is_bound_by_the_links_that_its_flows_cross(
     known = {key: item for key, item in resources(host, cuts).items() if key[0] in links}
     bound = sustained_rate(known, _all_to_all("all-to-all", job, rail=rail), at_line_rate=True)
     assert float(bound) == pytest.approx(routed(design, int(nodes), rail=rail), rel=1e-6)
+
+
+@given(fabrics("gb200-nvl72-tray", 18), st.booleans())
+@examples(60)
+def test_racks_are_bound_no_higher_than_their_flows(design: ResolvedDesign, rail: bool) -> None:
+    """What a leaf below part of a rack sends to the rest of it stays in the rack, and may count as well."""
+    nodes, host = design.compute.group.count, node_of(design)
+    job = job_layout(design, plan_fabric(design), host, 4.0 * nodes)
+    links = {"nic", *(cut.name for cut in job.cuts)}
+    known = {key: item for key, item in resources(host, job.cuts).items() if key[0] in links}
+    bound = sustained_rate(known, _all_to_all("all-to-all", job, rail=rail), at_line_rate=True)
+    ideal = routed(design, nodes, rail=rail, trays=18)
+    assert ideal / 2 <= float(bound) <= ideal * (1 + 1e-6)
 
 
 def picked(value: Number, index: int, count: int) -> float:

@@ -139,7 +139,7 @@ class LinkCut:
             away: part of the pieces that leave their node [1].
 
         Equation:
-            same x h (1 - h) + (1 - same) x the part between different NICs, at most h x away, with h of the ranks below
+            same x h (1 - h) + (1 - same) x the part between different NICs, each at most h x away, h of the ranks below
 
         Source:
             Definition: of n ranks, m send m (n - m) of n^2 pieces to the others.
@@ -147,7 +147,9 @@ class LinkCut:
         held = self.fullest
         aligned = held * (1.0 - held) if self.aligned is None else self.aligned
         mixed = aligned if self.mixed is None else self.mixed
-        return minimum(aligned * same + mixed * (1.0 - same), held * away)
+        # of what leaves a node of several hosts, a leaf below some of them counts what stays in the node as well
+        most = held * away
+        return minimum(aligned, most) * same + minimum(mixed, most) * (1.0 - same)
 
     def spread_over(self, nodes: Number, share: Number) -> LinkCut:
         """Return the cut of one of many groups that cross it at once, each on nodes that lie apart.

@@ -84,9 +84,9 @@ def cluster_of(design: ResolvedDesign, catalog: Catalog, reducer: str | None = N
     )
 
 
-_BELOW = {"leaf_uplinks": "leaf", "zone_links": "zone", "group_links": "group"}
+_BELOW = {"leaf_uplinks": "leaf", "bisection": "spine", "zone_links": "zone", "group_links": "group"}
 """Level below a cut, by its name."""
-_ABOVE = {"leaf_uplinks": "spine", "zone_links": "zones", "group_links": "groups"}
+_ABOVE = {"leaf_uplinks": "spine", "bisection": "core", "zone_links": "zones", "group_links": "groups"}
 """Level that joins what lies below a cut, by its name."""
 _PEAKS = ("bf16", "fp16")
 """Precisions at whose peak a roofline is drawn; the first that an accelerator has."""
@@ -95,7 +95,7 @@ _PEAKS = ("bf16", "fp16")
 @record
 class _Level:
     name: str
-    """node, leaf, spine, zones or groups; network if there is no cut above the nodes."""
+    """node, leaf, spine, core, zones or groups; network if there is no cut above the nodes."""
     size: float
     """Accelerators below it [1]."""
     inner: float

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from ffplan.collectives.exchanges import _all_to_all, _send_receive, star
-from ffplan.collectives.expert_dispatch import _lines
+from ffplan.collectives.expert_dispatch import Routing, _lines, straight
 from ffplan.collectives.hfreduce import hfreduce
 from ffplan.collectives.inside_node import _ring_lines
 from ffplan.collectives.rank_layout import RankLayout
@@ -100,6 +100,17 @@ def test_a_leaf_that_holds_most_of_a_job() -> None:
     assert moved(_lines(job, 1.0, 0.0))["leaf_uplinks", "0"] == pytest.approx((12 / 3, 12 / 3))
     assert moved(star("gather", job))["leaf_uplinks", "0"] == (0.25, 0.0)
     assert moved(_send_receive("sendrecv", job))["leaf_uplinks", "0"] == (1.0, 1.0)
+
+
+def test_tokens_sent_straight_change_rails() -> None:
+    """Four nodes of four ranks on two leaves of each of two rails: of a token for four experts three go to other nodes,
+    two thirds of them past the leaf on their rail, and all of the half that changes rails."""
+    job = layout(4, network=scale_up(switched=True), sets=2)
+    routing = Routing(tokens=1, hidden=128, top_k=4, experts=16, groups=4)
+    sent = 2 * 4 * 4 * 3 / 4  # by two nodes of four ranks
+    assert moved(straight(job, routing, "dispatch"))["leaf_uplinks", "0"] == pytest.approx(
+        (sent * (1 / 3 + 1 / 2),) * 2
+    )
 
 
 def test_groups_apart_have_leaves_of_their_own() -> None:

@@ -64,8 +64,9 @@ def test_two_zones_on_two_planes(tmp_path: Path) -> None:
     # the ring allows most; its 256 ranks cross with 2 x 255 / 256 of the message each way
     zone = term(collective(a, "nccl"), "zone_links")
     assert zone.gbyte_s == pytest.approx(2 * 16 * 50 / (2 * 255 / 256))
-    # a rail has 16 NICs in a zone, which fit one leaf of 32, but three leaves are too few for four rails
-    assert term(collective(a, "nccl"), "leaf_uplinks").gbyte_s == pytest.approx(8 * 32 * 50 / (2 * 255 / 256))
+    # a rail has 16 NICs in a zone, and a leaf room for 26 beside six of those links: the second has six of rail 1, all
+    # of rail 2 and the first four of rail 3; all three rings go on, to another leaf or to the other zone
+    assert term(collective(a, "nccl"), "leaf_uplinks").gbyte_s == pytest.approx(2 * 32 * 50 / (3 / 4 * 2 * 255 / 256))
 
 
 def test_nodes_in_every_zone_have_fewer_rails(tmp_path: Path) -> None:
@@ -123,13 +124,20 @@ def test_the_switch_port_limits_a_faster_nic(tmp_path: Path) -> None:
 
 
 def test_a_rail_crosses_the_uplinks_of_its_leaves(tmp_path: Path) -> None:
-    """63:1: 64 nodes a rail on leaves of 63; its ring leaves once, by one uplink, and passes its NIC as often."""
+    """63:1: 64 nodes a rail on leaves of 63, one uplink each. The second leaf has the last node of one rail and 62 of
+    the next: rings of two of eight NICs share the uplink, and trees, which cross it once, allow twice as much. Where
+    each rail has leaves of its own, its ring passes the uplink as often as its NIC."""
     nodes = "role: compute, server: hgx-h100-8nic, count: {}"
     fabric = "tiers: 2; oversubscription: 1000:1"
     report = collective(plan(tmp_path, fabric, nodes.format(64)), "nccl")
-    assert report.bound.algorithm == "ring"
-    assert term(report, "leaf_uplinks").gbyte_s == pytest.approx(8 * 50 / (2 * 511 / 512))
+    assert report.bound.algorithm == "nvls-tree"
+    assert term(report, "leaf_uplinks").gbyte_s == pytest.approx(50 / (2 / 8))
     assert term(report, "leaf_uplinks").gbyte_s == pytest.approx(term(report, "nic").gbyte_s)
+    path = tmp_path / "design.yaml"
+    path.write_text(path.read_text().replace("family: fat-tree", "family: rail-optimised"))
+    rails = collective(assess_file(path), "nccl")
+    assert rails.bound.algorithm == "ring"
+    assert term(rails, "leaf_uplinks").gbyte_s == pytest.approx(8 * 50 / (2 * 511 / 512))
     report = collective(plan(tmp_path, fabric, nodes.format(63)), "nccl")
     assert "leaf_uplinks" not in {item.name for item in report.bound.terms}
 
@@ -366,7 +374,8 @@ def test_eight_zones_load_their_links_more_than_two(tmp_path: Path) -> None:
 
 
 def test_rails_that_share_leaves_cross_their_uplinks(tmp_path: Path) -> None:
-    """30 DGX at 39:1: 240 NICs on seven leaves of 39, one fewer than rails, so some rail is split."""
+    """30 DGX at 39:1: 240 NICs on seven leaves of 39: the second has the last 21 of one rail and the first 18 of
+    another, and trees of two of eight NICs cross its one uplink."""
     path = vary_design(
         tmp_path,
         "dgx-a100-10k",
@@ -377,7 +386,7 @@ def test_rails_that_share_leaves_cross_their_uplinks(tmp_path: Path) -> None:
     )
     a = assess_file(path)
     assert a.fabric.switches.leaf == 7
-    assert term(collective(a, "nccl"), "leaf_uplinks").gbyte_s == pytest.approx(8 * 25 / (2 * 239 / 240))
+    assert term(collective(a, "nccl"), "leaf_uplinks").gbyte_s == pytest.approx(25 / (2 / 8))
 
 
 def test_only_the_group_that_communicates_needs_its_inside(overlay: Path, tmp_path: Path) -> None:
