@@ -37,8 +37,9 @@ def test_split_ports_share_their_cable(nodes: int, ratio: int, breakout: int, tm
     kinds = ("switches", "endpoint-links", "inter-switch-links")
     network = sum(line["total"] for line in bill["lines"] if line["category"] in kinds)
     links = ("--endpoint-link", "400g-dac", "--link", "400g-dr4")
-    asked = ("-n", str(8 * nodes), "--switch", "qm9700", "--breakout", str(breakout), "--tiers", "2", *links)
-    run = ffplan("fabric", "size", *asked, "--oversubscription", f"{ratio}:1", "--prices", "usd-2026", "-f", "json")
+    asked = ("-n", str(8 * nodes), "--switch", "qm9700", "--breakout", str(breakout), "--tiers", "2")
+    rest = ("--oversubscription", f"{ratio}:1", "--prices", "usd-2026", "-f", "json")
+    run = ffplan("fabric", "size", *asked, *links, *rest)
     assert run.code == 0, run.err
     (option,) = (one for one in json.loads(run.out)["options"] if one["family"] == "fat-tree, two tiers")
     assert option["cost"] == pytest.approx(network)
