@@ -66,7 +66,7 @@ def facility_power(it_power: Number, pue: Number) -> Number:
         P = IT * PUE
 
     Source:
-        ISO/IEC 30134-2, definition of PUE.
+        ISO/IEC 30134, part 2, definition of PUE.
     """
     return it_power * pue
 

