@@ -211,18 +211,23 @@ def _pods(tree: Tree) -> Number:
 
 
 def _out_of_pods(
-    order: _Packed | _Units, job: _Job, tree: Tree, *, copies: int, link_gbyte_s: float, below: Number, lane: Number
-) -> LinkCut:
-    """Return the links of a pod to the cores; the last pod has fewer, so that its traffic counts more.
+    order: _Packed | _Units, job: _Job, plan: FabricPlan, copies: int, below: Number, lane: Number
+) -> list[LinkCut]:
+    """Return the links of a pod of three tiers to the cores; the last has fewer, so that its traffic counts more.
 
     Args:
         copies: trees that carry the job side by side [1].
         below: nodes below a pod [1].
         lane: part of a node's rails that lead to it [1].
+
+    Returns:
+        One cut; none without several pods.
     """
+    tree = plan.trees[0]
     pod, last = tree.pod, tree.last_pod
+    if not some(_pods(tree) > 1):
+        return []
     assert pod is not None
-    up = tree.rule.uplinks
 
     def weighed(number: Number) -> _Below:
         one = order.below(job, number)
@@ -231,20 +236,22 @@ def _out_of_pods(
         return _Below(held, one.aligned * fewer, one.spread * fewer, one.crossing * fewer)
 
     busiest = _busiest(weighed, order.candidates(job))
-    links = up * pod.up * copies
-    return LinkCut(
-        name="bisection",
-        label="links of a pod to the cores",
-        sets=order.sets(job),
-        links=links,
-        gbyte_s=links * link_gbyte_s,
-        below=below,
-        held=busiest.held,
-        aligned=busiest.aligned,
-        mixed=_mixed(job, busiest),
-        crossing=busiest.crossing,
-        lane=lane,
-    )
+    links = tree.rule.uplinks * pod.up * copies
+    return [
+        LinkCut(
+            name="bisection",
+            label="links of a pod to the cores",
+            sets=order.sets(job),
+            links=links,
+            gbyte_s=links * plan.link_gbyte_s,
+            below=below,
+            held=busiest.held,
+            aligned=busiest.aligned,
+            mixed=_mixed(job, busiest),
+            crossing=busiest.crossing,
+            lane=lane,
+        )
+    ]
 
 
 def _out_of_units(design: ResolvedDesign, plan: FabricPlan, job: _Job, copies: int) -> list[LinkCut]:
@@ -256,29 +263,24 @@ def _out_of_units(design: ResolvedDesign, plan: FabricPlan, job: _Job, copies: i
     links = nics * design.stripes * plan.uplinks // shared
     leaves = max(1, job.rails // shared)
     busiest = _leaf_of_unit(job.nodes, job.inside, unit, shared / job.rails)
-    cuts = [
-        LinkCut(
-            name="leaf_uplinks",
-            label="uplinks of a leaf" if leaves == 1 else f"uplinks of a leaf on each of {job.rails} rails",
-            sets=ceil_div(job.inside, unit),
-            links=links,
-            gbyte_s=links * plan.link_gbyte_s,
-            below=unit,
-            held=busiest.held,
-            aligned=busiest.aligned,
-            mixed=_mixed(job, busiest),
-            leaves=leaves,
-        )
-    ]
-    if plan.tiers == 3 and some(_pods(plan.trees[0]) > 1):
-        tree = plan.trees[0]
-        order = _Units(unit, max(1, tree.rule.rails // design.rails_per_leaf), plan.pod_leaves)
-        part = plan.pod_leaves / order.leaves
-        below, lane = maximum(1.0, unit * part), minimum(1.0, part)
-        cuts.append(
-            _out_of_pods(order, job, tree, copies=copies, link_gbyte_s=plan.link_gbyte_s, below=below, lane=lane)
-        )
-    return cuts
+    leaf = LinkCut(
+        name="leaf_uplinks",
+        label="uplinks of a leaf" if leaves == 1 else f"uplinks of a leaf on each of {job.rails} rails",
+        sets=ceil_div(job.inside, unit),
+        links=links,
+        gbyte_s=links * plan.link_gbyte_s,
+        below=unit,
+        held=busiest.held,
+        aligned=busiest.aligned,
+        mixed=_mixed(job, busiest),
+        leaves=leaves,
+    )
+    if plan.tiers < 3:
+        return [leaf]
+    order = _Units(unit, max(1, plan.trees[0].rule.rails // design.rails_per_leaf), plan.pod_leaves)
+    part = plan.pod_leaves / order.leaves
+    below, lane = maximum(1.0, unit * part), minimum(1.0, part)
+    return [leaf, *_out_of_pods(order, job, plan, copies, below, lane)]
 
 
 def _out_of_packed(design: ResolvedDesign, plan: FabricPlan, job: _Job, copies: int) -> list[LinkCut]:
@@ -289,33 +291,26 @@ def _out_of_packed(design: ResolvedDesign, plan: FabricPlan, job: _Job, copies: 
     each = maximum(ceil_div(group.group.count, split), job.inside)
     # links to other zones take downlinks, spread evenly over the leaves
     room = maximum(plan.downlinks - ceil_div(design.trunk_links, leaves), 1)
-    order = _Packed(before, each, room)
+    order, lane = _Packed(before, each, room), 1 / job.rails
     busiest = _busiest(partial(order.below, job), order.candidates(job))
     links = plan.uplinks * copies
-    cuts = [
-        LinkCut(
-            name="leaf_uplinks",
-            label="uplinks of a leaf",
-            sets=order.sets(job),
-            links=links,
-            gbyte_s=links * plan.link_gbyte_s,
-            below=room,
-            held=busiest.held,
-            aligned=busiest.aligned,
-            mixed=_mixed(job, busiest),
-            crossing=busiest.crossing,
-            lane=1 / job.rails,
-        )
-    ]
-    if plan.tiers == 3 and some(_pods(plan.trees[0]) > 1):
-        pods = _Packed(before, each, room * plan.pod_leaves)
-        below, lane = room * plan.pod_leaves, 1 / job.rails
-        cuts.append(
-            _out_of_pods(
-                pods, job, plan.trees[0], copies=copies, link_gbyte_s=plan.link_gbyte_s, below=below, lane=lane
-            )
-        )
-    return cuts
+    leaf = LinkCut(
+        name="leaf_uplinks",
+        label="uplinks of a leaf",
+        sets=order.sets(job),
+        links=links,
+        gbyte_s=links * plan.link_gbyte_s,
+        below=room,
+        held=busiest.held,
+        aligned=busiest.aligned,
+        mixed=_mixed(job, busiest),
+        crossing=busiest.crossing,
+        lane=lane,
+    )
+    if plan.tiers < 3:
+        return [leaf]
+    width = room * plan.pod_leaves
+    return [leaf, *_out_of_pods(_Packed(before, each, width), job, plan, copies, width, lane)]
 
 
 def _tree_cuts(

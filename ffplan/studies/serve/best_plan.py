@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ffplan.studies.serve.loads import within
-from ffplan.studies.serve.serve import _closed, _latencies, _most_within, _saturation
+from ffplan.studies.serve.serve import _meets, _most_within, _saturation
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -60,8 +59,3 @@ def _tokens_s(setup: ServeSetup, task: ServeTask, loads: np.ndarray) -> np.ndarr
     """Return output tokens a second of an accelerator at concurrencies [1/s]."""
     rate = np.asarray(setup.means(task.load.requests, loads.astype(float)).rate)
     return rate * float(task.load.requests.output) / setup.gpus
-
-
-def _meets(setup: ServeSetup, task: ServeTask, concurrency: float) -> bool:
-    assert task.targets is not None
-    return within(task.targets, *_latencies(task, *_closed(setup, task, concurrency))[:2])

@@ -172,17 +172,20 @@ def _curve(setup: ServeSetup, task: ServeTask, largest: Saturation) -> tuple[flo
 
 def _most_within(setup: ServeSetup, task: ServeTask, top: int) -> int:
     """Return the largest concurrency that meets the targets, to a hundredth, by bisection; 1 if none does."""
-    targets = task.targets
-    assert targets is not None
     low, high = 1, max(top, 1)
     while high - low > low * _FINE:
         middle = (low + high + 1) // 2
-        steady, times = _closed(setup, task, float(middle))
-        if within(targets, *_latencies(task, steady, times)[:2]):
+        if _meets(setup, task, float(middle)):
             low = middle
         else:
             high = middle - 1
     return low
+
+
+def _meets(setup: ServeSetup, task: ServeTask, concurrency: float) -> bool:
+    """Return whether requests under way on a copy meet the targets of a task that has some."""
+    assert task.targets is not None
+    return within(task.targets, *_latencies(task, *_closed(setup, task, concurrency))[:2])
 
 
 def _closed(setup: ServeSetup, task: ServeTask, concurrency: float) -> tuple[Steady, Times]:
