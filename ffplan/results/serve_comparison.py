@@ -42,8 +42,7 @@ class ServedSide:
     output_tokens_s_user: float
     """Tokens a second that a user sees [1/s]."""
     output_tokens_s_mw: float
-    """Output tokens a second for each megawatt of the facility's rated peak [1/s], of which the accelerators in use
-    bear their part."""
+    """Output tokens a second for each megawatt of the facility's rated peak [1/s]: of the whole design's."""
     racks: int
     """Racks of the design."""
     users_rack: float

@@ -130,8 +130,8 @@ class ServeRow:
     j_per_token: float | None
     """Energy of an output token [J]; null if unknown."""
     output_tokens_s_mw: float | None
-    """Output tokens a second of all copies for each megawatt of the facility's rated peak [1/s], of which the
-    accelerators in use bear their part, as of the cost; null without a design."""
+    """Output tokens a second of all copies for each megawatt of the facility's rated peak [1/s], of which their
+    accelerators and idle ones beside them bear their part, as of the cost; null without a design."""
     cost: ServeCost | None
     """Cost; null without a price."""
     band: TokenBand

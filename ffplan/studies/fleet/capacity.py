@@ -24,7 +24,7 @@ from ffplan.studies.serve.search import CHUNKS, mean_within, search
 from ffplan.studies.serve.setup import PlanRequest, default_precision, serve_setup
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from ffplan.catalog.store import Catalog
     from ffplan.design.resolved import ResolvedDesign
@@ -242,6 +242,22 @@ def _plans_within(target: _ServedTarget, catalog: Catalog, fleet: Fleet, targets
     ]
 
 
+def _worth_trying(
+    target: _ServedTarget, ways: Sequence[_Way], so_far: Callable[[], tuple[_Way | None, float]]
+) -> Iterator[_Way]:
+    """Yield ways whose means serve more than the best so far, and then the best of them with other chunks.
+
+    Args:
+        so_far: gives the best way tried, and what it serves within the targets, in output tokens a second of an
+            accelerator [1/s].
+    """
+    # a mean is no less than what percentiles leave of it
+    yield from (way for way in ways if way.tokens_s_gpu > so_far()[1])
+    best, _ = so_far()
+    if best is not None:
+        yield from (way for way in _rechunked(target, best) if way.tokens_s_gpu > so_far()[1])
+
+
 def _rechunked(target: _ServedTarget, way: _Way) -> list[_Way]:
     """Return a way with other tokens of a step, on which percentiles depend; none where they are asked for."""
     if way.plan is None or target.request.chunk is not None:
@@ -259,21 +275,17 @@ def _best_copy(
         stretch: factor of all times [1].
     """
     output = float(target.load.requests.output)
-    best, way_of, most = _copy_on(target, catalog, design, ways[0]), ways[0], 0.0
+    best, most = _copy_on(target, catalog, design, ways[0]), 0.0
+    chosen: _Way | None = None
 
-    def tried(way: _Way) -> None:
-        nonlocal best, way_of, most
-        if way.tokens_s_gpu <= most * output:
-            return  # its mean is no more than what percentiles leave of another
+    def so_far() -> tuple[_Way | None, float]:
+        return chosen, most * output
+
+    for way in _worth_trying(target, ways, so_far):
         copy = _copy_on(target, catalog, design, way)
         rate = copy.largest_rate(stretch, most * way.gpus) / way.gpus
         if rate > most:
-            best, way_of, most = copy, way, rate
-
-    for way in ways:
-        tried(way)
-    for way in _rechunked(target, way_of) if most else ():
-        tried(way)
+            best, chosen, most = copy, way, rate
     return best
 
 

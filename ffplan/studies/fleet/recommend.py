@@ -14,7 +14,7 @@ from ffplan.studies.choose.cluster_search import with_nics
 from ffplan.studies.choose.first_designs import MOST_NODES, Builder, priced_accelerators
 from ffplan.studies.choose.recommend_target import WORTH
 from ffplan.studies.cost.parts import bom_report
-from ffplan.studies.fleet.capacity import _copy_on, _copy_setup, _rechunked, _stretch_of, _Way, _ways
+from ffplan.studies.fleet.capacity import _copy_on, _copy_setup, _stretch_of, _Way, _ways, _worth_trying
 from ffplan.studies.serve.links import ServeError
 from ffplan.studies.serve.serve import plan_row
 from ffplan.studies.serve.setup import ServeSetup
@@ -272,16 +272,15 @@ def _with_load(text: str, target: FleetTarget, way: _Way, plan: ServePlan, peak:
 
 def _best_way(target: FleetTarget, catalog: Catalog, one: _Candidate) -> _SizedFleet | None:
     best: _SizedFleet | None = None
-    tried = list(one.ways)
-    for way in tried:
-        reached = best.rate * float(target.load.requests.output) / best.setup.gpus if best is not None else 0.0
-        if way.tokens_s_gpu <= reached:
-            continue  # its mean is no more than what percentiles leave of another
+    chosen: _Way | None = None
+
+    def so_far() -> tuple[_Way | None, float]:
+        return chosen, best.rate * float(target.load.requests.output) / best.setup.gpus if best is not None else 0.0
+
+    for way in _worth_trying(target, one.ways, so_far):
         fleet = _fleet(target, catalog, one, way, best)
         if fleet is not None and (best is None or _aim_of(fleet, target) < _aim_of(best, target)):
             best, chosen = fleet, way
-        if way is one.ways[-1] and best is not None:
-            tried += _rechunked(target, chosen)
     return best
 
 

@@ -124,7 +124,7 @@ def token_cost(setup: ServeSetup, requests: Requests, steady: Steady, price: _Ho
     Source:
         Time-driven cost: what both kinds of tokens use is the accelerator's time.
     """
-    hour = price.hour * (setup.gpus + setup.idle / setup.copies)
+    hour = price.hour * setup.bearing
     outputs = float(steady.rate) * float(requests.output) * 3600 / 1e6
     inputs = float(steady.rate) * float(requests.prompt) * 3600 / 1e6
     share = setup.prompt_share(requests, steady)

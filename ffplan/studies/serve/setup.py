@@ -132,6 +132,11 @@ class ServeSetup:
         return sum(part.fleet.gpus for part in self.kinds) - self.copies * self.gpus
 
     @property
+    def bearing(self) -> float:
+        """Accelerators that bear cost and facility for each copy or unit [1]: its own, and a part of idle ones."""
+        return self.gpus + self.idle / self.copies
+
+    @property
     def groups(self) -> float:
         """Attention groups of a copy or unit that decode [1]."""
         return float(self.served.deployment.data if self.apart is None else self.apart.pools.decode_groups)

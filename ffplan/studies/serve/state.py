@@ -105,9 +105,9 @@ def _of_run(setup: ServeSetup, load: Load, steady: Steady, times: Times, *, conc
 
 
 def _part_of_design(setup: ServeSetup) -> float:
-    """Return the part of a design's accelerators that serve [1]; they bear as much of its cost and of its peak."""
+    """Return the part of a design's accelerators that serve or stand idle for it [1]: its part of the peak."""
     design = setup.fleet.design
-    return 1.0 if design is None else setup.gpus * setup.copies / int(design.accelerators)
+    return 1.0 if design is None else setup.bearing * setup.copies / int(design.accelerators)
 
 
 def _token_parts(steady: Steady) -> tuple[TokenPart, ...]:

@@ -100,6 +100,8 @@ def test_accelerators_that_no_copy_uses_cost_as_much(pair: tuple[str, str]) -> N
     assert best(exact)["output_tokens_s"] == pytest.approx(best(left)["output_tokens_s"])
     for kind in ("per_million_output", "per_million_input", "per_million_output_all"):
         assert best(left)["cost"][kind] == pytest.approx(15 / 12 * best(exact)["cost"][kind])
+    # and of as much of the facility
+    assert best(left)["output_tokens_s_mw"] == pytest.approx(12 / 15 * best(exact)["output_tokens_s_mw"])
 
 
 def test_a_fleet_serves_on_the_accelerators_of_one_kind(pair: tuple[str, str], tmp_path: Path) -> None:
