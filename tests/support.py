@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from ffplan.catalog.library import Library
     from ffplan.catalog.models import Model, Transformer
     from ffplan.catalog.read import Entry
+    from ffplan.design.resolved import ResolvedDesign
     from ffplan.node.host import Host
     from ffplan.results.collective import CollectiveReport
     from ffplan.results.design import Assessment
@@ -57,6 +58,11 @@ def examine_file(path: Path, file: str, catalog: Catalog) -> Assessment:
 def shipped_design(name: str) -> Path:
     """Return the file of a shipped design."""
     return ROOT / "designs" / f"{name}.yaml"
+
+
+def design_of(name: str) -> ResolvedDesign:
+    """Return a shipped design with its parts."""
+    return resolve(read_document(shipped_design(name)), Catalog())
 
 
 def assess_file(path: Path | str, *overlays: str) -> Assessment:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ffplan.base.errors import InputError
+from ffplan.base.formatting import ids_listed
 from ffplan.base.record import record
 from ffplan.calibration.collective_fit import _calibrate_collectives, of_collectives
 from ffplan.calibration.fit import (
@@ -34,7 +35,7 @@ from ffplan.validation.measured_system import CaseParts
 from ffplan.validation.training_replay import TrainingReplay, prepare_replay
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from ffplan.catalog.rates import TrainingRates
     from ffplan.catalog.store import Catalog
@@ -177,7 +178,21 @@ def _report(
         sources=tuple(by_source),
         before=fitted.before,
         after=fitted.after,
+        assumptions=tuple(_assumed_stacks(mine)),
     )
+
+
+def _assumed_stacks(mine: list[TrainingReplay]) -> Iterator[str]:
+    """Yield the software that runs without a stack are replayed with, and their files."""
+    files: dict[str, list[str]] = {}
+    for replay in mine:
+        if not replay.software.named and replay.software.stack is not None:
+            files.setdefault(replay.software.stack.id, []).append(replay.file.id)
+    for stack, names in files.items():
+        yield (
+            f"Runs of {ids_listed(dict.fromkeys(names))} name no `stack` in their plan; they are replayed under "
+            f"`{stack}`, as most published runs on the accelerator."
+        )
 
 
 def _value(base: TrainingRates | None, name: str) -> float | None:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ffplan.base.errors import InputError, UsageError, did_you_mean, located
+from ffplan.base.formatting import first_few
 from ffplan.base.record import record
 from ffplan.inputs.document import parse_document, read_bytes
 from ffplan.inputs.model import IDENTIFIER
@@ -185,7 +186,10 @@ def _placed_index(root: Root, content: Callable[[Path, str], bytes] = read_bytes
     """Index a user's folder by the kinds and ids that its files state."""
     index = Index({}, {})
     faults: list[Finding] = []
-    for _, path in _walked(root):
+    files = _walked(root)
+    if strict and not files:
+        _refuse_others(root)
+    for _, path in files:
         file = root.named(path)
         try:
             stated = _stated(content(Path(path), file), file)
@@ -199,6 +203,16 @@ def _placed_index(root: Root, content: Callable[[Path, str], bytes] = read_bytes
     if faults and strict:
         raise InputError(*faults)
     return index
+
+
+def _refuse_others(root: Root) -> None:
+    """Refuse a folder whose files are all no YAML: they would be ignored in silence. An empty folder may still fill."""
+    with os.scandir(root.folder) as entries:
+        others = sorted(entry.name for entry in entries if not entry.name.startswith("."))
+    if others:
+        raise UsageError(
+            f"ffplan: --catalog {root.label}: no .yaml file, only {first_few(others)}; name the folder of the parts"
+        )
 
 
 def _stated(raw: bytes, file: str) -> tuple[str, str] | None:

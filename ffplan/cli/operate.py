@@ -35,8 +35,6 @@ DRAWS = 2_000
 """Default number of draws of the uncertain inputs [1]."""
 DEFAULT_LOAD, DEFAULT_DAYS = 1.1, 3.0
 """Default load [1], and days of a simulated run of all jobs."""
-LEAST_DAYS = 0.01
-"""Shortest simulated time of a CSV [day]."""
 LEAST_S = 60.0
 """Shortest time that a job keeps its nodes [s]."""
 MOST_BYTES = 256 * 2**20
@@ -222,11 +220,8 @@ def _jobs(design: ResolvedDesign, parts: Catalog, jobs: str) -> tuple[JobMix | N
 
 
 def _days(table: JobTable | None) -> float:
-    """Return the days to simulate: to twice the longest run after the last arrival of a CSV, or the default."""
-    if table is None:
-        return DEFAULT_DAYS
-    last = float(table.arrival_s[-1]) + float(table.run_s.max()) * 2
-    return max(LEAST_DAYS, last / 86_400.0)
+    """Return the days to count: of a CSV, until its last job would end if none waited; else the default."""
+    return DEFAULT_DAYS if table is None else float((table.arrival_s + table.run_s).max()) / 86_400.0
 
 
 def _policies(policy: str, options: dict[str, str]) -> tuple[tuple[str, ...], dict[str, float]]:
@@ -288,6 +283,7 @@ def utilization(
         policies=policies,
         load=DEFAULT_LOAD if load is None else load,
         days=_days(table) if days is None else days,
+        drain=table is not None and days is None,
         runs=1 if table is not None else runs,
         seed=seed,
         quantum_s=times["--quantum"],

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 POLICIES = ("fifo", "backfill", "time-sharing")
 DEPTH = 200
 """Waiting jobs considered by a placement [1]."""
+_LAST_S = 1e300
+"""End of a simulation that all jobs see their own end of, before the arrival of none at infinity [s]."""
 
 
 @record
@@ -182,8 +184,7 @@ class _Cluster:
         heappush(self.events, (self.now + seconds, number, act, job))
 
     def simulate(self, seconds: float) -> None:
-        end = _Job(seconds, 0.0, 0)
-        heappush(self.events, (seconds, end.event, self.look, end))  # the end comes before all else at its time
+        self._end(seconds)
         first = self._arrivals([])
         if self.sharing:
             self.set_look(self.clock)
@@ -193,6 +194,17 @@ class _Cluster:
             self.looks = 0
             self._sleep()
         self._pass(self.warm)
+
+    def drain(self) -> None:
+        """Let all jobs run to their end, which changes waits alone."""
+        counted, preemptions = (self.work_s, self.held_s, self.idle_s), self.preemptions
+        self._end(_LAST_S)
+        self._pass(_LAST_S)
+        (self.work_s, self.held_s, self.idle_s), self.preemptions = counted, preemptions
+
+    def _end(self, seconds: float) -> None:
+        end = _Job(seconds, 0.0, 0)
+        heappush(self.events, (seconds, end.event, self.look, end))  # the end comes before all else at its time
 
     def _pass(self, last: float) -> None:
         """Process events until the end, and sum up held accelerators between them."""
@@ -389,19 +401,24 @@ class _Cluster:
         self.after(0.0, self.set_look, self.clock)
 
 
-def share_cluster(rules: ClusterRules, table: JobTable, seconds: float, warm_s: float) -> Shared:
+def share_cluster(
+    rules: ClusterRules, table: JobTable, seconds: float, warm_s: float, *, drain: bool = False
+) -> Shared:
     """Simulate the use of a cluster by jobs.
 
     Args:
         table: jobs by arrival; none larger than the cluster.
         seconds: time to simulate [s].
         warm_s: warm-up without counting [s].
+        drain: let jobs that wait at the end run, so that every wait counts.
 
     Returns:
         Utilisation, waits and fragmentation after the warm-up.
     """
     cluster = _Cluster(rules, table, warm_s)
     cluster.simulate(seconds)
+    if drain:
+        cluster.drain()
     span = (seconds - warm_s) * cluster.total
     waits = np.array([wait for wait, _ in cluster.waits])
     return Shared(

@@ -35,7 +35,7 @@ def _percent(value: float | None) -> str:
     return "-" if value is None else f"{100 * value:.1f}"
 
 
-def _calibrate(report: CalibrationReport) -> list[Grid]:
+def _calibrate(report: CalibrationReport) -> list[Block]:
     constants = tuple(
         (
             constant.name,
@@ -53,6 +53,7 @@ def _calibrate(report: CalibrationReport) -> list[Grid]:
     return [
         Grid("Constants", constants, ("", "before", "after", "")),
         Grid(f"Mean error of the {report.measured}, %", tuple(fitted), ("source", "n", "before", "after", "bias")),
+        *([Remarks(report.assumptions)] if report.assumptions else []),
     ]
 
 

@@ -40,6 +40,8 @@ class Measured:
     """Numbers of the accelerators that took part on each node; empty if the log does not say, or nodes differ."""
     accelerators: tuple[str, ...] = ()
     """Names of the accelerators, as the log has them."""
+    layer: str = ""
+    """Protocol of a port in a log that lists all ports of a node: infiniband or ethernet."""
 
 
 @record

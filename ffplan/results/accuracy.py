@@ -141,6 +141,8 @@ class CalibrationReport:
     """Mean of absolute errors with the fitted constants [1]."""
     measured: str = "step time"
     """Measured quantity: `step time` of training, or `collectives`."""
+    assumptions: tuple[str, ...] = ()
+    """Assumptions about the runs."""
 
 
 @record

@@ -103,36 +103,31 @@ def _is_ibstat(text: str) -> bool:
 
 
 def _read_ibstat(text: str, file: str) -> list[Measured]:
-    """Return the rates of the active ports of ibstat or ibstatus [GB/s]: of InfiniBand where a node has any."""
-    rows: list[tuple[str, Measured]] = []
-    layers: set[str] = set()
+    """Return the rate of every port of ibstat or ibstatus [GB/s]; 0 of a port that is not active."""
+    rows: list[Measured] = []
     device, port, active, line = "", "", False, 0
-    value = 0.0
+    value: float | None = None
     for number, content in enumerate(text.splitlines(), 1):
         if match := _DEVICE.match(content):
             device, port, active, line = match[1] or match[2], match[3] or "", False, 0
         elif device and (field := _FIELD.match(content)):
-            name, said = field[1].lower().replace("_", " "), field[2]
+            name, said = field[1].lower().replace("_", " "), field[2].lower()
             if name.startswith("port "):
                 port, active, line = name.removeprefix("port "), False, 0
             elif name == "state":
-                active = "active" in said.lower()
+                active, line = "active" in said, number
+                value = None if active else 0.0
             elif name == "rate" and active:
                 value, line = _number_of(said.partition(" ")[0], file, number, "rate") / _GBYTE, number
-            elif name == "link layer":
-                layers.add(said.lower())
-                if not active or not line:
-                    continue
-                part = f"{device} port {port}"
-                row = Measured(check="nic-link", value=value, host=_stem(file), part=part, file=file, line=line)
-                rows.append((said.lower(), row))
-                active = False
-    kinds = {kind for kind, _ in rows}
-    rows = [row for row in rows if row[0] == "infiniband" or "infiniband" not in kinds]
+            elif name == "link layer" and line and value is not None:
+                part, host = f"{device} port {port}", _stem(file)
+                rows.append(
+                    Measured(check="nic-link", value=value, host=host, part=part, file=file, line=line, layer=said)
+                )
+                active, line = False, 0
     if not rows:
-        _refuse(file, 1, "no port is active", "run ibstat on a node whose links are up")
-    doubt = "Ethernet, while the node's ports of InfiniBand are down" if "infiniband" in layers - kinds else ""
-    return [replace(row, doubt=doubt) for _, row in rows]
+        _refuse(file, 1, "no port with a state, a rate and a link layer", "give the output of `ibstat` as printed")
+    return rows
 
 
 def _is_ibdiagnet_lst(text: str) -> bool:

@@ -15,6 +15,7 @@ from ffplan.results.result import ToolInfo
 from ffplan.studies.basis.job_layout import most_gpus, node_of, own_library, placement_of
 from ffplan.studies.basis.provenance import announced, design_info, files_read, recalled_figures
 from ffplan.studies.collective.collective import CollectiveRequest, QueryError, collective_table
+from ffplan.studies.operate.acceptance_ports import COMPUTE, _port_plans
 from ffplan.studies.operate.acceptance_verdicts import (
     DEVICE_ERRORS,
     FABRIC_ERRORS,
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from ffplan.reliability.storage import Way
     from ffplan.results.training import TrainReport
     from ffplan.studies.basis.job_layout import Placement
+    from ffplan.studies.operate.acceptance_ports import _PortPlan
     from ffplan.studies.operate.goodput_basis import GoodputBasis
 
 _SIZES = (1.0 * 2**20, 64.0 * 2**20, 1.0 * 2**30, 8.0 * 2**30)
@@ -126,21 +128,24 @@ class _Sheet:
         )
 
 
-def _links(sheet: _Sheet, design: ResolvedDesign) -> None:
-    group = design.compute
-    rates = group.nic_rates(design.port_gbyte_s, 1)
-    port = min(rates) if rates else 0.0
-    tool = "ibdiagnet" if design.parts.switch.fabric == "infiniband" else "the switches' port speeds"
-    if port:
-        basis = f"{len(rates)} NICs a node on ports of `{design.parts.switch.id}`"
-        sheet.add("nic-link", "port of a NIC", "node", "GB/s", port, how=tool, basis=basis, exact=True)
-        rate = design.link_gbyte_s
-        basis = f"`{design.parts.inter_switch_link.id}`"
-        sheet.add("switch-link", "link between switches", "fabric", "GB/s", rate, how=tool, basis=basis, exact=True)
+def _links(sheet: _Sheet, design: ResolvedDesign, plans: tuple[_PortPlan, ...]) -> None:
+    for plan in plans:
+        tool = "ibdiagnet" if plan.layer == "infiniband" else "the switches' port speeds"
+        main = plan.network == COMPUTE
+        where = "" if main else f", {plan.network}"
+        ports = plan.nodes[0]
+        if ports:
+            basis = f"{len(ports)} {'NICs' if main else 'ports'} a node on ports of `{plan.switch}`"
+            label = f"port of a NIC{where}"
+            sheet.add("nic-link", label, "node", "GB/s", ports[-1], how=tool, basis=basis, exact=True)
+        if plan.link is not None:
+            label = f"link between switches{where}"
+            basis = f"`{plan.cable}`"
+            sheet.add("switch-link", label, "fabric", "GB/s", plan.link, how=tool, basis=basis, exact=True)
     if design.parts.switch.fabric == "infiniband":
         label, basis = "errors of a stage", "a healthy fabric"
         sheet.add(FABRIC_ERRORS, label, "fabric", "", 0.0, how="ibdiagnet", basis=basis, exact=True)
-    accelerator = group.accelerator
+    accelerator = design.compute.accelerator
     if accelerator is not None and accelerator.pcie is not None and _pcie_known(accelerator):
         how, basis = _tool(accelerator, "nvidia-smi -q -x"), f"`{accelerator.id}`"
         lanes, generation = float(accelerator.pcie.lanes.value), float(accelerator.pcie.generation.value)
@@ -306,7 +311,8 @@ def study_acceptance(
     bounds = _node_bounds(design)
     sheet, basis = _Sheet(tolerance, bounds), goodput_basis(design, catalog)
     assert isinstance(design.compute.server, Server)
-    _links(sheet, design)
+    plans = _port_plans(design)
+    _links(sheet, design, plans)
     _node(sheet, design)
     _collectives(sheet, design, catalog)
     _storage(sheet, basis)
@@ -315,8 +321,8 @@ def study_acceptance(
     _topology(sheet, host)
     rows = tuple(sheet.rows)
     more = partial(_collective_points, design, catalog)
-    judged = _judge(rows, measured, tolerance, more, basis, host=host, bounds=bounds)
-    slow = _slow_parts(measured, job, host.domain_gpus)
+    judged = _judge(rows, measured, tolerance, more, basis, host=host, bounds=bounds, plans=plans)
+    slow = _slow_parts(judged, job, host.domain_gpus)
     seen = {value.check for value in measured}
     missing = tuple(dict.fromkeys(row.label for row in rows if row.check not in seen)) if measured else ()
     return out.AcceptanceReport(

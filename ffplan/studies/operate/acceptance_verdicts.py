@@ -12,6 +12,7 @@ from ffplan.node.host import memory_bandwidth
 from ffplan.node.resources import pcie_line_rate
 from ffplan.results.acceptance import CheckRow, JudgedRow, Measured, SlowRow
 from ffplan.studies.basis.job_layout import Placement, node_of, placement_fault, placement_of, ranks_key
+from ffplan.studies.operate.acceptance_ports import LINKS, _judged_ports
 from ffplan.studies.operate.goodput_basis import _storage_range
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from ffplan.design.resolved import ResolvedDesign
     from ffplan.node.host import Host
     from ffplan.results.training import TrainReport
+    from ffplan.studies.operate.acceptance_ports import _PortPlan
     from ffplan.studies.operate.goodput_basis import GoodputBasis
 
     Collectives = Callable[[str, tuple[int, ...], tuple[float, ...], Placement | None], dict[tuple[int, float], float]]
@@ -207,11 +209,12 @@ def _judge(
     basis: GoodputBasis,
     host: Host,
     bounds: dict[str, _RateLimit],
+    plans: tuple[_PortPlan, ...],
 ) -> tuple[JudgedRow, ...]:
     by_check = {row.check: row for row in rows if not row.gpus}
-    found = []
+    found = list(_judged_ports(measured, plans))
     for value in measured:
-        if value.gpus:
+        if value.gpus or value.check in LINKS:
             continue
         row = by_check.get(value.check)
         if row is None:
@@ -253,11 +256,14 @@ def _lengthened(check: str, ratio: float, job: TrainReport | None, domain: int) 
     return share * (1 / ratio - 1) if share else None
 
 
-def _slow_parts(measured: tuple[Measured, ...], job: TrainReport | None, domain: int) -> tuple[SlowRow, ...]:
+def _slow_parts(judged: tuple[JudgedRow, ...], job: TrainReport | None, domain: int) -> tuple[SlowRow, ...]:
     """Return parts slower than the rest of the fleet, the slowest first; a job on at most `domain` uses no NICs."""
     groups: dict[tuple[object, ...], list[Measured]] = {}
-    for value in measured:
-        groups.setdefault((value.check, value.size_bytes, *ranks_key(value)), []).append(value)
+    for row in judged:
+        value = row.measured
+        if value.check in LINKS and row.expected is None:
+            continue  # nobody planned the port
+        groups.setdefault((value.check, row.expected, value.size_bytes, *ranks_key(value)), []).append(value)
     rows = []
     for items in groups.values():
         check = items[0].check
@@ -291,7 +297,11 @@ def words(rows: tuple[CheckRow, ...], judged: tuple[JudgedRow, ...], slow: tuple
     lines = [
         f"Of {plural(len(judged), 'measured value')}, {counts['pass']:,} pass and {counts['fail']:,} fail"
         + (f"; {counts['doubt']:,} {'is' if counts['doubt'] == 1 else 'are'} in doubt" if counts["doubt"] else "")
-        + (f"; {counts['not judged']:,} are not judged" if counts["not judged"] else "")
+        + (
+            f"; {counts['not judged']:,} {'is' if counts['not judged'] == 1 else 'are'} not judged"
+            if counts["not judged"]
+            else ""
+        )
         + "."
     ]
     unjudged = list(dict.fromkeys(row.why for row in judged if row.verdict == "not judged" and row.measured.gpus))

@@ -55,6 +55,9 @@ class UtilizationRequest:
     load: float
     """Work that arrives over what the cluster can do [1]."""
     days: float
+    """Days that are counted."""
+    drain: bool
+    """Whether jobs that wait at the end run too, so that every wait counts."""
     runs: int
     seed: int
     quantum_s: float
@@ -208,7 +211,9 @@ def study_utilization(
             for policy, zoned in settings:
                 step(done, request.runs * len(settings))
                 rules = _cluster_rules(design, request, policy, zoned=zoned)
-                outcomes[policy, zoned].append(share_cluster(rules, table, seconds, seconds * warm))
+                outcomes[policy, zoned].append(
+                    share_cluster(rules, table, seconds, seconds * warm, drain=request.drain)
+                )
                 done += 1
     except KeyboardInterrupt:
         heard()
@@ -259,7 +264,8 @@ def _few_runs(runs: int, request: UtilizationRequest) -> tuple[str, ...]:
 def _headline(report: out.UtilizationReport) -> tuple[str, ...]:
     first = report.utilization[0]
     lines = [
-        f"With {report.jobs} at {percent(report.offered)} of what the cluster can do, {first.policy} keeps "
+        f"With {report.jobs} at {percent(report.offered)} of what the cluster can do in {span(report.days * DAY_S)}, "
+        f"{first.policy} keeps "
         f"{100 * first.utilisation.mean:.1f} % of its accelerators at work; a job waits {span(first.wait_s.mean)} on "
         "average."
     ]

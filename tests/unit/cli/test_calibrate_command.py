@@ -54,6 +54,17 @@ def test_calibration_refuses_what_it_cannot_use(tmp_path: Path) -> None:
     assert "units: {value: 99" in (tmp_path / "b300.yaml").read_text()
 
 
+def test_runs_without_a_stack_are_replayed_under_one_that_the_report_names(tmp_path: Path) -> None:
+    pytest.importorskip("scipy")
+    file = tmp_path / "mine.yaml"
+    file.write_text(RUNS)
+    fit = ("model calibrate", "a100-sxm-40gb", "--only", "matrix", "-f", "json", "--cases", str(file))
+    (assumption,) = json.loads(ffplan(*fit).out)["assumptions"]
+    assert assumption.startswith("Runs of `mine` name no `stack` in their plan; they are replayed under `")
+    file.write_text(RUNS.replace("recompute: full", "recompute: full, stack: megatron-deepspeed-2023"))
+    assert json.loads(ffplan(*fit).out)["assumptions"] == []
+
+
 def test_calibration_writes_a_catalogue_file(tmp_path: Path) -> None:
     """Halved times: twice the matrix rate, and an overlay that the next run takes up."""
     pytest.importorskip("scipy")

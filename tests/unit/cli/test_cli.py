@@ -46,6 +46,7 @@ def test_a_shipped_design_by_name_and_by_path_are_one() -> None:
         (("design", "fire-flyer-2", "-o", "/no/such/folder/x"), "cannot be written"),
         (("design", "fire-flyer-2", "-o", "/tmp"), "this is a folder"),
         (("design", "fire-flyer-2", "--catalog", "/no/such/folder"), "cannot be read"),
+        (("design", "fire-flyer-2", "--catalog", str(ROOT / "ffplan" / "base")), "no .yaml file, only"),
         (("catalog", "show", "qm8800"), "did you mean `qm8700`"),
         (("catalog", "list", "swich"), "did you mean `switch`"),
         (("schema", "desing"), "desing"),

@@ -581,6 +581,7 @@ def test_jobs_that_memory_cannot_hold() -> None:
         policies=("fifo",),
         load=1.1,
         days=days,
+        drain=False,
         runs=1,
         seed=0,
         quantum_s=7_200.0,
@@ -588,6 +589,18 @@ def test_jobs_that_memory_cannot_hold() -> None:
         load_s=60.0,
     )
     assert 19_900_000 < _jobs_of_a_run(design, asked) <= 20_000_000
+
+
+def test_a_csv_that_nothing_holds_up_keeps_at_work_what_it_asks_for(tmp_path: Path) -> None:
+    """A long job does not thin the load of the others out after its end."""
+    jobs = tmp_path / "jobs.csv"
+    jobs.write_text("arrival_s,gpus,run_s\n0,512,864000\n3600,8,600\n86400,256,7200\n")
+    found = report("utilization", "superpod-h100-4su", "--jobs", str(jobs), "--policy", "fifo,time-sharing")
+    assert found["days"] == 10.0
+    assert found["offered"] == pytest.approx((512 * 864_000 + 8 * 600 + 256 * 7200) / (1016 * 864_000))
+    for row in found["utilization"]:
+        assert row["utilisation"]["mean"] == pytest.approx(found["offered"])
+        assert row["wait_s"]["mean"] == 0
 
 
 def test_jobs_of_a_csv(tmp_path: Path) -> None:
@@ -601,6 +614,11 @@ def test_jobs_of_a_csv(tmp_path: Path) -> None:
     assert [item["mean_s"] for item in row["waits"]] == pytest.approx([7180.0, 1795.0])
     assert row["utilisation"]["low"] is None
     assert row["waiting"] == 0
+    seconds = 10 + 3600  # the second gang's end, if it had not waited
+    work = 2 * 1016 * 3600 + 8 * 600
+    assert found["days"] == pytest.approx(seconds / 86_400)
+    assert found["offered"] == pytest.approx(work / (1016 * seconds))
+    assert row["utilisation"]["mean"] == pytest.approx(1.0)
     for text, words in (
         ("arrival_s,gpus\n0,8\n", "no column `run_s`"),
         ("arrival_s,gpus,run_s\n0,2000,60\n", "a job of 2000; one can hold 1,016"),

@@ -594,7 +594,10 @@ OTHERS = {
     "IOR with commas": (IOR.replace("5000.00", "5000,00"), [("storage-read", "", 5.24288)]),
     "nvidia-smi": (SMI, [("pcie-width", "GPU 18:00.0", 16.0), ("pcie-generation", "GPU 18:00.0", 5.0)]),
     "mlc": (MLC, [("memory", "", 412.3456)]),
-    "ibstat": (IBSTAT, [("nic-link", "mlx5_0 port 1", 50.0)]),
+    "ibstat": (
+        IBSTAT,
+        [("nic-link", "mlx5_0 port 1", 50.0), ("nic-link", "mlx5_1 port 1", 0.0), ("nic-link", "mlx5_2 port 1", 3.125)],
+    ),
     "ibstatus": (IBSTATUS, [("nic-link", "mlx5_0 port 1", 25.0)]),
     "perftest": (PERFTEST, [("nic-transfer", "mlx5_0", 48.9875)]),
     "OSU": (OSU, [("allreduce", "", 22.461785), ("allreduce", "", 440.422014)]),
@@ -661,13 +664,15 @@ def test_a_matrix_whose_test_was_cut_off_is_of_no_test() -> None:
     assert {row.check for row in read_log(cut, "a.txt")} == {"copy-to-device"}
 
 
-def test_ethernet_of_a_node_whose_infiniband_is_down_is_doubted() -> None:
-    assert {row.doubt for row in read_log(IBSTAT, "a.txt")} == {""}
+def test_every_port_of_ibstat_is_read_with_its_protocol() -> None:
+    found = [(row.part, row.value, row.layer, row.line) for row in read_log(IBSTAT, "a.txt")]
+    assert found == [
+        ("mlx5_0 port 1", 50.0, "infiniband", 7),
+        ("mlx5_1 port 1", 0.0, "infiniband", 11),
+        ("mlx5_2 port 1", 3.125, "ethernet", 19),
+    ]
     two = IBSTAT.replace("State: Down", "State: Active").replace("Rate: 10\n", "")
-    assert [row.part for row in read_log(two, "a.txt")] == ["mlx5_0 port 1"]  # a port without a rate has no other's
-    (row,) = read_log(IBSTAT.replace("State: Active", "State: Down", 1), "a.txt")
-    assert (row.part, row.value) == ("mlx5_2 port 1", 3.125)
-    assert "InfiniBand are down" in row.doubt
+    assert [row.part for row in read_log(two, "a.txt")] == ["mlx5_0 port 1", "mlx5_2 port 1"]  # no rate, no value
 
 
 def test_a_db_csv_without_its_nodes_is_refused() -> None:

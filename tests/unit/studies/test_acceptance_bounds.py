@@ -9,19 +9,15 @@ import pytest
 
 from ffplan.base.errors import InputError
 from ffplan.catalog.store import Catalog
-from ffplan.design.resolve import resolve
-from ffplan.inputs.document import read_document
 from ffplan.interop.logs.read import read_log
 from ffplan.node.resources import pcie_line_rate
 from ffplan.studies.basis.job_layout import node_of
 from ffplan.studies.operate.acceptance_verdicts import _collective_bound, _node_bounds
 from ffplan.studies.operate.goodput_job import goodput_job
-from tests.support import DESIGNS, ROOT, ffplan
+from tests.support import DESIGNS, design_of, ffplan
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    from ffplan.design.resolved import ResolvedDesign
 
 SUMMARY = """-I- ibdiagnet version 2.13.0
 ---------------------------------------------
@@ -34,10 +30,6 @@ Summary
 
 -I- You can find detailed errors/warnings in: /var/tmp/ibdiagnet2/ibdiagnet2.log
 """
-
-
-def design_of(name: str) -> ResolvedDesign:
-    return resolve(read_document(ROOT / "designs" / f"{name}.yaml"), Catalog())
 
 
 def test_line_rates_of_pcie() -> None:
