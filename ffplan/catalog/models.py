@@ -99,7 +99,7 @@ class Transformer(Frozen):
     experts: Experts | None = None
     """Mixture of experts."""
     window: Window | None = None
-    """Layers with a sliding window; serving counts it, training attends to the whole sequence."""
+    """Layers with a sliding window, beyond which fused kernels compute nothing."""
     checkpoint: Literal["bf16", "fp8", "mxfp4"] = "bf16"
     """Precision of the published weights, at which they are served unless a plan gives another."""
     attention_fp4: Literal["fp4", "fp8", "bf16"] = "fp4"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from heapq import heappop, heappush
 from itertools import chain, islice
 from math import inf
@@ -12,6 +11,7 @@ import numpy as np
 
 from ffplan.base.array_math import Floats, Ints
 from ffplan.base.record import record
+from ffplan.reliability.job_queue import _Job, _Queue, _Room
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 POLICIES = ("fifo", "backfill", "time-sharing")
 DEPTH = 200
 """Waiting jobs considered by a placement [1]."""
+_TRIES = 50.0
+"""Times in a quantum that room is sought for a job that found none [1]."""
 _LAST_S = 1e300
 """End of a simulation that all jobs see their own end of, before the arrival of none at infinity [s]."""
 
@@ -76,69 +78,6 @@ _Event: TypeAlias = "tuple[float, int, Callable[[_Job], None], _Job]"
 """Time [s], number, what happens, and to which job."""
 
 
-class _Job:
-    __slots__ = ("arrival", "event", "gpus", "left", "nodes", "part", "since", "spans", "started", "turn")
-
-    def __init__(self, arrival: float, left: float, gpus: int) -> None:
-        self.arrival, self.left, self.gpus = arrival, left, gpus
-        self.nodes: list[int] = []
-        self.part = 0
-        """Accelerators of each of its nodes."""
-        self.spans = False
-        self.started = False
-        self.since = 0.0
-        self.turn = self.event = 0
-        """Its place in the queue, and the number of its next event."""
-
-
-class _Queue:
-    """Waiting jobs in order: the first `DEPTH` indexed by size, then the rest."""
-
-    def __init__(self, depth: int) -> None:
-        self.room, self.turn = depth, 0
-        self.near: dict[int, deque[_Job]] = {}
-        self.rest: deque[_Job] = deque()
-
-    def append(self, job: _Job) -> None:
-        self.turn += 1
-        job.turn = self.turn
-        if self.room:
-            self.room -= 1
-            self._look_at(job)
-        else:
-            self.rest.append(job)
-
-    def _look_at(self, job: _Job) -> None:
-        same = self.near.get(job.gpus)
-        if same is None:
-            self.near[job.gpus] = deque((job,))
-        else:
-            same.append(job)
-
-    def first(self, most: int) -> _Job | None:
-        """Return the first considered job of at most the given accelerators."""
-        first, turn = None, self.turn + 1
-        for gpus, jobs in self.near.items():
-            if gpus <= most and jobs[0].turn < turn:
-                first = jobs[0]
-                turn = first.turn
-        return first
-
-    def remove(self, job: _Job) -> None:
-        """Remove the first job of its size."""
-        same = self.near[job.gpus]
-        same.popleft()
-        if not same:
-            del self.near[job.gpus]
-        if self.rest:
-            self._look_at(self.rest.popleft())
-        else:
-            self.room += 1
-
-    def __len__(self) -> int:
-        return sum(map(len, self.near.values())) + len(self.rest)
-
-
 class _Cluster:
     """State of the simulation: nodes, queue, running jobs and next events.
 
@@ -151,6 +90,7 @@ class _Cluster:
         self.pools: list[list[set[int]]] = [[set() for _ in range(self.each + 1)] for _ in rules.zones]
         """Nodes of each zone by free accelerators."""
         self.pool_of = [pool for pool, nodes in zip(self.pools, rules.zones, strict=True) for _ in range(nodes)]
+        self.zone_of = [zone for zone, nodes in enumerate(rules.zones) for _ in range(nodes)]
         self.free = [self.each] * len(self.pool_of)
         for node, pool in enumerate(self.pool_of):
             pool[-1].add(node)
@@ -165,8 +105,19 @@ class _Cluster:
         self.arriving = map(_Job, table.arrival_s.tolist(), table.run_s.tolist(), table.gpus.tolist())
         # first in, first out: only the head is considered
         self.queue = _Queue(1 if rules.policy == "fifo" else DEPTH)
-        self.sharing = rules.policy == "time-sharing"
+        self.sharing, self.reserving = (rules.policy == name for name in ("time-sharing", "backfill"))
         self.running: dict[_Job, None] = {}
+        self.saving: dict[_Job, None] = {}
+        """Preempted jobs that still hold their nodes."""
+        self.next: _Job | None = None
+        """The head of the queue once no other job may start before it."""
+        self.head: _Job | None = None
+        self.failed: _Job | None = None
+        """The head for which no room could be made."""
+        self.again = 0.0
+        """When to try again for it [s]."""
+        self.latest = inf
+        """Time from which no job passes the head of the queue under backfill [s]."""
         self.now = 0.0
         self.events: list[_Event] = []
         self.number = 0
@@ -316,6 +267,7 @@ class _Cluster:
     def save(self, job: _Job) -> None:
         self.at_work -= job.gpus
         del self.running[job]
+        self.saving[job] = None
         self.preemptions += 1
         job.left = max(0.0, job.left - (self.now - job.since))
         self.after(self.rules.save_s, self.leave, job)
@@ -324,35 +276,88 @@ class _Cluster:
         """Queue a saved job again."""
         if self.asleep:
             self._wake()
+        del self.saving[job]
+        job.queued = self.now
         self.queue.append(job)
         self.give(job)
 
     def schedule(self) -> None:
         queue = self.queue
-        while (most := self.largest()) and (job := queue.first(most)):
+        if self.reserving:
+            self._reserve()
+        while job := self.next or queue.first(self.largest()):
+            if job is self.next and not self.place(job):
+                break
             queue.remove(job)
-            self.place(job)
+            if job is not self.next:
+                self.place(job)
+            self.next = None
         if self.sharing and queue.near:
             self._make_room()
 
-    def _make_room(self) -> None:
-        """Preempt jobs past their quantum, longest first, until the head of the queue would fit."""
-        quantum = self.rules.quantum_s
-        if not self.running or self.now - next(iter(self.running)).since < quantum:
-            return
+    def _reserve(self) -> None:
+        """Let no job pass the head of the queue from when running jobs, as it came to the head, would have made room.
+
+        A job that starts before may still run then: the programs that reserve know limits of run times, and not runs.
+        """
         head = self.queue.first(self.total)
-        assert head is not None
-        need = -(-head.gpus // self.each) * self.each
-        # free parts of nodes in use count as room, though the head may need whole nodes: an estimate
-        room = self.total - self.held
-        leaving = []
+        if head is not self.head:
+            self.head, self.latest = head, inf
+            if head is not None:
+                self.latest = self._room_at(head)
+        if self.now >= self.latest:
+            self.next = head
+
+    def _room_at(self, head: _Job) -> float:
+        """Return when running jobs will have left enough whole nodes for a job [s]."""
+        wanted, free = -(-head.gpus // self.each) * self.each, self.total - self.held
+        for end, gpus in sorted((job.since + job.left, job.part * len(job.nodes)) for job in self.running):
+            free += gpus
+            if free >= wanted:
+                return end
+        return self.now
+
+    def _make_room(self) -> None:
+        """Preempt jobs past their quantum, longest first, where the head of the queue then fits, and let none pass it.
+
+        Jobs that started when the head had waited for a quantum are on time that is not theirs: they leave at once.
+        """
+        quantum = self.rules.quantum_s
+        head = self.queue.first(self.total)
+        if head is None or not self.running:
+            return
+        if self.now - next(iter(self.running)).since < quantum and self.now < head.queued + quantum:
+            return
+        if head is self.failed and self.now < self.again:
+            return
+        self.failed, self.again = head, self.now + quantum / _TRIES
+        turn, started = head.queued + quantum, self.now - quantum
+        leaving: list[_Job] = []
+        free = self.total - self.held + sum(job.part * len(job.nodes) for job in self.saving)
         for job in self.running:  # in the order of their `since`, as they were put in
-            if room >= need or self.now - job.since < quantum:
-                break
-            leaving.append(job)
-            room += job.part * len(job.nodes)
-        for job in leaving:
-            self.save(job)
+            if job.since <= started or job.since >= turn:
+                leaving.append(job)
+                free += job.part * len(job.nodes)
+        spans = head.gpus > max(self.rules.zones) * self.each
+        if free < head.gpus or (spans and self.spanning >= self.rules.spanning):
+            return  # only so many jobs may span zones at a time
+        self._preempt_for(head, leaving, spans=spans)
+
+    def _preempt_for(self, head: _Job, leaving: list[_Job], *, spans: bool) -> None:
+        """Preempt as many of some jobs as make room for another, which is then next; none if all do not."""
+        whole = [len(nodes) for nodes in self.empty]
+        room = _Room(head.gpus, self.each, self.free, self.zone_of, whole, spans=spans)
+        for job in self.saving:
+            room.add(job)
+        count = 0
+        while count < len(leaving) and room.zone is None:
+            room.add(leaving[count])
+            count += 1
+        if room.zone is not None:
+            self.next = head
+            for job in leaving[:count]:
+                if room.of_zone(job):
+                    self.save(job)
 
     def _arrivals(self, arrived: list[_Job]) -> list[_Job]:
         """Append all jobs that arrive now, and note the next arrival."""
@@ -374,8 +379,10 @@ class _Cluster:
         """Start a job if it fits and none is queued before it, else queue it."""
         if self.asleep:
             self._wake()
-        if not (self.queue.room and self.place(job)):
+        if not (self.queue.room and self.next is None and self.place(job)):
             self.queue.append(job)
+            if self.reserving:
+                self._reserve()
         if self.sharing and self.queue.near:
             self._make_room()
 

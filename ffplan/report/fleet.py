@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _ROWS = 6
 _MILLI, _DAY, _HOURS = 1e3, 86_400.0, 24
-_HEADER = ("", "accelerator", "GPUs", "to buy", "a month", "all/M out", "TTFT s", "TPOT ms", "sure")
+_HEADER = ("", "accelerator", "GPUs", "to buy", "a month", "year/M out", "TTFT s", "TPOT ms", "sure")
 
 
 def header(report: FleetReport) -> tuple[str, ...]:
@@ -40,7 +40,7 @@ def _design_row(place: int, design: FleetDesign, report: FleetReport) -> tuple[s
         f"{design.accelerators:,}",
         amount(design.capex, 3),
         amount(design.year / 12, 3) if report.peak_rate_s is not None else number(design.requests_day / 1e6, 3),
-        number(design.per_million_output_all, 3),
+        number(design.per_million_output_year, 3),
         number(getattr(design.ttft_s, report.targets.at), 2),
         number(getattr(design.tpot_s, report.targets.at) * _MILLI, 3),
         percent(design.chance),
@@ -182,7 +182,7 @@ def _fleet_tiles(report: FleetReport) -> tuple[tuple[str, str, str], ...]:
     bought = ranged(best.capex, best.capex_p10, best.capex_p90, currency)
     return (
         ("to buy", bought, f"{best.accelerators:,} {best.accelerator}"),
-        ("a million output tokens", f"{number(best.per_million_output_all, 3)} {currency}", "prompts included"),
+        ("a million output tokens", f"{number(best.per_million_output_year, 3)} {currency}", "prompts included"),
         ("requests a day", f"{number(best.requests_day / 1e6, 3)} M", f"{best.concurrency:,.0f} at a time at the peak"),
         ("within the limits", f"{chance(best.chance)} sure", _limits_text(report.targets)),
     )

@@ -130,6 +130,7 @@ def _burst(r: StorageReport) -> list[Block]:
     if b is None:
         return []
     life = "" if b.drive_life_years is None else f"; drives last {number(b.drive_life_years, 3)} years of it"
+    nth = f", one in {number(b.storage_every)} to storage" if b.storage_every > 1 else ""
     lines = [
         ("checkpoint", f"{stored(b.bytes)} of {b.model} on {b.gpus:,} accelerators"),
         ("saved in", f"{span(b.save_s)}, bound by {b.binds}; read in {span(b.load_s)}"),
@@ -139,7 +140,7 @@ def _burst(r: StorageReport) -> list[Block]:
             f"{100 * b.mean_nic_share:.2g} % over all time",
         ),
         *_beside(b),
-        ("every", f"{span(b.interval_s)}: {stored(b.written_per_day)} a day with copies{life}"),
+        ("every", f"{span(b.interval_s)}{nth}: {stored(b.written_per_day)} a day with copies{life}"),
         ("room for", _kept(b)),
     ]
     if r.reads is not None:

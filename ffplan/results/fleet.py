@@ -130,9 +130,9 @@ class FleetDesign:
     """Cost over the life of the hardware [currency]."""
     year: float
     """Cost of a year, capital included [currency per year]."""
-    per_million_output_all: float
+    per_million_output_year: float
     """Cost of a year, prompts and idle hours included, over the output tokens of a year at the mean rate [currency per
-    million]."""
+    million]; `serve` charges a load with the hours in use alone."""
     api_requests_day: float | None
     """Requests of a day above which it costs less than the tokens by API [1]; null without an offer in its currency."""
     facility_peak_kw: float

@@ -118,6 +118,8 @@ class BurstReport:
     """Bottleneck of saving."""
     interval_s: float
     """Work between two checkpoints [s]."""
+    storage_every: float
+    """Checkpoints from one that goes to storage to the next: 1 unless others stay in the memory of nodes [1]."""
     node_gbyte_s: float
     """Write rate of each node meanwhile [GB/s]."""
     nic_share: float

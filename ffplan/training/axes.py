@@ -274,6 +274,13 @@ class ParallelPlans:
         return np.where(np.asarray(self.shard) > 0, self.shard, self.reducing)
 
     @property
+    def sharing_experts(self) -> Number:
+        """Ranks over which ZeRO shards experts: all that hold the same ones, or as many of them as it shards over."""
+        import numpy as np
+
+        return np.where(np.asarray(self.shard) > 0, np.minimum(self.shard, self.expert_data), self.expert_data)
+
+    @property
     def between(self) -> Number:
         """Ranks over which activations between the GEMMs are split: the ranks of sequence parallelism, or one."""
         # no `where`: 0 gives 1, and 1 gives the TP size, of numbers and arrays alike

@@ -26,7 +26,7 @@ from ffplan.training.group_collectives import _by_machine, _group_time, _hidden_
 from ffplan.training.memory import _rank_parameters
 from ffplan.training.overlap import _with_overlap_cost
 from ffplan.training.parallel_plan import _units_of
-from ffplan.training.train_run import _pace_fraction, inner_stride, placement_of
+from ffplan.training.train_run import _expert_strides, _pace_fraction, inner_stride, placement_of
 
 if TYPE_CHECKING:
     from ffplan.training.group_collectives import Cluster
@@ -143,7 +143,7 @@ def _fsdp_exposed(run: TrainRun, micro: _MicroBatch, count: Number, extra: Numbe
     stride, (units, layers) = inner_stride(p), _pieces(run, count)
     unit = _unit_collectives(run, layers * parts.layer, p.reducing, stride)
     if run.shape.experts is not None:
-        unit = unit.plus(_unit_collectives(run, layers * parts.experts, p.expert_data, stride * p.expert))
+        unit = unit.plus(_unit_collectives(run, layers * parts.experts, p.expert_data, _expert_strides(p)[1]))
     root, v, m = _unit_collectives(run, extra, p.reducing, stride), p.chunks, p.micro_batches
     ahead, behind, share = count * micro.ahead / v, count * micro.behind / v, run.hiding
     hide_gathers, hide_gradients = "parameters" in p.overlap, "gradients" in p.overlap
@@ -209,7 +209,7 @@ def _reduced(run: TrainRun, micro: _MicroBatch, count: Number, extra: Number) ->
     stride, pieces, zero = inner_stride(p), count + (np.asarray(extra) > 0), np.asarray(p.zero)
     group = _group(run, parts.layer * count + extra, p.reducing, stride)
     if run.shape.experts is not None:
-        group = group.plus(_group(run, parts.experts * count, p.expert_data, stride * p.expert))
+        group = group.plus(_group(run, parts.experts * count, p.expert_data, _expert_strides(p)[1]))
     forward, back, m = count * micro.ahead, count * micro.behind, p.micro_batches
     again = np.where(zero == 2, m, 1.0)  # ZeRO 2 keeps no gradients but its own: it reduces every time
     once, across = group.scatter, group.across
@@ -259,8 +259,8 @@ def _drive_rates(run: TrainRun) -> tuple[Number, Number]:
 def optimizer(run: TrainRun, count: Number, extra: Number) -> tuple[Number, Number]:
     """Return the times of the optimizer, on the accelerator and on the host [s]."""
     p, parts = run.plans, _rank_parameters(run.shape, run.plans, _pace_fraction(run.shape, run.plans))
-    zero, shard = np.asarray(p.zero) > 0, p.sharing
-    plain, experts = np.where(zero, shard, 1.0), np.where(zero, np.minimum(shard, p.expert_data), 1.0)
+    zero = np.asarray(p.zero) > 0
+    plain, experts = np.where(zero, p.sharing, 1.0), np.where(zero, p.sharing_experts, 1.0)
     mine = (parts.layer * count + extra) / plain + parts.experts * count / experts
     states = p.optimizer_bytes + (4.0 if p.precision == "tf32" else 0.0)  # weights at 32 bits move like a copy
     if p.offload == "none":

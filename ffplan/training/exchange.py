@@ -11,7 +11,7 @@ from ffplan.training import layer, overlap
 from ffplan.training.group_collectives import _group_time
 from ffplan.training.parallel_plan import _strides
 from ffplan.training.recompute import _fraction_again
-from ffplan.training.train_run import _pace_fraction, inner_stride, placement_of
+from ffplan.training.train_run import _expert_strides, _pace_fraction, placement_of
 
 if TYPE_CHECKING:
     from ffplan.base.array_math import Number
@@ -71,9 +71,8 @@ def _exchange_time(run: TrainRun, computing: Number) -> Number:
 def _sent(run: TrainRun) -> Number:
     """Return the time of sending a rank's tokens to experts and their results back, once [s]."""
     p, shape, system = run.plans, run.shape, run.system
-    inside = np.where(np.asarray(p.expert_tensor) > 1, inner_stride(p), _strides(p)["tensor"])
     rows = p.width * layer._expert_rows(shape, p) * shape.hidden
-    placement = placement_of(run, p.expert, inside)
+    placement = placement_of(run, p.expert, _expert_strides(p)[0])
     share = rows / p.expert_tensor
     fewer = p.dispatch_bytes / p.width
     there, home = _one_way(run, "dispatch", placement, fewer * share), _one_way(run, "combine", placement, share)

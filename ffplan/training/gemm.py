@@ -155,31 +155,32 @@ def both_ways(
     return ahead, back + time(columns, inner, rows, results + inputs, added)
 
 
-def _around_attention(shape: Transformer, tensor: Number) -> tuple[tuple[Number, Number], ...]:
-    """Return columns and inner width of the GEMMs around attention on one rank.
+def _around_attention(shape: Transformer, tensor: Number) -> tuple[tuple[Number, Number, bool], ...]:
+    """Return columns and inner width of the GEMMs around attention on one rank, and whether tensor ranks copy them.
 
     Args:
         tensor: TP size t [1].
 
     Returns:
-        Columns and inner width of each [1].
+        Columns and inner width of each [1]. Under sequence parallelism a copied one has a rank's part of the tokens.
 
     Equation:
         h x (q + k + v) / t and v' / t x h; with latent attention h x r_q, r_q x q / t, h x (r_kv + d_rope),
         r_kv x heads (d_nope + d_v) / t and v' / t x h
 
     Source:
-        [1]; DeepSeek-V2, arXiv 2405.04434, section 2.1: the narrow matrices are not split.
+        [1]; DeepSeek-V2, arXiv 2405.04434, section 2.1: the narrow matrices are not split; megatron-core 0.14.0,
+        multi_latent_attention.py: they are duplicated, and their results gathered.
     """
     width, hidden, latent = attention_widths(shape, tensor), shape.hidden, shape.latent
-    out = (hidden, attention_out(shape) / tensor)
+    out = (hidden, attention_out(shape) / tensor, False)
     if latent is None:
-        return ((width.query + width.key + width.value) / tensor, hidden), out
-    queries = ((width.query / tensor, hidden),)
-    if latent.query_rank is not None:
-        queries = ((latent.query_rank, hidden), (width.query / tensor, latent.query_rank))  # type: ignore[assignment]
+        return ((width.query + width.key + width.value) / tensor, hidden, False), out
+    rank, query = latent.query_rank, width.query / tensor
+    queries = ((query, hidden, False),) if rank is None else ((rank, hidden, True), (query, rank, False))
     wide = shape.heads * (latent.nope_dim + latent.value_dim) / tensor
-    return (*queries, (latent.key_value_rank + latent.rope_dim, hidden), (wide, latent.key_value_rank), out)
+    down = (latent.key_value_rank + latent.rope_dim, hidden, True)
+    return (*queries, down, (wide, latent.key_value_rank, False), out)
 
 
 def _feed_forward(shape: Transformer, inner: Number, tensor: Number) -> tuple[tuple[Number, Number], ...]:

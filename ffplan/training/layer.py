@@ -13,12 +13,18 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ffplan.base.array_math import Number
+from ffplan.base.array_math import Number, minimum
 from ffplan.base.record import record
 from ffplan.training.accelerator_rates import _attention_rate
 from ffplan.training.gemm import _around_attention, _feed_forward, both_ways
 from ffplan.training.memory_traffic import SINGLE, _routed_bytes, _score_bytes, moved_bytes
-from ffplan.training.model_flops import attention_out, attention_widths, shared_width
+from ffplan.training.model_flops import (
+    _windowed_layers,
+    _windowed_scores,
+    attention_out,
+    attention_widths,
+    shared_width,
+)
 from ffplan.training.recompute import _fraction_again
 
 if TYPE_CHECKING:
@@ -91,8 +97,9 @@ def attention_time(shape: Transformer, plans: ParallelPlans, rates: AcceleratorR
 
     Equation:
         2 b s^2 (q + v') / (t c) / rate, half of it where the kernel skips the blocks that a causal mask removes, and
-        backward 2.5 times as many operations at its own rate; b a s^2 / (t c) scores x bytes of each / memory and
-        twice the operations backward if it is not fused
+        backward 2.5 times as many operations at its own rate; of layers with a window the part of them that
+        `windowed_scores` leaves; b a s^2 / (t c) scores x bytes of each / memory and twice the operations backward if
+        it is not fused
 
     Source:
         [2]; [3]; rates by kernel, width of a head and length: `attention_rate`.
@@ -109,16 +116,33 @@ def attention_time(shape: Transformer, plans: ParallelPlans, rates: AcceleratorR
         return operations / rates.plain, 2.0 * operations / rates.plain, scores
     # a causal mask removes half of the square
     kept = operations * (0.5 if plans.causal_skip else 1.0)
-    if rates.curve is None:
-        return kept / rates.attention, BACK * kept / rates.attention, 0.0 * operations
-    # tables go by the width of one head
-    head = width.query / shape.heads
     # with heads exchanged, a rank sees the whole sequence of fewer heads
     piece = shape.sequence / (1.0 if plans.by_heads else plans.context)
+    ahead, behind = _core_times(shape, plans, rates, kept, piece)
+    narrow = _windowed_layers(shape)
+    if shape.window is None or not plans.causal_skip:
+        return ahead, behind, 0.0 * operations
+    # a row of a window's band has as many scores as the mean row of a causal sequence twice as long as the window
+    band = kept * _windowed_scores(shape, shape.sequence)
+    short = _core_times(shape, plans, rates, band, minimum(piece, 2.0 * shape.window.tokens))
+    ahead, behind = ((1.0 - narrow) * whole + narrow * less for whole, less in zip((ahead, behind), short, strict=True))
+    return ahead, behind, 0.0 * operations
+
+
+def _core_times(
+    shape: Transformer, plans: ParallelPlans, rates: AcceleratorRates, kept: Number, piece: Number
+) -> tuple[Number, Number]:
+    """Return the times of fused attention forward and backward [s], of the operations that its kernel runs on pieces of
+    some tokens [FLOP].
+    """
+    if rates.curve is None:
+        return kept / rates.attention, BACK * kept / rates.attention
+    # tables go by the width of one head
+    head = attention_widths(shape, plans.tensor).query / shape.heads
     ahead, behind = (
         _attention_rate(rates.curve, head, piece, causal=plans.causal_skip, back=back) for back in (False, True)
     )
-    return kept / ahead, BACK * kept / behind, 0.0 * operations
+    return kept / ahead, BACK * kept / behind
 
 
 def _sum(
@@ -134,9 +158,36 @@ def _sum(
     )
 
 
-def _operators(shapes: tuple[tuple[Number, Number], ...], last: str, others: str) -> list[str]:
-    """Return the operator of each GEMM: `last` for the last, `others` for the rest."""
-    return [others] * (len(shapes) - 1) + [last]
+@record
+class _Gemm:
+    """A GEMM of a layer."""
+
+    operator: str
+    """Its operator, as recomputation counts it."""
+    rows: Number
+    columns: Number
+    inner: Number
+
+
+def _around(shape: Transformer, plans: ParallelPlans) -> list[_Gemm]:
+    """Return the GEMMs around attention; a matrix that tensor ranks copy multiplies a rank's part of the sequence."""
+    tokens = plans.tokens(shape.sequence)
+    *ahead, (columns, inner, _) = _around_attention(shape, plans.tensor)
+    into = [_Gemm("qkv", tokens / plans.between if copied else tokens, n, k) for n, k, copied in ahead]
+    return [*into, _Gemm("out", tokens, columns, inner)]
+
+
+def _network(shape: Transformer, plans: ParallelPlans, width: Number) -> list[_Gemm]:
+    """Return the GEMMs of a feed-forward network of an inner width."""
+    tokens, (up, down) = plans.tokens(shape.sequence), _feed_forward(shape, width, plans.tensor)
+    return [_Gemm("up", tokens, *up), _Gemm("down", tokens, *down)]
+
+
+def _timed(
+    gemms: list[_Gemm], rates: AcceleratorRates, plans: ParallelPlans
+) -> list[tuple[str, tuple[Number, Number]]]:
+    """Return the operator of each GEMM, and its times forward and backward [s]."""
+    return [(gemm.operator, both_ways(gemm.rows, gemm.columns, gemm.inner, rates, plans)) for gemm in gemms]
 
 
 def _moved_rate(plans: ParallelPlans, rates: AcceleratorRates) -> float:
@@ -155,11 +206,8 @@ def _dense_layer(shape: Transformer, plans: ParallelPlans, rates: AcceleratorRat
         [1]; [2].
     """
     tokens = plans.tokens(shape.sequence)
-    around, inner = _around_attention(shape, plans.tensor), _feed_forward(shape, shape.ffn, plans.tensor)
-    shapes = (*around, *inner)
-    names = (*_operators(around, "out", "qkv"), *_operators(inner, "down", "up"))
-    timed = [(name, both_ways(tokens, n, k, rates, plans)) for name, (n, k) in zip(names, shapes, strict=True)]
-    products, behind, again = _sum(timed, shape, plans)
+    gemms = [*_around(shape, plans), *_network(shape, plans, shape.ffn)]
+    products, behind, again = _sum(_timed(gemms, rates, plans), shape, plans)
     attention, attention_back, scores = attention_time(shape, plans, rates)
     rate = _moved_rate(plans, rates)
     moved, back = (tokens * moved_bytes(shape, shape.ffn, plans, back=way) / rate for way in (False, True))
@@ -172,7 +220,7 @@ def _dense_layer(shape: Transformer, plans: ParallelPlans, rates: AcceleratorRat
         scores=scores,
         moved=moved,
         back=back,
-        kernels=len(shapes) * rates.kernel,
+        kernels=len(gemms) * rates.kernel,
     )
 
 
@@ -207,7 +255,8 @@ def expert_layer(shape: Transformer, plans: ParallelPlans, rates: AcceleratorRat
         plans: the plans: expert parallelism e, tensor parallelism within experts.
 
     Equation:
-        attention as in `dense_layer`; a router; shared experts; R / (E / e) tokens for each of E / e experts, whose
+        attention as in `dense_layer`; a router on each rank's part of the sequence; shared experts; R / (E / e)
+        tokens for each of E / e experts, whose
         GEMMs run together; tokens sorted and brought back: `routed_bytes`
 
     Source:
@@ -218,18 +267,15 @@ def expert_layer(shape: Transformer, plans: ParallelPlans, rates: AcceleratorRat
     tokens = plans.tokens(shape.sequence)
     routed, local = _expert_rows(shape, plans), experts.routed / plans.expert
     shared = shared_width(experts)
-    around = _around_attention(shape, plans.tensor)
-    plain = [*zip(_operators(around, "out", "qkv"), around, strict=True), ("up", (experts.routed, shape.hidden))]
-    if shared:
-        plain += zip(("up", "down"), _feed_forward(shape, shared, plans.tensor), strict=True)
+    router = _Gemm("up", tokens / plans.between, experts.routed, shape.hidden)
+    plain = [*_around(shape, plans), router, *(_network(shape, plans, shared) if shared else [])]
     together = _feed_forward(shape, experts.ffn, plans.expert_tensor)
     # the GEMMs of a rank's experts run together, which fills the multiprocessors better than one by one
     several = [
         (name, both_ways(routed / local, n, k, rates, plans, local))
         for name, (n, k) in zip(("up", "down"), together, strict=True)
     ]
-    single = [(name, both_ways(tokens, n, k, rates, plans)) for name, (n, k) in plain]
-    products, behind, again = _sum([*single, *several], shape, plans)
+    products, behind, again = _sum([*_timed(plain, rates, plans), *several], shape, plans)
     attention, attention_back, scores = attention_time(shape, plans, rates)
     by = _dispatcher_of(plans, rates)
     moved, back = (

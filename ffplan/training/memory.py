@@ -177,9 +177,8 @@ def stage_bytes(shape: Transformer, plans: ParallelPlans, stage: Number) -> _Sta
     twice = 2.0 if p.schedule == "dualpipe" else 1.0
 
     def states(size: Number, least: int) -> Number:
-        # an expert has no more replicas than data-parallel ranks of experts
-        mine = np.minimum(shared, p.expert_data)
-        divided = plain / np.where(zero >= least, shared, 1.0) + routed / np.where(zero >= least, mine, 1.0)
+        mine = np.where(zero >= least, p.sharing_experts, 1.0)
+        divided = plain / np.where(zero >= least, shared, 1.0) + routed / mine
         held: Number = size * divided
         return held
 

@@ -59,7 +59,7 @@ def _operations_again(shape: Transformer, plans: ParallelPlans) -> Number:
     """
     into, core, out, up, down = (_fraction_again(shape, plans, name) for name in OPERATORS[:5])
     # the last GEMM around attention is the one behind it
-    *ahead, behind = (n * k for n, k in _around_attention(shape, 1.0))
+    *ahead, behind = (n * k for n, k, _ in _around_attention(shape, 1.0))
     inner = feed_forward_weights(shape, shape.ffn), shape.hidden * shape.ffn
     weights = into * sum(ahead) + out * behind
     plain = up * (inner[0] - inner[1]) + down * inner[1]

@@ -161,25 +161,56 @@ def _again(shape: Transformer, plans: ParallelPlans, forward: _LayerTimes) -> _L
     )
 
 
+def _split_input(shape: Transformer) -> Number:
+    """Return the numbers of a token that attention's split matrices take [1]: its state, or latents and rotary key.
+
+    Source:
+        megatron-core 0.14.0, multi_latent_attention.py: the matrices into latents are copied on all tensor ranks, those
+        out of them are split.
+    """
+    latent = shape.latent
+    if latent is None:
+        return shape.hidden
+    return (latent.query_rank or shape.hidden) + latent.key_value_rank + latent.rope_dim
+
+
+def _split_networks(run: TrainRun) -> Number:
+    """Return the fraction of layers whose feed-forward network tensor ranks split [1]: all but those of routed experts
+    alone.
+
+    Source:
+        megatron-core 0.14.0, moe_layer.py and token_dispatcher.py: router and exchange take a rank's part of the
+        sequence; ranks that split an expert gather and add up as part of the exchange.
+    """
+    experts = run.shape.experts
+    if experts is None or shared_width(experts):
+        return 1.0
+    return 1.0 - _pace_fraction(run.shape, run.plans)
+
+
 def _tensor(run: TrainRun, forward: _LayerTimes, _: _LayerTimes) -> Number:
     """Return the exposed time of tensor parallelism's collectives in a layer [s].
 
     Products at FP8 gather operands that are cast already, one byte a number (Transformer Engine and torchao, recalled);
     sums of parts stay at 16 bits.
     """
-    p, system = run.plans, run.system
-    placement = placement_of(run, p.tensor, _strides(p)["tensor"])
-    numbers = p.tokens(run.shape.sequence) * run.shape.hidden
-    size = p.width * numbers
-    out, down = (_fraction_again(run.shape, p, name) for name in ("out", "down"))
-    reduce = _group_time(system, "allreduce", placement, size)
-    gather = _group_time(system, "all-gather", placement, p.operand_width * numbers)
-    scatter = _group_time(system, "reduce-scatter", placement, size)
-    split = p.sequence_parallel * 1.0
-    # two forward, two backward, those of GEMMs that run again; inputs are gathered anew for the backward pass, once for
+    p, shape, split = run.plans, run.shape, run.plans.sequence_parallel * 1.0
+    placement, tokens = placement_of(run, p.tensor, _strides(p)["tensor"]), p.tokens(run.shape.sequence)
+
+    def time(operation: str, width: Number, size: Number) -> Number:
+        return _group_time(run.system, operation, placement, size * tokens * width)
+
+    narrow, wide = _split_input(shape), shape.hidden
+    reduce, reduce_input = (time("allreduce", width, p.width) for width in (wide, narrow))
+    scatter, scatter_input = (time("reduce-scatter", width, p.width) for width in (wide, narrow))
+    gather, gather_input = (time("all-gather", width, p.operand_width) for width in (wide, narrow))
+    out, down = (_fraction_again(shape, p, name) for name in ("out", "down"))
+    # forward, of GEMMs that run again, and of gradients; inputs are gathered anew for the backward pass, once for
     # weight gradients and for GEMMs that run again
-    pairs = 4 + out + down
-    whole: Number = (1 - split) * pairs * reduce + split * (6 * gather + pairs * scatter)
+    attention = (1 - split) * ((1 + out) * reduce + reduce_input)
+    attention += split * ((1 + out) * scatter + scatter_input + gather + 2 * gather_input)
+    network = (1 - split) * (2 + down) * reduce + split * _split_networks(run) * ((2 + down) * scatter + 3 * gather)
+    whole: Number = attention + network
     if "tensor" not in p.overlap:
         return whole
     # computing beside it: a forward pass, a backward one of twice the work, and what runs again

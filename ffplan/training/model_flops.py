@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ffplan.base.array_math import Number, maximum
+from ffplan.base.array_math import Number, maximum, minimum
 from ffplan.base.record import record
 
 if TYPE_CHECKING:
@@ -267,6 +267,28 @@ def _layer_matrix_weights(shape: Transformer, *, dense: bool = True) -> Number:
     return attention_weights(shape) + shape.hidden * experts.routed + inner
 
 
+def _windowed_layers(shape: Transformer) -> Number:
+    """Return the fraction of layers with a sliding window [1]."""
+    return shape.window.layers / shape.layers if shape.window else 0.0
+
+
+def _windowed_scores(shape: Transformer, sequence: Number) -> Number:
+    """Return the scores that a sliding window leaves, over those that a causal mask leaves [1].
+
+    Args:
+        sequence: length s [1]; the window has w tokens.
+
+    Equation:
+        2 r - r^2, r = min(1, w / s)
+
+    Source:
+        Counted: w s - w^2 / 2 of s^2 / 2, since the first w tokens see fewer than w; Beltagy et al., Longformer, arXiv
+        2004.05150.
+    """
+    reach: Number = 1.0 if shape.window is None else minimum(1.0, shape.window.tokens / sequence)
+    return reach * (2.0 - reach)
+
+
 def _attention_flops(shape: Transformer, sequence: Number, *, causal: bool = False) -> Number:
     """Return the operations of scores and weighted values for one sequence, one layer, forward [FLOP].
 
@@ -275,14 +297,17 @@ def _attention_flops(shape: Transformer, sequence: Number, *, causal: bool = Fal
         causal: count the half that a causal mask leaves.
 
     Equation:
-        2 s^2 (q + v'), v' = heads x width of a value's head; half of it where causal
+        2 s^2 (q + v'), v' = heads x width of a value's head; half of it where causal; of layers with a window the part
+        that `windowed_scores` leaves
 
     Source:
         [2]: 4 b s^2 h for plain heads; [3] counts the same.
     """
     width = attention_widths(shape)
     values = shape.heads * shape.latent.value_dim if shape.latent else width.query
-    return 2 * sequence * sequence * (width.query + values) * (0.5 if causal else 1.0)
+    narrow = _windowed_layers(shape)
+    scores = (1.0 - narrow + narrow * _windowed_scores(shape, sequence)) * sequence * sequence
+    return 2 * scores * (width.query + values) * (0.5 if causal else 1.0)
 
 
 def sequence_flops(

@@ -50,6 +50,28 @@ def inner_stride(plans: ParallelPlans) -> Number:
     return np.where(np.asarray(plans.context) > 1, both, apart["data"])
 
 
+def _expert_strides(plans: ParallelPlans) -> tuple[Number, Number]:
+    """Return the ranks between neighbours that share a layer's experts, and between those that hold the same ones [1].
+
+    Args:
+        plans: the plans: tensor parallelism t, in experts t_e; expert parallelism e.
+
+    Equation:
+        t_e and t_e e, counted in the ranks of a stage; over the ranks of data and context where t_e = t
+
+    Source:
+        megatron-core 0.14.0, parallel_state.py, the expert grid: tensor ranks of experts, their groups, replicas.
+    """
+    apart, inside = _strides(plans), inner_stride(plans)
+    among, between = plans.expert_tensor, plans.expert_tensor * plans.expert
+    # a stage's ranks are numbered past those of the others if the pipeline lies further inside
+    among, between = (
+        np.where(stride >= apart["pipeline"], stride * plans.pipeline, stride) for stride in (among, between)
+    )
+    same = np.asarray(plans.expert_tensor) == plans.tensor
+    return np.where(same, inside, among), np.where(same, inside * plans.expert, between)
+
+
 def _pace_fraction(shape: Transformer, plans: ParallelPlans) -> Number:
     """Return the fraction of layers with experts on the slowest stages, which follow the dense layers."""
     full, _ = layers_of(shape.layers, plans)

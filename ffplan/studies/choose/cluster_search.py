@@ -228,27 +228,38 @@ class _ClusterSearch:
         cluster, _ = self.smallest(idea, round_up(nodes * trial.days / self.target.days), self.target.days)
         return cluster
 
+    def _dearer(self, way: Idea, level: _SizedCluster, best: _SizedCluster) -> bool:
+        """Return whether a leaner fabric saves too little of a design to be the best, since it is never faster."""
+        draft = self.draft(way, level.nodes) if self.target.aim == "capex" else None
+        gap = _aim_of(best, self.target) / _aim_of(level, self.target)
+        return draft is not None and draft.purchase > gap * level.built.purchase
+
     def variants(self, full: _SizedCluster) -> list[_SizedCluster]:
-        """Return other ways to reach the target: fewer NICs while that saves, then leaner fabrics with these NICs."""
-        clusters: list[_SizedCluster] = []
+        """Return other ways to reach the target: fewer NICs while that saves, and leaner fabrics with every number."""
         best, nics = full, len(_fabric_slots(self.server))
-        idea = full.built.idea
+        levels = [full]
         while nics > 1:
             nics //= 2
             fewer = self._resized(with_nics(IDEAS[0], nics), best.nodes, _aim_of(best, self.target))
             if fewer is None:
                 break
-            clusters.append(fewer)
+            levels.append(fewer)
             if _aim_of(fewer, self.target) >= _aim_of(best, self.target):
                 break
-            best, idea = fewer, fewer.built.idea
+            best = fewer
+        clusters, winner = levels[1:], best
         for alternative in IDEAS[1:]:
-            if best.built.design.spec.fabric.tiers == 1 and not alternative.other:
-                continue  # nothing to make leaner
-            way = with_nics(alternative, idea.nics) if idea.nics and not alternative.other else alternative
-            resized = self._resized(way, best.nodes, _aim_of(best, self.target))
-            if resized is not None:
-                clusters.append(resized)
+            for level in levels[:1] if alternative.other else levels:
+                if level.built.design.spec.fabric.tiers == 1 and not alternative.other:
+                    continue  # nothing to make leaner
+                count = level.built.idea.nics
+                way = with_nics(alternative, count) if count else alternative
+                if level is not winner and self._dearer(way, level, best):
+                    continue
+                resized = self._resized(way, level.nodes, _aim_of(best, self.target))
+                if resized is not None:
+                    clusters.append(resized)
+                    best = min(best, resized, key=lambda cluster: _aim_of(cluster, self.target))
         return clusters
 
 

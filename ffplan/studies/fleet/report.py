@@ -213,7 +213,7 @@ def _row(
         capex_p90=purchase.p90,
         tco=study.tco.total,
         year=study.tco.year,
-        per_million_output_all=study.tco.year / (mean * output * HOURS_PER_YEAR * 3600 / 1e6),
+        per_million_output_year=study.tco.year / (mean * output * HOURS_PER_YEAR * 3600 / 1e6),
         api_requests_day=_even_with(api, study.tco.year, output) if api and api.currency == study.currency else None,
         facility_peak_kw=power,
         racks=study.power.racks,

@@ -36,7 +36,9 @@ def _checkpoint_burst(basis: GoodputBasis, storage: _StorageBasis, timed_job: Go
     per_writer = size / writers / seconds / 1e9
     share = per_writer / storage.client_gbyte_s
     lane = min(share, _LANE)  # with equal weights storage takes no more than half of a NIC that allreduce wants
-    cycle = interval + float(outcome.save_s)
+    # of checkpoints in the memory of other nodes, every n-th goes to storage
+    every = float(outcome.memory.every) if outcome.memory else 1.0
+    cycle = every * (interval + float(outcome.save_s))
     daily = size * storage.copies * DAY_S / cycle
     server = storage.groups[0].server
     assert isinstance(server, StorageServer)
@@ -50,6 +52,7 @@ def _checkpoint_burst(basis: GoodputBasis, storage: _StorageBasis, timed_job: Go
         load_s=float(outcome.load_s),
         binds=outcome.persist_binds,
         interval_s=interval,
+        storage_every=every,
         node_gbyte_s=per_writer,
         nic_share=share,
         mean_nic_share=share * min(1.0, seconds / cycle),

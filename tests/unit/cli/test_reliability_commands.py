@@ -603,6 +603,47 @@ def test_a_csv_that_nothing_holds_up_keeps_at_work_what_it_asks_for(tmp_path: Pa
         assert row["wait_s"]["mean"] == 0
 
 
+def test_load_is_of_the_nodes_that_jobs_share(tmp_path: Path) -> None:
+    """Nodes of another kind neither run the jobs nor thin their load: as many jobs as nodes keep all at work."""
+    design = tmp_path / "two.yaml"
+    text = (ROOT / "designs/superpod-h100-4su.yaml").read_text()
+    row = "  - {role: compute, server: hgx-h100-8nic, count: 127, rack_units: 8, per_rack: 4}\n"
+    assert row in text
+    design.write_text(text.replace(row, row + "  - {role: compute, server: dgx-a100-320gb, count: 20, per_rack: 4}\n"))
+    jobs = tmp_path / "jobs.csv"
+    jobs.write_text("arrival_s,gpus,run_s\n" + "0,8,86400\n" * 127)
+    found = report("utilization", str(design), "--jobs", str(jobs), "--policy", "fifo")
+    assert found["offered"] == pytest.approx(1.0)
+    assert found["utilization"][0]["utilisation"]["mean"] == pytest.approx(1.0)
+
+
+SLOW_STORAGE = """name: slow-storage
+nodes:
+  - {role: compute, server: hgx-h100-8nic, count: 128}
+  - {role: storage, server: nvme-16x15tb-2x200g, count: 2}
+fabric: {family: fat-tree, switch: qm9700, link: {endpoint: 400g-aoc, inter_switch: 400g-dr4}, tiers: 2}
+communication: {libraries: [nccl], message_size: 1 GiB}
+workload: {model: llama3.1-405b}
+site: {pue: 1.3, currency: USD}
+cost: {price_book: usd-2026}
+reliability: {profile: reliability-2026, checkpoints: in-memory, checkpoint_interval: 30 s}
+"""
+
+
+@pytest.mark.parametrize("interval", ["10 s", "30 s", "20 min"])
+def test_storage_writes_no_more_checkpoints_than_it_has_time_for(interval: str, tmp_path: Path) -> None:
+    """Of checkpoints in the memory of nodes every n-th goes to storage, as soon as the one before is there."""
+    design = tmp_path / "slow.yaml"
+    design.write_text(SLOW_STORAGE.replace("30 s", interval))
+    found = report("storage", str(design))
+    burst = found["burst"]
+    most = found["copies"] * burst["bytes"] * 86_400 / burst["save_s"]
+    assert 0.5 * most * burst["save_s"] / max(1200, burst["save_s"]) < burst["written_per_day"] <= most
+    assert burst["mean_nic_share"] < burst["nic_share"]
+    goodput = report("goodput", str(design), "--draws", "0")
+    assert burst["storage_every"] == (goodput["reliability"]["checkpoint"]["storage_every"] or 1)
+
+
 def test_jobs_of_a_csv(tmp_path: Path) -> None:
     """Two gangs of all nodes, an hour each, and one that comes between: the queue is first in, first out."""
     jobs = tmp_path / "jobs.csv"

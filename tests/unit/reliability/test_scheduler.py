@@ -152,3 +152,33 @@ def test_one_accelerator_jobs_wait_as_erlang_has_it() -> None:
     chance = tail / (sum(a**k / factorial(k) for k in range(servers)) + tail)
     assert found.wait_s.mean() == pytest.approx(chance / (servers * (1 - load)), rel=0.06)
     assert found.utilisation == pytest.approx(load, rel=0.02)
+
+
+@pytest.mark.parametrize("policy", ["fifo", "backfill", "time-sharing"])
+@pytest.mark.parametrize(("every", "run"), [(20.0, 150.0), (50.0, 300.0), (10.0, 45.0)])
+def test_a_job_of_all_nodes_comes_to_its_turn(policy: str, every: float, run: float) -> None:
+    """Small jobs keep coming, and some node is always busy: nobody waits for a gap that never comes."""
+    small = [(at * every, run, 8) for at in range(1, 2000)]
+    rules = replace(RULES, zones=(8,), policy=policy)
+    jobs = sorted([(0.0, run, 8), *small, (55.0, 10.0, 64)])
+    found = share_cluster(rules, table(*jobs), 2000 * every, 0.0)
+    (wait,) = found.wait_s[found.wait_gpus == 64]
+    turns = 3 * rules.quantum_s + rules.save_s
+    assert wait <= (turns if policy == "time-sharing" else 3 * run)
+
+
+def test_room_is_made_in_one_zone_and_for_whole_nodes() -> None:
+    """Two halves of nodes are no whole node: both jobs of one node leave, and nobody of the other zone."""
+    rules = replace(RULES, zones=(1, 1), policy="time-sharing", spanning=0)
+    busy = [(0.0, 1000.0, 4), (0.0, 1000.0, 4), (0.0, 1000.0, 4), (0.0, 1000.0, 4)]
+    found = share_cluster(rules, table(*busy, (5.0, 50.0, 8)), 111.0, 0.0)
+    (wait,) = found.wait_s[found.wait_gpus == 8]
+    assert wait == pytest.approx(rules.quantum_s + rules.save_s - 5.0)
+    assert share_cluster(rules, table(*busy, (5.0, 50.0, 8)), 109.0, 0.0).preemptions == 2
+
+
+def test_what_cannot_make_room_stays() -> None:
+    """A job over both zones while another spans them: saving others would help nobody."""
+    rules = replace(RULES, zones=(2, 2), policy="time-sharing", spanning=0)
+    found = share_cluster(rules, table((0.0, 900.0, 8), (0.0, 900.0, 8), (5.0, 50.0, 32)), 800.0, 0.0)
+    assert found.preemptions == 0

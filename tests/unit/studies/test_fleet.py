@@ -247,7 +247,7 @@ def test_the_report_adds_up(tmp_path: Path) -> None:
     assert ffplan("check", best["file"]).code == 0
     cost = json.loads(ffplan("cost", best["file"], "--draws", "0", "-f", "json").out)
     assert best["facility_peak_kw"] == pytest.approx(cost["power"]["facility_peak_kw"])
-    assert best["per_million_output_all"] == pytest.approx(best["year"] / (40 * 256 * 365 * 86.4e3) * 1e6)
+    assert best["per_million_output_year"] == pytest.approx(best["year"] / (40 * 256 * 365 * 86.4e3) * 1e6)
     drawn = json.loads(ffplan("cost", best["file"], "-f", "json").out)["tco"]
     assert (best["capex_p10"], best["capex_p90"]) == (drawn["purchase"]["p10"], drawn["purchase"]["p90"])
     assert best["capex"] == pytest.approx(drawn["purchase"]["p50"])
@@ -457,7 +457,7 @@ def test_tokens_by_api_are_compared_with_owning(tmp_path: Path) -> None:
     assert (api["offer"], api["provider"], api["date"]) == ("cheap", "Two", "2026-10")
     assert api["per_million_output_all"] == pytest.approx(0.1 * 1024 / 256 + 0.2)
     # a fleet costs the same however few requests come
-    even = best["requests_day"] * best["per_million_output_all"] / api["per_million_output_all"]
+    even = best["requests_day"] * best["per_million_output_year"] / api["per_million_output_all"]
     assert best["api_requests_day"] == pytest.approx(even)
     assert "Two sells the tokens at 0.6 USD" in " ".join(ffplan(*ASKED, "--catalog", str(tmp_path)).out.split())
     (tmp_path / "quotes.yaml").write_text(BOOK.replace("currency: USD", "currency: EUR"))

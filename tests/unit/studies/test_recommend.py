@@ -242,6 +242,18 @@ def test_every_aim_is_least_at_the_best(aim: str) -> None:
 
 
 @pytest.mark.deep
+@pytest.mark.parametrize("accelerator", ["b200", "h100-sxm-80gb"])
+def test_no_aim_finds_what_another_misses(accelerator: str) -> None:
+    """Leaner fabrics with every number of NICs, whatever is made least."""
+    job: dict[str, object] = {"model": "llama3-70b", "tokens": 2e12, "allowed": (accelerator,)}
+    found = {aim: recommend(target(aim=aim, **job), Catalog(), quiet).meet for aim in ("capex", "tco", "power")}
+    for aim, meet in found.items():
+        wanted = target(aim=aim, **job)
+        least = min(_aim_of(item, wanted) for others in found.values() for item in others)
+        assert _aim_of(meet[0], wanted) == pytest.approx(least, rel=1e-9)
+
+
+@pytest.mark.deep
 def test_alternatives_differ() -> None:
     wanted = target(slack=5.0)
     found = recommend(wanted, Catalog(), quiet)

@@ -140,9 +140,10 @@ def test_results_are_written_after_the_operations() -> None:
 
 def test_products_around_attention() -> None:
     """Llama 3 8B on two ranks: 4,096 x (4,096 + 2 x 1,024) / 2 and back; DeepSeek-V3 with its latents."""
-    assert _around_attention(shape_named("llama3-8b"), 2) == ((3072, 4096), (4096, 2048))
+    assert _around_attention(shape_named("llama3-8b"), 2) == ((3072, 4096, False), (4096, 2048, False))
     found = _around_attention(shape_named("deepseek-v3"), 2)
-    assert found == ((1536, 7168), (12288, 1536), (576, 7168), (16384, 512), (7168, 8192))
+    into = ((1536, 7168, True), (12288, 1536, False), (576, 7168, True), (16384, 512, False))
+    assert found == (*into, (7168, 8192, False))
 
 
 def test_products_of_the_feed_forward_network() -> None:
@@ -248,7 +249,7 @@ def test_a_layer_with_experts() -> None:
     assert _expert_rows(shape, wide) == 4096 * 8
     assert _expert_rows(shape, plans(tensor=2.0, expert_tensor=1.0)) == 4096 * 4
     found = expert_layer(shape, wide, speeds(products=1e15))
-    attention = sum(columns * inner for columns, inner in _around_attention(shape, 1))
+    attention = sum(columns * inner for columns, inner, _ in _around_attention(shape, 1))
     weights = attention + 64 * 7168  # the latent's 576 columns fill half of their fifth tile
     weights += 7168 * 256 + 3 * 7168 * 2048 * (8 + 1)
     assert found.products == pytest.approx(2 * 4096 * weights / 1e15)

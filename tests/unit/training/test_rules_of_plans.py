@@ -116,11 +116,11 @@ def test_matrices_around_latent_attention() -> None:
     latent = shape.latent.model_copy(update={"key_value_rank": 500, "rope_dim": 40})
     found = _around_attention(shape.model_copy(update={"latent": latent}), 4)
     assert found == (
-        (latent.query_rank, 7168),
-        (128 * (128 + 40) / 4, latent.query_rank),
-        (540, 7168),
-        (128 * (128 + 128) / 4, 500),
-        (7168, 128 * 128 / 4),
+        (latent.query_rank, 7168, True),
+        (128 * (128 + 40) / 4, latent.query_rank, False),
+        (540, 7168, True),
+        (128 * (128 + 128) / 4, 500, False),
+        (7168, 128 * 128 / 4, False),
     )
 
 
