@@ -244,7 +244,9 @@ def _dispatch(settings: Settings) -> dict[str, Any]:
 
 
 def _exchange(settings: Settings) -> dict[str, Any]:
-    kind = settings.word("cp_comm_type") or "p2p"
+    # one for all layers, or one for each: megatron-core 0.14.0, transformer_config.py
+    kinds = dict.fromkeys(re.findall(r"[\w+]+", settings.word("cp_comm_type")))
+    kind = " ".join(kinds) or "p2p"
     if kind == "a2a" or "ds_sequence_parallel_size" in settings.values:
         return {"context_exchange": "heads"}
     if kind != "p2p":
