@@ -27,9 +27,11 @@ _MODULES = {
     "layernorm": ("norms",),
     "mla_up_proj": ("latent",),
     "moe_act": ("activation",),
-    "mlp": ("up", "activation"),
+    "mlp": ("up", "activation", "down"),
 }
-"""Parts that are recomputed, by the module that Megatron-LM names."""
+"""Parts that are recomputed, by the module that Megatron-LM names: megatron-core 0.14.0, transformer_layer.py and
+moe/experts.py. `mlp` runs the whole network of a dense layer again, and nothing of a layer with experts; `moe_act` is
+of experts alone."""
 _SHARDING = {"no_shard": 0, "optim": 1, "optim_grads": 2, "optim_grads_params": 3}
 _ATTENTION = {"fused": "cudnn", "flash": "fa2", "unfused": "unfused", "local": "unfused"}
 _OPTIMIZERS = ("", "adam", "adamw", "fused_adam", "distributed_fused_adam", "mcore_distributed_optim")
@@ -76,7 +78,14 @@ def _matters(name: str) -> bool:
     return IGNORED.match(name.replace("-", "_")) is None
 
 
-def _plan_of(settings: Settings, layers: int | None, *, experts: bool) -> dict[str, Any]:
+def _plan_of(settings: Settings, layers: int | None, *, experts: bool, mixed: bool = False) -> dict[str, Any]:
+    """Return the fields of a plan.
+
+    Args:
+        layers: layers of the model, if the file states them.
+        experts: whether the model has experts.
+        mixed: whether it may have dense layers too.
+    """
     sizes = {field: settings.whole(*names, least=0) for field, names in SIZES.items()}
     plan: dict[str, Any] = {field: size for field, size in sizes.items() if size}
     plan["micro_batch"] = plan.get("micro_batch", 1)
@@ -84,7 +93,8 @@ def _plan_of(settings: Settings, layers: int | None, *, experts: bool) -> dict[s
         settings.remark(f"{settings.label('micro_batch_size')} is not stated: micro_batch is 1")
     plan["chunks"] = _chunks(settings, plan.get("pipeline", 1), layers)
     plan["sequence_parallel"] = settings.flag("sequence_parallel")
-    plan |= _precision(settings) | _sharding(settings) | _recompute(settings) | _kernels(settings)
+    plan |= _precision(settings) | _sharding(settings) | _kernels(settings)
+    plan |= _recompute(settings, experts=experts, mixed=mixed)
     plan["overlap"] = _overlap(settings, chunks=plan["chunks"])
     if experts:
         plan |= _dispatch(settings)
@@ -180,7 +190,7 @@ def _sharding(settings: Settings) -> dict[str, Any]:
     return fields
 
 
-def _recompute(settings: Settings) -> dict[str, Any]:
+def _recompute(settings: Settings, *, experts: bool, mixed: bool) -> dict[str, Any]:
     kind, method = settings.word("recompute_granularity"), settings.word("recompute_method")
     layers = settings.whole("recompute_num_layers", least=0)
     if kind == "full" or settings.flag("checkpoint_activations") or (method and not kind):
@@ -193,10 +203,16 @@ def _recompute(settings: Settings) -> dict[str, Any]:
             settings.remark(f"{settings.label('recompute_granularity')} `{kind[:40]}` is unknown: no recomputation")
         return {"recompute": "none"}
     modules = re.findall(r"\w+", settings.word("recompute_modules")) or ["core_attn"]
-    parts = [part for name in modules for part in _MODULES.get(name, ())]
+    label = settings.label("recompute_modules")
     for name in modules:
         if name not in _MODULES and name != "core_attn":
-            settings.remark(f"{settings.label('recompute_modules')} {name[:40]} has no field in a plan: it is kept")
+            settings.remark(f"{label} {name[:40]} has no field in a plan: it is kept")
+    if "mlp" in modules and experts and mixed:
+        settings.remark(
+            f"{label} mlp, of the layers without experts alone, has no field in a plan: every layer is kept"
+        )
+    without = "mlp" if experts else "moe_act"
+    parts = [part for name, of in _MODULES.items() if name in modules and name != without for part in of]
     return {
         "recompute": "selective" if "core_attn" in modules else "none",
         **({"recompute_parts": tuple(dict.fromkeys(parts))} if parts else {}),
