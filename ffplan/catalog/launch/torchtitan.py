@@ -1,6 +1,7 @@
 """The training plan in a TOML file of torchtitan, and the model that it names.
 
-Names and defaults follow torchtitan's `job_config.py`, flavours its `torchtitan/models` (recalled).
+Names and defaults follow `config/job_config.py` of torchtitan 0.2.0, and older names; flavours its `torchtitan/models`
+(recalled).
 """
 
 from __future__ import annotations
@@ -36,9 +37,9 @@ _SIZES = {
     "pipeline": ("parallelism.pipeline_parallel_degree", "experimental.pipeline_parallel_degree"),
     "context": ("parallelism.context_parallel_degree", "experimental.context_parallel_degree"),
     "expert": ("parallelism.expert_parallel_degree",),
-    "expert_tensor": ("parallelism.expert_tensor_parallel_degree",),
     "sequence": ("training.seq_len",),
 }
+_EXPERT_TENSOR = "parallelism.expert_tensor_parallel_degree"
 _SCHEDULES = {
     "1f1b": "1f1b",
     "interleaved1f1b": "1f1b",
@@ -90,7 +91,7 @@ def _flavour(settings: Settings) -> str:
 
 def _plan_of(settings: Settings) -> dict[str, Any]:
     plan: dict[str, Any] = {field: settings.whole(*names) for field, names in _SIZES.items()}
-    plan = {field: size for field, size in plan.items() if size is not None}
+    plan = {field: size for field, size in plan.items() if size is not None} | _experts(settings, plan["expert"] or 1)
     local = settings.whole("training.local_batch_size", "training.batch_size")
     if local is None:
         settings.remark("training.local_batch_size is not stated: micro_batch is 1")
@@ -108,6 +109,16 @@ def _plan_of(settings: Settings) -> dict[str, Any]:
     if settings.flag("parallelism.enable_async_tensor_parallel", "experimental.enable_async_tensor_parallel"):
         overlap.append("tensor")
     return plan | {"overlap": tuple(overlap)}
+
+
+def _experts(settings: Settings, ranks: int) -> dict[str, Any]:
+    """Return the tensor parallelism of experts, 1 unless stated.
+
+    On a single rank of expert parallelism they are split as everything else is, whatever the file says: torchtitan
+    0.2.0, config/job_config.py and models/llama4/infra/parallelize.py.
+    """
+    stated = settings.whole(_EXPERT_TENSOR)
+    return {"expert_tensor": stated or 1} if ranks > 1 else {}
 
 
 def _pipeline(settings: Settings, stages: int, local: int) -> dict[str, Any]:
