@@ -104,8 +104,9 @@ def _plan_of(settings: Settings) -> dict[str, Any]:
         plan["batch"] = batch
     else:
         settings.each = local or 1
-    plan |= _sharding(settings, stages) | _recompute(settings)
-    overlap = ["gradients", "parameters"]
+    plan |= _sharding(settings, stages, plan.get("context", 1)) | _recompute(settings)
+    # FSDP2 under a pipeline reduces behind the last backward pass, not beside it: see `_sharding`
+    overlap = ["parameters"] if stages > 1 and plan["zero"] else ["gradients", "parameters"]
     if settings.flag("parallelism.enable_async_tensor_parallel", "experimental.enable_async_tensor_parallel"):
         overlap.append("tensor")
     return plan | {"overlap": tuple(overlap)}
@@ -146,17 +147,26 @@ def _pipeline(settings: Settings, stages: int, local: int) -> dict[str, Any]:
     return fields
 
 
-def _sharding(settings: Settings, stages: int) -> dict[str, Any]:
-    """Return precision and sharding: FSDP2, which keeps parameters after the forward pass of a pipeline."""
+def _sharding(settings: Settings, stages: int, context: int) -> dict[str, Any]:
+    """Return precision and sharding, by FSDP2 over the ranks of data and of context parallelism.
+
+    Without a pipeline, ZeRO 3; ZeRO 2 where parameters are kept after the forward pass. Under one, ZeRO 1: gradients
+    stay whole and are reduced once, behind the last backward pass, and parameters stay gathered (torch 2.9.0,
+    distributed/pipelining/stage.py, backward_maybe_with_nosync; torchtitan 0.2.0, models/llama3/infra/parallelize.py
+    and distributed/parallel_dims.py).
+    """
     shard = settings.stated("parallelism.data_parallel_shard_degree", "training.data_parallel_shard_degree")
     copies = settings.whole("parallelism.data_parallel_replicate_degree", "training.data_parallel_replicate_degree")
     reshard = settings.word("parallelism.fsdp_reshard_after_forward") or "default"
-    sharded = str(shard) != "1"
-    keeps = reshard == "never" or (reshard == "default" and stages > 1)
-    fields: dict[str, Any] = {"zero": 0 if not sharded else 2 if keeps else 3}
-    number = shard if isinstance(shard, int) and shard > 1 else None
-    if number is not None and fields["zero"]:
-        fields["shard"] = number
+    sharded = str(shard) != "1" or context > 1
+    fields: dict[str, Any] = {"zero": 0 if not sharded else 1 if stages > 1 else 2 if reshard == "never" else 3}
+    if fields["zero"] == 1 and reshard == "always":
+        settings.remark(
+            "fsdp_reshard_after_forward always has no field in a plan with pipeline stages: parameters stay gathered "
+            "for the step"
+        )
+    if sharded and isinstance(shard, int) and shard >= 1:
+        fields["shard"] = shard * context
     elif sharded and copies is not None and copies > 1:
         settings.remark(f"data_parallel_replicate_degree {copies}: give `shard`, the data-parallel ranks over {copies}")
     converted = f"{settings.stated('model.converters')} {settings.word('float8.enable_float8_linear')}".lower()

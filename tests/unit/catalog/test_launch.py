@@ -366,7 +366,7 @@ def test_torchtitan_names_a_model_of_the_catalogue() -> None:
     found = launch(LAUNCHES[2], "train.toml")
     assert (found.part, found.dimensions) == ("llama3.1-8b", None)
     plan = {name: found.plan[name] for name in ("pipeline", "micro_batch", "zero", "recompute", "sequence")}
-    assert plan == {"pipeline": 2, "micro_batch": 1, "zero": 2, "recompute": "every-second", "sequence": 8192}
+    assert plan == {"pipeline": 2, "micro_batch": 1, "zero": 1, "recompute": "every-second", "sequence": 8192}
     assert any("give `--batch`" in text for text in found.of_plan)
     other = launch(LAUNCHES[2].replace('"8B"', '"debugmodel"'), "train.toml")
     assert other.part == ""

@@ -35,3 +35,26 @@ def test_tensor_parallelism_of_experts_is_one_unless_stated(parallelism: str, ex
     found = job(parallelism, model="deepseek_v3/16B")
     assert found.plan.get("expert_tensor") == expert_tensor
     assert not any("expert_tensor" in text for text in found.of_plan)
+
+
+@pytest.mark.parametrize(("stages", "whole"), [(1, 3), (2, 1)])
+@pytest.mark.parametrize("policy", ["default", "always", "never", None])
+def test_a_pipeline_reduces_whole_gradients_once(stages: int, whole: int, policy: str | None) -> None:
+    reshard = "" if policy is None else f'fsdp_reshard_after_forward = "{policy}"'
+    found = job(f"pipeline_parallel_degree = {stages}\n{reshard}")
+    assert found.plan["zero"] == (2 if policy == "never" and stages == 1 else whole)
+    assert found.plan["overlap"] == (("gradients", "parameters") if stages == 1 else ("parameters",))
+    assert found.plan["grad_dtype"] == "fp32"
+    named = any("fsdp_reshard_after_forward always has no field" in text for text in found.of_plan)
+    assert named == (stages > 1 and policy == "always")
+
+
+def test_sharding_is_over_data_and_context() -> None:
+    plain = "data_parallel_replicate_degree = 2\n"
+    assert "shard" not in job().plan
+    assert job(f"{plain}data_parallel_shard_degree = 4").plan["shard"] == 4
+    assert job(f"{plain}data_parallel_shard_degree = 4\ncontext_parallel_degree = 2").plan["shard"] == 8
+    alone = job(f"{plain}data_parallel_shard_degree = 1\ncontext_parallel_degree = 2").plan
+    assert (alone["zero"], alone["shard"]) == (3, 2)
+    copies = job(f"{plain}data_parallel_shard_degree = 1").plan
+    assert (copies["zero"], copies.get("shard")) == (0, None)
