@@ -109,7 +109,17 @@ def _plan_of(settings: Settings) -> dict[str, Any]:
     overlap = ["parameters"] if stages > 1 and plan["zero"] else ["gradients", "parameters"]
     if settings.flag("parallelism.enable_async_tensor_parallel", "experimental.enable_async_tensor_parallel"):
         overlap.append("tensor")
-    return plan | {"overlap": tuple(overlap)}
+    return plan | {"overlap": tuple(overlap), "elementwise": _kernels(settings)}
+
+
+def _kernels(settings: Settings) -> str:
+    """Return the kernels between GEMMs: one for every operation, unless the layers are compiled.
+
+    torchtitan 0.2.0, config/job_config.py and models/llama3/infra/parallelize.py; older files say so in `[training]`.
+    """
+    parts = settings.stated("compile.components")
+    layers = parts is None or "model" in re.findall(r"\w+", str(parts))
+    return "fused" if settings.flag("compile.enable", "training.compile") and layers else "eager"
 
 
 def _experts(settings: Settings, ranks: int) -> dict[str, Any]:

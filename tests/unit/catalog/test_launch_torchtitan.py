@@ -58,3 +58,29 @@ def test_sharding_is_over_data_and_context() -> None:
     assert (alone["zero"], alone["shard"]) == (3, 2)
     copies = job(f"{plain}data_parallel_shard_degree = 1").plan
     assert (copies["zero"], copies.get("shard")) == (0, None)
+
+
+@pytest.mark.parametrize(
+    ("section", "elementwise"),
+    [
+        ("", "eager"),
+        ("[compile]\nenable = false", "eager"),
+        ("[compile]\nenable = true", "fused"),
+        ('[compile]\nenable = true\ncomponents = ["model", "loss"]', "fused"),
+        ('[compile]\nenable = true\ncomponents = ["model"]\nbackend = "inductor"', "fused"),
+        ('[compile]\nenable = true\ncomponents = ["loss"]', "eager"),
+        ("[compile]\nenable = true\ncomponents = []", "eager"),
+        ('[compile]\ncomponents = ["model"]', "eager"),
+    ],
+)
+def test_layers_that_are_not_compiled_are_eager(section: str, elementwise: str) -> None:
+    found = job(more=section)
+    assert found.plan["elementwise"] == elementwise
+    assert found.of_plan == job().of_plan
+
+
+@pytest.mark.parametrize(("compiled", "elementwise"), [("true", "fused"), ("false", "eager")])
+def test_older_files_compile_in_training(compiled: str, elementwise: str) -> None:
+    found = launch(f"[training]\nbatch_size = 2\nseq_len = 4096\ncompile = {compiled}\n", "job.toml")
+    assert found.plan["elementwise"] == elementwise
+    assert not any("compile" in text for text in found.of_plan)
