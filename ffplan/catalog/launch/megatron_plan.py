@@ -176,7 +176,7 @@ def _sharding(settings: Settings) -> dict[str, Any]:
     zero = 1 if settings.flag("use_distributed_optimizer") or name in _DISTRIBUTED else 0
     strategy = settings.word("data_parallel_sharding_strategy")
     if settings.flag("use_torch_fsdp2", "use_megatron_fsdp", "use_custom_fsdp", "fsdp"):
-        zero = 3 if settings.flag("use_torch_fsdp2") else _SHARDING.get(strategy, 0)
+        zero = _torch_sharding(settings) if settings.flag("use_torch_fsdp2") else _SHARDING.get(strategy, 0)
     zero = min(3, settings.whole("zero_stage", least=0) or zero)
     fields: dict[str, Any] = {"zero": zero}
     if zero == 3:
@@ -188,6 +188,17 @@ def _sharding(settings: Settings) -> dict[str, Any]:
     if settings.flag("optimizer_cpu_offload", "cpu_offload", "cpu_optimizer"):
         fields["offload"] = "optimizer"
     return fields
+
+
+def _torch_sharding(settings: Settings) -> int:
+    """Return the stage of torch's FSDP2, which frees parameters behind the forward pass unless told to keep them.
+
+    megatron-core 0.14.0, distributed/torch_fully_sharded_data_parallel_config.py.
+    """
+    kept = settings.flag("torch_fsdp2_no_reshard_after_forward") or settings.off(
+        "torch_fsdp2_reshard_after_forward", "reshard_after_forward"
+    )
+    return 2 if kept else 3
 
 
 def _recompute(settings: Settings, *, experts: bool, mixed: bool) -> dict[str, Any]:
@@ -235,10 +246,15 @@ def _kernels(settings: Settings) -> dict[str, Any]:
 
 
 def _overlap(settings: Settings, *, chunks: int) -> tuple[str, ...]:
-    """Return the overlapped collectives; Megatron-LM overlaps sends between stages if it interleaves."""
+    """Return the overlapped collectives; Megatron-LM overlaps sends between stages if it interleaves.
+
+    FSDP2 of torch gathers ahead and reduces on streams of its own, whatever the other flags say: megatron-core 0.14.0,
+    distributed/torch_fully_sharded_data_parallel.py; torch 2.9.0, FSDPCommContext of _fsdp_param_group.py.
+    """
+    own = settings.flag("use_torch_fsdp2")
     hidden = {
-        "gradients": settings.flag("overlap_grad_reduce"),
-        "parameters": settings.flag("overlap_param_gather"),
+        "gradients": settings.flag("overlap_grad_reduce") or own,
+        "parameters": settings.flag("overlap_param_gather") or own,
         "tensor": settings.flag("tp_comm_overlap"),
         "pipeline": chunks > 1
         and not settings.flag("no_overlap_p2p_communication")

@@ -8,7 +8,6 @@ from ffplan.catalog.launch.arguments import _SEVERAL, _plain_lines, _settings_of
 from tests.unit.catalog.test_launch import SIZES, launch
 
 WORDS = "a b c"
-SELECTIVE = "--recompute-granularity selective --recompute-modules"
 FORMS = (
     "x.py --OPTION a b c --lr 1",
     "x.py --OPTION a b c",
@@ -72,36 +71,6 @@ def test_an_option_of_one_word_or_none(form: str, value: object) -> None:
 
 def test_another_option_has_one_word() -> None:
     assert words("x.py --num-layers 4 5", "num_layers") == "4"
-
-
-@pytest.mark.parametrize("modules", ["moe_act mla_up_proj layernorm", "mla_up_proj layernorm moe_act"])
-@pytest.mark.parametrize("quote", ["", '"'])
-def test_modules_recompute_the_same_in_any_order(modules: str, quote: str) -> None:
-    found = launch(f"{SIZES} --num-experts 8 {SELECTIVE} {quote}{modules}{quote}")
-    assert found.plan["recompute_parts"] == ("norms", "latent", "activation")
-    assert found.plan["recompute"] == "none"
-
-
-EVERY = "--num-experts 8 --moe-layer-freq 1"
-MIXED = ("--num-experts 8 --moe-layer-freq 2", "--num-experts 8 --moe-layer-freq ([0]*1+[1]*3)")
-NETWORK = ("activation", "up", "down")
-
-
-@pytest.mark.parametrize(
-    ("model", "modules", "parts"),
-    [
-        ("", "mlp", NETWORK),
-        ("", "layernorm mlp", ("norms", *NETWORK)),
-        ("", "moe_act", ()),
-        *((model, "mlp", ()) for model in (EVERY, *MIXED)),
-        *((model, "mlp moe_act layernorm", ("norms", "activation")) for model in (EVERY, *MIXED)),
-    ],
-)
-def test_a_module_recomputes_in_layers_that_have_it(model: str, modules: str, parts: tuple[str, ...]) -> None:
-    found = launch(f"{SIZES} {model} {SELECTIVE} {modules}")
-    assert set(found.plan.get("recompute_parts", ())) == set(parts)
-    named = any("mlp, of the layers without experts alone" in text for text in found.of_plan)
-    assert named == (model in MIXED and "mlp" in modules)
 
 
 def test_one_exchange_for_every_layer() -> None:
