@@ -42,8 +42,6 @@ _NO_FIELD = {
     "pipeline_model_parallel_layout": "layers are spread evenly over the stages",
     "decoder_first_pipeline_num_layers": "layers are spread evenly over the stages",
     "decoder_last_pipeline_num_layers": "layers are spread evenly over the stages",
-    "account_for_embedding_in_pipeline_split": "layers are spread evenly over the stages",
-    "account_for_loss_in_pipeline_split": "layers are spread evenly over the stages",
     "rampup_batch_size": "the last, full batch is planned",
     "moe_expert_capacity_factor": "tokens are neither dropped nor padded",
     "moe_shared_expert_overlap": "the shared expert is not hidden",
@@ -122,6 +120,15 @@ def _world(settings: Settings) -> int | None:
 
 
 def _chunks(settings: Settings, pipeline: int, layers: int | None) -> int:
+    """Return the chunks of a stage.
+
+    Embedding and loss may count as a layer each: megatron-core 0.14.0, transformer_config.py (`__post_init__`). A plan
+    takes layers that are missing off the last stage and then off the first, which both together, and the loss, ask for.
+    """
+    counted = [part for part in ("embedding", "loss") if settings.flag(f"account_for_{part}_in_pipeline_split")]
+    if counted == ["embedding"] and pipeline > 1:
+        name = settings.label("account_for_embedding_in_pipeline_split")
+        settings.remark(f"{name} alone has no field in a plan: the last stage has a layer less, not the first")
     chunks = settings.whole("num_virtual_stages_per_pipeline_rank")
     each = settings.whole("num_layers_per_virtual_pipeline_stage")
     if chunks is not None or each is None:
@@ -130,11 +137,13 @@ def _chunks(settings: Settings, pipeline: int, layers: int | None) -> int:
     if layers is None:
         settings.remark(f"{name} {each} gives no chunks: the file does not state the layers")
         return 1
-    if layers % (pipeline * each):
-        message = f"`{name}` of {each} does not divide {layers:,} layers on {pipeline:,} stages"
+    whole = layers + len(counted)
+    if whole % (pipeline * each):
+        those = " and ".join([f"{layers:,} layers", *counted])
+        message = f"`{name}` of {each} does not divide {those} on {pipeline:,} stages"
         settings.fault("config-value", "num_layers_per_virtual_pipeline_stage", message, "write a number that does")
         return 1
-    return layers // (pipeline * each)
+    return whole // (pipeline * each)
 
 
 def _precision(settings: Settings) -> dict[str, Any]:

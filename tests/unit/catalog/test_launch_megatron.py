@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.unit.catalog.test_launch import SIZES, launch
+from tests.unit.catalog.test_launch import SIZES, launch, refused
 
 SELECTIVE = "--recompute-granularity selective --recompute-modules"
 
@@ -53,3 +53,58 @@ def test_torch_overlaps_its_own_collectives(arguments: str, zero: int, overlap: 
     found = launch(f"{SIZES} {arguments}")
     assert (found.plan["zero"], found.plan["overlap"]) == (zero, overlap)
     assert not any("fsdp2" in text for text in found.of_plan)
+
+
+EMBEDDING, LOSS = (f"--account-for-{part}-in-pipeline-split" for part in ("embedding", "loss"))
+
+
+@pytest.mark.parametrize(
+    ("layers", "stages", "each", "counted", "chunks"),
+    [
+        (126, 16, 1, (EMBEDDING, LOSS), 8),
+        (126, 16, 2, (EMBEDDING, LOSS), 4),
+        (62, 4, 4, (EMBEDDING, LOSS), 4),
+        (63, 4, 4, (LOSS,), 4),
+        (63, 4, 4, (EMBEDDING,), 4),
+        (64, 4, 4, (), 4),
+    ],
+)
+def test_embedding_and_loss_count_as_layers(
+    layers: int, stages: int, each: int, counted: tuple[str, ...], chunks: int
+) -> None:
+    sizes = SIZES.replace("--num-layers 4", f"--num-layers {layers}")
+    model = f"{sizes} {' '.join(counted)} --pipeline-model-parallel-size {stages} "
+    found = launch(f"{model} --num-layers-per-virtual-pipeline-stage {each}")
+    assert found.plan["chunks"] == chunks
+    assert found.plan == launch(f"{model} --num-virtual-stages-per-pipeline-rank {chunks}").plan
+    named = [text for text in found.of_plan if "account-for" in text]
+    assert bool(named) == (counted == (EMBEDDING,))
+
+
+def test_layers_that_do_not_divide_are_refused_with_what_counts() -> None:
+    stages = "--pipeline-model-parallel-size 2 --num-layers-per-virtual-pipeline-stage 3"
+    refused(f"{SIZES} {stages}", "does not divide 4 layers on 2 stages")
+    refused(f"{SIZES} {LOSS} {stages}", "does not divide 4 layers and loss on 2 stages")
+    assert launch(f"{SIZES} {EMBEDDING} {LOSS} {stages}").plan["chunks"] == 1
+    off = launch(
+        "num_layers: 4\nhidden_size: 64\nnum_attention_heads: 4\nseq_length: 128\nposition_embedding_type: rope\n"
+        "vocab_size: 512\nbf16: true\npipeline_model_parallel_size: 2\nnum_layers_per_virtual_pipeline_stage: 1\n"
+        "account_for_embedding_in_pipeline_split: false\naccount_for_loss_in_pipeline_split: false\n",
+        "gpt.yaml",
+    )
+    assert off.plan["chunks"] == 2
+    assert not any("account_for" in text for text in off.of_plan)
+
+
+def test_a_plan_has_the_stages_that_embedding_and_loss_ask_for() -> None:
+    """Both, or the loss alone: the layers of each stage as Megatron-LM places them."""
+    from ffplan.design.training import PlanFields
+    from ffplan.training.parallel_plan import parallel_plans, stage_layers
+
+    def placed(layers: int, chunks: int) -> list[float]:
+        plans = parallel_plans(PlanFields(pipeline=4, chunks=chunks, batch=8), 4.0)
+        return [float(stage_layers(layers, plans, float(stage))) for stage in range(4)]
+
+    assert placed(62, 4) == [15, 16, 16, 15]
+    assert placed(63, 4) == [16, 16, 16, 15]
+    assert placed(30, 1) == [7, 8, 8, 7]
