@@ -45,8 +45,9 @@ _SCHEDULES = {
     "interleaved1f1b": "1f1b",
     "zbvzerobubble": "zb-v",
     "interleavedzerobubble": "zb-h1",
-    "dualpipev": "dualpipe",
+    "dualpipev": "zb-v",
 }
+"""Schedules by name. DualPipeV is folded and holds its weights once, as ZB-V: torch 2.9.0, pipelining/schedules.py."""
 _READ = (
     "job.",
     "model.",
@@ -59,6 +60,8 @@ _READ = (
 )
 """Sections with settings of a plan."""
 _DULL = re.compile(r"model\.|job\.|training\.(?:steps|dataset|seed|max_norm|gc|deterministic)")
+_EVERY = 2
+"""Layers of which torchtitan recomputes one by default."""
 _CHUNKS = 2
 """Chunks of a stage that torchtitan makes for schedules of several stages a rank, unless told otherwise."""
 
@@ -137,6 +140,8 @@ def _pipeline(settings: Settings, stages: int, local: int) -> dict[str, Any]:
     fields: dict[str, Any] = {"schedule": _SCHEDULES.get(name, "1f1b")}
     if name not in _SCHEDULES:
         settings.remark(f"the schedule `{name[:40]}` has no equivalent: 1f1b is assumed")
+    if name == "dualpipev":
+        settings.remark("the schedule DualPipeV is taken as zb-v, without its bubble, about a sixth of 1f1b's")
     if name == "interleaved1f1b":
         fields["chunks"] = _CHUNKS
         settings.remark(f"chunks {_CHUNKS} by torchtitan's default for Interleaved1F1B")
@@ -190,9 +195,13 @@ def _sharding(settings: Settings, stages: int, context: int) -> dict[str, Any]:
 
 
 def _recompute(settings: Settings) -> dict[str, Any]:
-    """Return the recomputation: every second product in the mode `op`."""
+    """Return the recomputation: every second product in the mode `op`, which a file must name.
+
+    By default torchtitan recomputes every second layer whole: 0.2.0, config/job_config.py, selective_ac_option, and
+    distributed/activation_checkpoint.py, where 0 is every layer, as is 1.
+    """
     mode = settings.word("activation_checkpoint.mode") or "selective"
-    option = settings.word("activation_checkpoint.selective_ac_option") or "op"
+    option = settings.word("activation_checkpoint.selective_ac_option")
     if mode in ("full", "none"):
         return {"recompute": mode}
     if mode != "selective":
@@ -200,11 +209,10 @@ def _recompute(settings: Settings) -> dict[str, Any]:
         return {"recompute": "none"}
     if option == "op":
         return {"recompute": "every-second"}
-    if option == "1":
+    if option in ("0", "1"):
         return {"recompute": "full"}
-    settings.remark(
-        f"selective_ac_option {option[:40]}, whole layers at times, has no field in a plan: every layer is kept"
-    )
+    stated = f"selective_ac_option {option[:40]}" if option else f"selective_ac_option is not stated, so {_EVERY}"
+    settings.remark(f"{stated}: whole layers at times, which has no field in a plan: every layer is kept")
     return {"recompute": "none"}
 
 

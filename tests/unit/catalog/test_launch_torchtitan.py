@@ -84,3 +84,46 @@ def test_older_files_compile_in_training(compiled: str, elementwise: str) -> Non
     found = launch(f"[training]\nbatch_size = 2\nseq_len = 4096\ncompile = {compiled}\n", "job.toml")
     assert found.plan["elementwise"] == elementwise
     assert not any("compile" in text for text in found.of_plan)
+
+
+WHOLE_LAYERS = "whole layers at times, which has no field in a plan: every layer is kept"
+
+
+@pytest.mark.parametrize(
+    ("section", "recompute", "named"),
+    [
+        ("", "none", "selective_ac_option is not stated, so 2: "),
+        ('mode = "selective"', "none", "selective_ac_option is not stated, so 2: "),
+        ('mode = "selective"\nselective_ac_option = "2"', "none", "selective_ac_option 2: "),
+        ('mode = "selective"\nselective_ac_option = 3', "none", "selective_ac_option 3: "),
+        ('mode = "selective"\nselective_ac_option = "0"', "full", ""),
+        ('mode = "selective"\nselective_ac_option = "1"', "full", ""),
+        ('mode = "selective"\nselective_ac_option = "op"', "every-second", ""),
+        ('selective_ac_option = "op"', "every-second", ""),
+        ('mode = "full"', "full", ""),
+        ('mode = "none"', "none", ""),
+    ],
+)
+def test_modes_of_recomputation(section: str, recompute: str, named: str) -> None:
+    found = job(more=f"[activation_checkpoint]\n{section}")
+    assert found.plan["recompute"] == recompute
+    remarks = [text for text in found.of_plan if "selective_ac_option" in text]
+    assert remarks == ([f"{named}{WHOLE_LAYERS}"] if named else [])
+
+
+@pytest.mark.parametrize(
+    ("name", "schedule", "remark"),
+    [
+        ("1F1B", "1f1b", False),
+        ("Interleaved1F1B", "1f1b", True),
+        ("ZBVZeroBubble", "zb-v", False),
+        ("DualPipeV", "zb-v", True),
+        ("LoopedBFS", "1f1b", True),
+    ],
+)
+def test_schedules_hold_one_copy_of_the_weights(name: str, schedule: str, remark: bool) -> None:
+    pipeline = f'pipeline_parallel_degree = 4\npipeline_parallel_schedule = "{name}"'
+    plain = set(job("pipeline_parallel_degree = 4").of_plan)
+    found = job(pipeline)
+    assert found.plan["schedule"] == schedule
+    assert bool(set(found.of_plan) - plain) == remark
