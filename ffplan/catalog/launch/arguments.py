@@ -40,6 +40,26 @@ _USE = re.compile(
     r"\$\(\((?P<sum>[^\n]*?)\)\)|\$\{(?P<braced>\w+)(?::?[-=](?P<default>[^}\n]*))?\}|\$(?P<bare>\w+)|(?P<other>\$[({@*#])"
 )
 _COMMENT = re.compile(r"(?m)(?:^|(?<=\s))#(?!SBATCH\b|PBS\b|BSUB\b)[^\n]*")
+_SEVERAL = frozenset(
+    {"recompute_modules", "offload_modules", "cuda_graph_scope", "cuda_graph_modules", "cp_comm_type"}
+    | {"hierarchical_context_parallel_sizes", "rampup_batch_size", "moe_router_load_balancing_type"}
+    | {"moe_aux_loss_coeff", "data_path", "train_data_path", "valid_data_path", "test_data_path", "profile_ranks"}
+    | {"mrope_section", "spec", "tiktoken_special_tokens", "high_priority_stream_groups"}
+)
+"""Options of several words, argparse's `nargs='+'` and `'*'`: Megatron-LM, `megatron/training/arguments.py` (recalled);
+megatron-core 0.14.0 has lists for them in `transformer_config.py`."""
+_CONTINUED = "\f"
+"""What stands for the backslash of a line that goes on: space to every pattern."""
+_WORD = (
+    r"""(?P<word>"(?!\s*-)[^"\n]*"|'(?!\s*-)[^'\n]*'|(?:\$\{[^}\n]{0,200}\}|[$\w][\w.+/:-]*)(?=[\s,"';|&)\]}]|$))"""
+    r"""(?P<end>["';|&)\]}]?)"""
+)
+_NEXT = re.compile(rf"(?:[ \t]*,\s*|(?:[ \t]|{_CONTINUED}[ \t]*\n)+|\s*\n[ \t]*-[ \t]+){_WORD}")
+"""The next word of an option: in a list of Python or YAML, or of a command, which ends with its line."""
+_NEXT_INSIDE = re.compile(rf"\s*(?:,\s*|\s){_WORD}")
+"""The same inside an array or a text of several lines."""
+_WHOLE = re.compile(r""""[^"]*"|'[^']*'|\$\{[^}]*\}""")
+_ARRAY = re.compile(r"""=\((?:"[^"]*"|'[^']*'|\([^()]*\)|[^()"']){0,20000}\)""")
 _LONGEST, _DEEPEST = 1000, 20
 """Longest value, and most variables inside another, that are followed [1]."""
 _LEAST_DUMPED = 3
@@ -51,6 +71,8 @@ class _Argument:
     name: str
     value: str | None
     line: int
+    more: tuple[str, ...] = ()
+    """Words behind the first."""
 
 
 class _UnknownError(Exception):
@@ -62,9 +84,9 @@ def _blank(match: re.Match[str]) -> str:
 
 
 def _plain_lines(text: str) -> str:
-    """Return a script without comments and line continuations, line numbers unchanged."""
+    """Return a script without comments and backslashes at the ends of lines, line numbers unchanged."""
     text = unix_lines(text)
-    return re.sub(r"\\(?=[ \t]*\n)", " ", _COMMENT.sub(_blank, text))
+    return re.sub(r"\\(?=[ \t]*\n)", _CONTINUED, _COMMENT.sub(_blank, text))
 
 
 def _bare(value: str | None) -> str | None:
@@ -95,9 +117,41 @@ def _printed_arguments(text: str) -> list[_Argument]:
 
 def arguments(plain: str) -> list[_Argument]:
     """Return the arguments and overrides of a text that `plain_lines` made."""
-    starts = _lines_of(plain)
-    matches = [*_FLAG.finditer(plain), *_OVERRIDE.finditer(plain)]
-    return [_Argument(row["name"], _bare(row["value"]), bisect_right(starts, row.start())) for row in matches]
+    starts, flags = _lines_of(plain), list(_FLAG.finditer(plain))
+    several = [row for row in flags if row["name"].replace("-", "_") in _SEVERAL]
+    spans = _spans(plain) if several else []
+    more = {row.start(): _more(row, spans) for row in several}
+    return [
+        _Argument(row["name"], _bare(row["value"]), bisect_right(starts, row.start()), more.get(row.start(), ()))
+        for row in [*flags, *_OVERRIDE.finditer(plain)]
+    ]
+
+
+def _spans(plain: str) -> list[tuple[int, int]]:
+    """Return where arrays, and texts of several lines, begin and end."""
+    texts = [row.span("lines") for row in _ASSIGNED.finditer(plain) if row["lines"] and "\n" in row["lines"]]
+    return sorted([*(row.span() for row in _ARRAY.finditer(plain)), *texts])
+
+
+def _more(flag: re.Match[str], spans: list[tuple[int, int]]) -> tuple[str, ...]:
+    """Return the words behind the first of an option that takes several; `--name=word` takes one."""
+    first, plain = flag["value"], flag.string
+    if not first or plain[flag.end("name")] == "=":
+        return ()
+    if _WHOLE.fullmatch(first) is None and first.rstrip(",").endswith(tuple("\"';|&)]}")):
+        return ()
+    around = bisect_right(spans, (flag.start(), len(plain))) - 1
+    inside = around >= 0 and flag.end() < spans[around][1]
+    pattern, last = (_NEXT_INSIDE, spans[around][1]) if inside else (_NEXT, len(plain))
+    # the comma of a list of Python is behind the first word
+    at = flag.end("value") - (len(first) - len(first.rstrip(",")))
+    words: list[str] = []
+    while (found := pattern.match(plain, at, last)) is not None:
+        words.append(_bare(found["word"]) or "")
+        at = found.end("word")
+        if found["end"]:
+            break
+    return tuple(words)
 
 
 class _Variables:
@@ -179,10 +233,23 @@ def _settings_of(rows: Iterable[_Argument], variables: _Variables) -> dict[str, 
                 value = _bare(variables.expanded(value))
             except _UnknownError as error:
                 unknown = str(error)
+        value = value if unknown or not row.more else _joined(value, row.more, variables)
         flag = "." not in row.name and (value is None or value.startswith("--"))
         setting = Setting(value=True if flag else value, line=row.line, unknown=unknown, written=row.name)
         _noted(settings, row.name.replace("-", "_"), setting)
     return settings
+
+
+def _joined(value: str | None, more: tuple[str, ...], variables: _Variables) -> str | None:
+    """Return the words of an option up to the next; what the shell alone knows ends them, as it may be options."""
+    words = [] if value is None else value.split()
+    for word in more:
+        try:
+            words += variables.expanded(word).split()
+        except _UnknownError:
+            break
+    end = next((at for at, word in enumerate(words) if word.startswith("--")), len(words))
+    return " ".join(words[:end]) or None
 
 
 _IF = re.compile(r"^\s*(?P<word>if|elif)\s+(?P<test>[^\n;]*?)\s*(?:;\s*(?:then\b.*)?)?$")

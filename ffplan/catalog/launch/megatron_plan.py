@@ -27,9 +27,11 @@ _MODULES = {
     "layernorm": ("norms",),
     "mla_up_proj": ("latent",),
     "moe_act": ("activation",),
-    "mlp": ("up", "activation"),
+    "mlp": ("up", "activation", "down"),
 }
-"""Parts that are recomputed, by the module that Megatron-LM names."""
+"""Parts that are recomputed, by the module that Megatron-LM names: megatron-core 0.14.0, transformer_layer.py and
+moe/experts.py. `mlp` runs the whole network of a dense layer again, and nothing of a layer with experts; `moe_act` is
+of experts alone."""
 _SHARDING = {"no_shard": 0, "optim": 1, "optim_grads": 2, "optim_grads_params": 3}
 _ATTENTION = {"fused": "cudnn", "flash": "fa2", "unfused": "unfused", "local": "unfused"}
 _OPTIMIZERS = ("", "adam", "adamw", "fused_adam", "distributed_fused_adam", "mcore_distributed_optim")
@@ -40,8 +42,6 @@ _NO_FIELD = {
     "pipeline_model_parallel_layout": "layers are spread evenly over the stages",
     "decoder_first_pipeline_num_layers": "layers are spread evenly over the stages",
     "decoder_last_pipeline_num_layers": "layers are spread evenly over the stages",
-    "account_for_embedding_in_pipeline_split": "layers are spread evenly over the stages",
-    "account_for_loss_in_pipeline_split": "layers are spread evenly over the stages",
     "rampup_batch_size": "the last, full batch is planned",
     "moe_expert_capacity_factor": "tokens are neither dropped nor padded",
     "moe_shared_expert_overlap": "the shared expert is not hidden",
@@ -76,7 +76,14 @@ def _matters(name: str) -> bool:
     return IGNORED.match(name.replace("-", "_")) is None
 
 
-def _plan_of(settings: Settings, layers: int | None, *, experts: bool) -> dict[str, Any]:
+def _plan_of(settings: Settings, layers: int | None, *, experts: bool, mixed: bool = False) -> dict[str, Any]:
+    """Return the fields of a plan.
+
+    Args:
+        layers: layers of the model, if the file states them.
+        experts: whether the model has experts.
+        mixed: whether it may have dense layers too.
+    """
     sizes = {field: settings.whole(*names, least=0) for field, names in SIZES.items()}
     plan: dict[str, Any] = {field: size for field, size in sizes.items() if size}
     plan["micro_batch"] = plan.get("micro_batch", 1)
@@ -84,7 +91,8 @@ def _plan_of(settings: Settings, layers: int | None, *, experts: bool) -> dict[s
         settings.remark(f"{settings.label('micro_batch_size')} is not stated: micro_batch is 1")
     plan["chunks"] = _chunks(settings, plan.get("pipeline", 1), layers)
     plan["sequence_parallel"] = settings.flag("sequence_parallel")
-    plan |= _precision(settings) | _sharding(settings) | _recompute(settings) | _kernels(settings)
+    plan |= _precision(settings) | _sharding(settings) | _kernels(settings)
+    plan |= _recompute(settings, experts=experts, mixed=mixed)
     plan["overlap"] = _overlap(settings, chunks=plan["chunks"])
     if experts:
         plan |= _dispatch(settings)
@@ -112,6 +120,15 @@ def _world(settings: Settings) -> int | None:
 
 
 def _chunks(settings: Settings, pipeline: int, layers: int | None) -> int:
+    """Return the chunks of a stage.
+
+    Embedding and loss may count as a layer each: megatron-core 0.14.0, transformer_config.py (`__post_init__`). A plan
+    takes layers that are missing off the last stage and then off the first, which both together, and the loss, ask for.
+    """
+    counted = [part for part in ("embedding", "loss") if settings.flag(f"account_for_{part}_in_pipeline_split")]
+    if counted == ["embedding"] and pipeline > 1:
+        name = settings.label("account_for_embedding_in_pipeline_split")
+        settings.remark(f"{name} alone has no field in a plan: the last stage has a layer less, not the first")
     chunks = settings.whole("num_virtual_stages_per_pipeline_rank")
     each = settings.whole("num_layers_per_virtual_pipeline_stage")
     if chunks is not None or each is None:
@@ -120,11 +137,13 @@ def _chunks(settings: Settings, pipeline: int, layers: int | None) -> int:
     if layers is None:
         settings.remark(f"{name} {each} gives no chunks: the file does not state the layers")
         return 1
-    if layers % (pipeline * each):
-        message = f"`{name}` of {each} does not divide {layers:,} layers on {pipeline:,} stages"
+    whole = layers + len(counted)
+    if whole % (pipeline * each):
+        those = " and ".join([f"{layers:,} layers", *counted])
+        message = f"`{name}` of {each} does not divide {those} on {pipeline:,} stages"
         settings.fault("config-value", "num_layers_per_virtual_pipeline_stage", message, "write a number that does")
         return 1
-    return layers // (pipeline * each)
+    return whole // (pipeline * each)
 
 
 def _precision(settings: Settings) -> dict[str, Any]:
@@ -166,7 +185,7 @@ def _sharding(settings: Settings) -> dict[str, Any]:
     zero = 1 if settings.flag("use_distributed_optimizer") or name in _DISTRIBUTED else 0
     strategy = settings.word("data_parallel_sharding_strategy")
     if settings.flag("use_torch_fsdp2", "use_megatron_fsdp", "use_custom_fsdp", "fsdp"):
-        zero = 3 if settings.flag("use_torch_fsdp2") else _SHARDING.get(strategy, 0)
+        zero = _torch_sharding(settings) if settings.flag("use_torch_fsdp2") else _SHARDING.get(strategy, 0)
     zero = min(3, settings.whole("zero_stage", least=0) or zero)
     fields: dict[str, Any] = {"zero": zero}
     if zero == 3:
@@ -180,7 +199,18 @@ def _sharding(settings: Settings) -> dict[str, Any]:
     return fields
 
 
-def _recompute(settings: Settings) -> dict[str, Any]:
+def _torch_sharding(settings: Settings) -> int:
+    """Return the stage of torch's FSDP2, which frees parameters behind the forward pass unless told to keep them.
+
+    megatron-core 0.14.0, distributed/torch_fully_sharded_data_parallel_config.py.
+    """
+    kept = settings.flag("torch_fsdp2_no_reshard_after_forward") or settings.off(
+        "torch_fsdp2_reshard_after_forward", "reshard_after_forward"
+    )
+    return 2 if kept else 3
+
+
+def _recompute(settings: Settings, *, experts: bool, mixed: bool) -> dict[str, Any]:
     kind, method = settings.word("recompute_granularity"), settings.word("recompute_method")
     layers = settings.whole("recompute_num_layers", least=0)
     if kind == "full" or settings.flag("checkpoint_activations") or (method and not kind):
@@ -193,10 +223,16 @@ def _recompute(settings: Settings) -> dict[str, Any]:
             settings.remark(f"{settings.label('recompute_granularity')} `{kind[:40]}` is unknown: no recomputation")
         return {"recompute": "none"}
     modules = re.findall(r"\w+", settings.word("recompute_modules")) or ["core_attn"]
-    parts = [part for name in modules for part in _MODULES.get(name, ())]
+    label = settings.label("recompute_modules")
     for name in modules:
         if name not in _MODULES and name != "core_attn":
-            settings.remark(f"{settings.label('recompute_modules')} {name[:40]} has no field in a plan: it is kept")
+            settings.remark(f"{label} {name[:40]} has no field in a plan: it is kept")
+    if "mlp" in modules and experts and mixed:
+        settings.remark(
+            f"{label} mlp, of the layers without experts alone, has no field in a plan: every layer is kept"
+        )
+    without = "mlp" if experts else "moe_act"
+    parts = [part for name, of in _MODULES.items() if name in modules and name != without for part in of]
     return {
         "recompute": "selective" if "core_attn" in modules else "none",
         **({"recompute_parts": tuple(dict.fromkeys(parts))} if parts else {}),
@@ -219,10 +255,15 @@ def _kernels(settings: Settings) -> dict[str, Any]:
 
 
 def _overlap(settings: Settings, *, chunks: int) -> tuple[str, ...]:
-    """Return the overlapped collectives; Megatron-LM overlaps sends between stages if it interleaves."""
+    """Return the overlapped collectives; Megatron-LM overlaps sends between stages if it interleaves.
+
+    FSDP2 of torch gathers ahead and reduces on streams of its own, whatever the other flags say: megatron-core 0.14.0,
+    distributed/torch_fully_sharded_data_parallel.py; torch 2.9.0, FSDPCommContext of _fsdp_param_group.py.
+    """
+    own = settings.flag("use_torch_fsdp2")
     hidden = {
-        "gradients": settings.flag("overlap_grad_reduce"),
-        "parameters": settings.flag("overlap_param_gather"),
+        "gradients": settings.flag("overlap_grad_reduce") or own,
+        "parameters": settings.flag("overlap_param_gather") or own,
         "tensor": settings.flag("tp_comm_overlap"),
         "pipeline": chunks > 1
         and not settings.flag("no_overlap_p2p_communication")
@@ -244,7 +285,9 @@ def _dispatch(settings: Settings) -> dict[str, Any]:
 
 
 def _exchange(settings: Settings) -> dict[str, Any]:
-    kind = settings.word("cp_comm_type") or "p2p"
+    # one for all layers, or one for each: megatron-core 0.14.0, transformer_config.py
+    kinds = dict.fromkeys(re.findall(r"[\w+]+", settings.word("cp_comm_type")))
+    kind = " ".join(kinds) or "p2p"
     if kind == "a2a" or "ds_sequence_parallel_size" in settings.values:
         return {"context_exchange": "heads"}
     if kind != "p2p":

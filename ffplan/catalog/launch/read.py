@@ -257,8 +257,9 @@ def _megatron(settings: Settings, raw: bytes, notes: Iterable[str] = ()) -> tupl
     of_model = list(settings.remarks)
     assumed = list(settings.assumed)
     settings.remarks, settings.assumed = list(notes), []
-    layers = (dimensions or {}).get("layers")
-    plan = megatron_plan._plan_of(settings, layers, experts="num_experts" in settings.values)
+    layers, mixture = (dimensions or {}).get("layers"), (dimensions or {}).get("experts") or {}
+    mixed = dimensions is None or not {"dense_layers", "every"}.isdisjoint(mixture)
+    plan = megatron_plan._plan_of(settings, layers, experts="num_experts" in settings.values, mixed=mixed)
     if assumed:
         of_model.append(f"not stated, so by the defaults of {settings.program}: {', '.join(assumed)}")
     without = [settings.label(name) for name in settings.unread(megatron_plan.IGNORED)]

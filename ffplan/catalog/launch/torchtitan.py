@@ -1,6 +1,7 @@
 """The training plan in a TOML file of torchtitan, and the model that it names.
 
-Names and defaults follow torchtitan's `job_config.py`, flavours its `torchtitan/models` (recalled).
+Names and defaults follow `config/job_config.py` of torchtitan 0.2.0, and older names; flavours its `torchtitan/models`
+(recalled).
 """
 
 from __future__ import annotations
@@ -36,16 +37,17 @@ _SIZES = {
     "pipeline": ("parallelism.pipeline_parallel_degree", "experimental.pipeline_parallel_degree"),
     "context": ("parallelism.context_parallel_degree", "experimental.context_parallel_degree"),
     "expert": ("parallelism.expert_parallel_degree",),
-    "expert_tensor": ("parallelism.expert_tensor_parallel_degree",),
     "sequence": ("training.seq_len",),
 }
+_EXPERT_TENSOR = "parallelism.expert_tensor_parallel_degree"
 _SCHEDULES = {
     "1f1b": "1f1b",
     "interleaved1f1b": "1f1b",
     "zbvzerobubble": "zb-v",
     "interleavedzerobubble": "zb-h1",
-    "dualpipev": "dualpipe",
+    "dualpipev": "zb-v",
 }
+"""Schedules by name. DualPipeV is folded and holds its weights once, as ZB-V: torch 2.9.0, pipelining/schedules.py."""
 _READ = (
     "job.",
     "model.",
@@ -58,6 +60,8 @@ _READ = (
 )
 """Sections with settings of a plan."""
 _DULL = re.compile(r"model\.|job\.|training\.(?:steps|dataset|seed|max_norm|gc|deterministic)")
+_EVERY = 2
+"""Layers of which torchtitan recomputes one by default."""
 _CHUNKS = 2
 """Chunks of a stage that torchtitan makes for schedules of several stages a rank, unless told otherwise."""
 
@@ -90,7 +94,7 @@ def _flavour(settings: Settings) -> str:
 
 def _plan_of(settings: Settings) -> dict[str, Any]:
     plan: dict[str, Any] = {field: settings.whole(*names) for field, names in _SIZES.items()}
-    plan = {field: size for field, size in plan.items() if size is not None}
+    plan = {field: size for field, size in plan.items() if size is not None} | _experts(settings, plan["expert"] or 1)
     local = settings.whole("training.local_batch_size", "training.batch_size")
     if local is None:
         settings.remark("training.local_batch_size is not stated: micro_batch is 1")
@@ -103,11 +107,32 @@ def _plan_of(settings: Settings) -> dict[str, Any]:
         plan["batch"] = batch
     else:
         settings.each = local or 1
-    plan |= _sharding(settings, stages) | _recompute(settings)
-    overlap = ["gradients", "parameters"]
+    plan |= _sharding(settings, stages, plan.get("context", 1)) | _recompute(settings)
+    # FSDP2 under a pipeline reduces behind the last backward pass, not beside it: see `_sharding`
+    overlap = ["parameters"] if stages > 1 and plan["zero"] else ["gradients", "parameters"]
     if settings.flag("parallelism.enable_async_tensor_parallel", "experimental.enable_async_tensor_parallel"):
         overlap.append("tensor")
-    return plan | {"overlap": tuple(overlap)}
+    return plan | {"overlap": tuple(overlap), "elementwise": _kernels(settings)}
+
+
+def _kernels(settings: Settings) -> str:
+    """Return the kernels between GEMMs: one for every operation, unless the layers are compiled.
+
+    torchtitan 0.2.0, config/job_config.py and models/llama3/infra/parallelize.py; older files say so in `[training]`.
+    """
+    parts = settings.stated("compile.components")
+    layers = parts is None or "model" in re.findall(r"\w+", str(parts))
+    return "fused" if settings.flag("compile.enable", "training.compile") and layers else "eager"
+
+
+def _experts(settings: Settings, ranks: int) -> dict[str, Any]:
+    """Return the tensor parallelism of experts, 1 unless stated.
+
+    On a single rank of expert parallelism they are split as everything else is, whatever the file says: torchtitan
+    0.2.0, config/job_config.py and models/llama4/infra/parallelize.py.
+    """
+    stated = settings.whole(_EXPERT_TENSOR)
+    return {"expert_tensor": stated or 1} if ranks > 1 else {}
 
 
 def _pipeline(settings: Settings, stages: int, local: int) -> dict[str, Any]:
@@ -115,6 +140,8 @@ def _pipeline(settings: Settings, stages: int, local: int) -> dict[str, Any]:
     fields: dict[str, Any] = {"schedule": _SCHEDULES.get(name, "1f1b")}
     if name not in _SCHEDULES:
         settings.remark(f"the schedule `{name[:40]}` has no equivalent: 1f1b is assumed")
+    if name == "dualpipev":
+        settings.remark("the schedule DualPipeV is taken as zb-v, without its bubble, about a sixth of 1f1b's")
     if name == "interleaved1f1b":
         fields["chunks"] = _CHUNKS
         settings.remark(f"chunks {_CHUNKS} by torchtitan's default for Interleaved1F1B")
@@ -135,17 +162,26 @@ def _pipeline(settings: Settings, stages: int, local: int) -> dict[str, Any]:
     return fields
 
 
-def _sharding(settings: Settings, stages: int) -> dict[str, Any]:
-    """Return precision and sharding: FSDP2, which keeps parameters after the forward pass of a pipeline."""
+def _sharding(settings: Settings, stages: int, context: int) -> dict[str, Any]:
+    """Return precision and sharding, by FSDP2 over the ranks of data and of context parallelism.
+
+    Without a pipeline, ZeRO 3; ZeRO 2 where parameters are kept after the forward pass. Under one, ZeRO 1: gradients
+    stay whole and are reduced once, behind the last backward pass, and parameters stay gathered (torch 2.9.0,
+    distributed/pipelining/stage.py, backward_maybe_with_nosync; torchtitan 0.2.0, models/llama3/infra/parallelize.py
+    and distributed/parallel_dims.py).
+    """
     shard = settings.stated("parallelism.data_parallel_shard_degree", "training.data_parallel_shard_degree")
     copies = settings.whole("parallelism.data_parallel_replicate_degree", "training.data_parallel_replicate_degree")
     reshard = settings.word("parallelism.fsdp_reshard_after_forward") or "default"
-    sharded = str(shard) != "1"
-    keeps = reshard == "never" or (reshard == "default" and stages > 1)
-    fields: dict[str, Any] = {"zero": 0 if not sharded else 2 if keeps else 3}
-    number = shard if isinstance(shard, int) and shard > 1 else None
-    if number is not None and fields["zero"]:
-        fields["shard"] = number
+    sharded = str(shard) != "1" or context > 1
+    fields: dict[str, Any] = {"zero": 0 if not sharded else 1 if stages > 1 else 2 if reshard == "never" else 3}
+    if fields["zero"] == 1 and reshard == "always":
+        settings.remark(
+            "fsdp_reshard_after_forward always has no field in a plan with pipeline stages: parameters stay gathered "
+            "for the step"
+        )
+    if sharded and isinstance(shard, int) and shard >= 1:
+        fields["shard"] = shard * context
     elif sharded and copies is not None and copies > 1:
         settings.remark(f"data_parallel_replicate_degree {copies}: give `shard`, the data-parallel ranks over {copies}")
     converted = f"{settings.stated('model.converters')} {settings.word('float8.enable_float8_linear')}".lower()
@@ -159,9 +195,13 @@ def _sharding(settings: Settings, stages: int) -> dict[str, Any]:
 
 
 def _recompute(settings: Settings) -> dict[str, Any]:
-    """Return the recomputation: every second product in the mode `op`."""
+    """Return the recomputation: every second product in the mode `op`, which a file must name.
+
+    By default torchtitan recomputes every second layer whole: 0.2.0, config/job_config.py, selective_ac_option, and
+    distributed/activation_checkpoint.py, where 0 is every layer, as is 1.
+    """
     mode = settings.word("activation_checkpoint.mode") or "selective"
-    option = settings.word("activation_checkpoint.selective_ac_option") or "op"
+    option = settings.word("activation_checkpoint.selective_ac_option")
     if mode in ("full", "none"):
         return {"recompute": mode}
     if mode != "selective":
@@ -169,11 +209,10 @@ def _recompute(settings: Settings) -> dict[str, Any]:
         return {"recompute": "none"}
     if option == "op":
         return {"recompute": "every-second"}
-    if option == "1":
+    if option in ("0", "1"):
         return {"recompute": "full"}
-    settings.remark(
-        f"selective_ac_option {option[:40]}, whole layers at times, has no field in a plan: every layer is kept"
-    )
+    stated = f"selective_ac_option {option[:40]}" if option else f"selective_ac_option is not stated, so {_EVERY}"
+    settings.remark(f"{stated}: whole layers at times, which has no field in a plan: every layer is kept")
     return {"recompute": "none"}
 
 
