@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import product
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -18,6 +18,9 @@ from tests.support import shape_named
 from tests.unit.training.test_layer import plans as layer_plans
 from tests.unit.training.test_layer import speeds
 from tests.unit.training.test_step import plans, run
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 SIZES = [
     sizes for sizes in product((1, 2, 4, 8), (1, 2, 4), (1, 2, 4, 16), (1, 4)) if sizes[2] * sizes[1] <= 8 * sizes[0]
@@ -62,7 +65,7 @@ def test_zero_divides_experts_by_all_ranks_that_hold_them() -> None:
     assert float(sharded.sharing_experts) == 4
 
 
-def _tensor_time(item: TrainRun, gathers: dict[float, float], scatters: dict[float, float]) -> float:
+def _tensor_time(item: TrainRun, gathers: Mapping[float, float], scatters: Mapping[float, float]) -> float:
     """Return the time of collectives of a layer over the tensor ranks, by numbers of a token and how many they are."""
     placement, token = placement_of(item, item.plans.tensor, 1), 2.0 * item.shape.sequence
     return sum(
@@ -78,7 +81,7 @@ SPLIT: dict[str, Any] = {"tensor": 8.0, "pipeline": 1.0, "data": 8.0, "overlap":
 def test_routed_experts_take_no_gathers_of_tensor_parallelism() -> None:
     """Attention gathers thrice and scatters twice; routed experts get a rank's own part of the sequence."""
     item = run("mixtral-8x7b", expert=8.0, expert_tensor=1.0, **SPLIT)
-    assert float(micro_batch(item).exposed["tensor"]) == pytest.approx(_tensor_time(item, {4096: 3}, {4096: 2}))
+    assert float(micro_batch(item).exposed["tensor"]) == pytest.approx(_tensor_time(item, {4096.0: 3}, {4096.0: 2}))
 
 
 def test_latents_are_gathered_in_place_of_states() -> None:
