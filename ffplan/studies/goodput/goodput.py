@@ -190,7 +190,7 @@ def _reliability(
     recovered: JobRecovery, many: JobOutcome, timed_job: GoodputJob, money: _JobMoney | None
 ) -> out.ReliabilityReport:
     basis, job, inputs, outcome = recovered.basis, recovered.job, recovered.inputs, recovered.outcome
-    hazards = basis.hazards
+    hazards, short = basis.hazards, outcome.short
     rate = timed_job.report.rows[0].tokens_s if timed_job.report else None
     silent = hazards.silent.per_year * timed_job.gpus
     share = float(hazards.profile.silent.value)
@@ -225,7 +225,8 @@ def _reliability(
         nodes_in_repair=float(outcome.in_repair),
         spares=job.spares,
         domain=_domain_report(basis, job, outcome),
-        short_chance=float(outcome.short.chance),
+        # nodes of a job that waits do not fail meanwhile, so that fewer are in repair than of one that goes on
+        short_chance=float(short.waiting if hazards.section.short_of_nodes == "wait" else short.chance),
         spares_for_99=enough(float(outcome.in_repair), 0.99),
         silent_per_year=silent,
         silent_undetected_per_year=silent * (1 - share) / share,

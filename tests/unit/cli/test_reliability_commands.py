@@ -603,6 +603,34 @@ def test_a_csv_that_nothing_holds_up_keeps_at_work_what_it_asks_for(tmp_path: Pa
         assert row["wait_s"]["mean"] == 0
 
 
+SLOW_STORAGE = """name: slow-storage
+nodes:
+  - {role: compute, server: hgx-h100-8nic, count: 128}
+  - {role: storage, server: nvme-16x15tb-2x200g, count: 2}
+fabric: {family: fat-tree, switch: qm9700, link: {endpoint: 400g-aoc, inter_switch: 400g-dr4}, tiers: 2}
+communication: {libraries: [nccl], message_size: 1 GiB}
+workload: {model: llama3.1-405b}
+site: {pue: 1.3, currency: USD}
+cost: {price_book: usd-2026}
+reliability: {profile: reliability-2026, checkpoints: in-memory, checkpoint_interval: 30 s}
+"""
+
+
+def test_a_job_that_waits_lacks_a_node_as_long_as_it_waits(tmp_path: Path) -> None:
+    """Erlang's loss, which the job's lost time has too: nodes do not fail while it waits."""
+    design = tmp_path / "wait.yaml"
+    fields = "checkpoint_interval: 30 s, fleet: {likely: 8, low: 7, high: 9}, spare_nodes: 2"
+    chances = {}
+    for policy in ("wait", "shrink"):
+        text = SLOW_STORAGE.replace("checkpoint_interval: 30 s", f"{fields}, short_of_nodes: {policy}")
+        design.write_text(text)
+        found = report("goodput", str(design), "--draws", "0")["reliability"]
+        chances[policy] = found["short_chance"]
+        if policy == "wait":
+            assert found["short_chance"] == pytest.approx(found["lost"]["missing_nodes"], rel=1e-9)
+    assert 0.3 < chances["wait"] < chances["shrink"]
+
+
 def test_load_is_of_the_nodes_that_jobs_share(tmp_path: Path) -> None:
     """Nodes of another kind neither run the jobs nor thin their load: as many jobs as nodes keep all at work."""
     design = tmp_path / "two.yaml"
@@ -615,19 +643,6 @@ def test_load_is_of_the_nodes_that_jobs_share(tmp_path: Path) -> None:
     found = report("utilization", str(design), "--jobs", str(jobs), "--policy", "fifo")
     assert found["offered"] == pytest.approx(1.0)
     assert found["utilization"][0]["utilisation"]["mean"] == pytest.approx(1.0)
-
-
-SLOW_STORAGE = """name: slow-storage
-nodes:
-  - {role: compute, server: hgx-h100-8nic, count: 128}
-  - {role: storage, server: nvme-16x15tb-2x200g, count: 2}
-fabric: {family: fat-tree, switch: qm9700, link: {endpoint: 400g-aoc, inter_switch: 400g-dr4}, tiers: 2}
-communication: {libraries: [nccl], message_size: 1 GiB}
-workload: {model: llama3.1-405b}
-site: {pue: 1.3, currency: USD}
-cost: {price_book: usd-2026}
-reliability: {profile: reliability-2026, checkpoints: in-memory, checkpoint_interval: 30 s}
-"""
 
 
 @pytest.mark.parametrize("interval", ["10 s", "30 s", "20 min"])
