@@ -163,6 +163,9 @@ class SoftwareStack(Part):
     """Accumulation of weight gradients over micro-batches: `fused` in the GEMM that computes them, as in Megatron-Core;
     `added` by a separate kernel, as in plain PyTorch; `cast` after a kernel writes them at the width of the sum, as
     in DeepSpeed's BF16_Optimizer."""
+    keeps_gathered: bool = False
+    """Whether inputs that tensor-parallel ranks gathered are kept for gradients of weights, as plain PyTorch keeps what
+    an operation read; Megatron-Core and Transformer Engine keep a rank's part and gather anew."""
     benchmark_routing: Routing = "random"
     """Routing of its published benchmarks, whose gate replaces the router. It applies to runs identified by their
     source's title; plans that name the stack state their own."""

@@ -146,6 +146,8 @@ class AcceleratorRates:
     """How the stack sends tokens to experts."""
     accumulation: str = "fused"
     """How the stack adds gradients of weights up."""
+    keeps_gathered: bool = False
+    """Whether the stack keeps inputs that tensor-parallel ranks gathered for gradients of weights."""
     sharding_calls: float = 0.0
     """Calls for ZeRO 3 to gather the tensors of a layer; 0 for one call a unit [1]."""
     overlap: float = 0.0
@@ -218,6 +220,7 @@ def accelerator_rates(
         of_stack=constants is not None,
         dispatcher=stack.dispatcher if stack else "alltoall",
         accumulation=stack.accumulation if stack else "fused",
+        keeps_gathered=stack.keeps_gathered if stack else False,
         sharding_calls=float(stack.sharding_calls.value) if stack and stack.sharding_calls else 0.0,
         overlap=rates.overlap.value if rates.overlap else 0.0,
     )

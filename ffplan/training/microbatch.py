@@ -193,6 +193,10 @@ def _tensor(run: TrainRun, forward: _LayerTimes, _: _LayerTimes) -> Number:
 
     Products at FP8 gather operands that are cast already, one byte a number (Transformer Engine and torchao, recalled);
     sums of parts stay at 16 bits.
+
+    Source:
+        megatron-core 0.14.0, tensor_parallel/layers.py: the linear layer saves a rank's
+        part of its input, and gathers the rest for the gradient of its weights, recomputed or not.
     """
     p, shape, split = run.plans, run.shape, run.plans.sequence_parallel * 1.0
     placement, tokens = placement_of(run, p.tensor, _strides(p)["tensor"]), p.tokens(run.shape.sequence)
@@ -204,12 +208,13 @@ def _tensor(run: TrainRun, forward: _LayerTimes, _: _LayerTimes) -> Number:
     reduce, reduce_input = (time("allreduce", width, p.width) for width in (wide, narrow))
     scatter, scatter_input = (time("reduce-scatter", width, p.width) for width in (wide, narrow))
     gather, gather_input = (time("all-gather", width, p.operand_width) for width in (wide, narrow))
-    out, down = (_fraction_again(shape, p, name) for name in ("out", "down"))
-    # forward, of GEMMs that run again, and of gradients; inputs are gathered anew for the backward pass, once for
-    # weight gradients and for GEMMs that run again
+    qkv, out, up, down = (_fraction_again(shape, p, name) for name in ("qkv", "out", "up", "down"))
+    # inputs are gathered forward and where their GEMMs run again, and anew for gradients of weights unless kept
+    anew = 0.0 if run.speeds.keeps_gathered else 1.0
     attention = (1 - split) * ((1 + out) * reduce + reduce_input)
-    attention += split * ((1 + out) * scatter + scatter_input + gather + 2 * gather_input)
-    network = (1 - split) * (2 + down) * reduce + split * _split_networks(run) * ((2 + down) * scatter + 3 * gather)
+    attention += split * ((1 + out) * scatter + scatter_input + gather + (1 + anew + qkv) * gather_input)
+    parts = (2 + down) * scatter + (2 + anew + up) * gather
+    network = (1 - split) * (2 + down) * reduce + split * _split_networks(run) * parts
     whole: Number = attention + network
     if "tensor" not in p.overlap:
         return whole

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
@@ -82,6 +83,16 @@ def test_routed_experts_take_no_gathers_of_tensor_parallelism() -> None:
     """Attention gathers thrice and scatters twice; routed experts get a rank's own part of the sequence."""
     item = run("mixtral-8x7b", expert=8.0, expert_tensor=1.0, **SPLIT)
     assert float(micro_batch(item).exposed["tensor"]) == pytest.approx(_tensor_time(item, {4096.0: 3}, {4096.0: 2}))
+
+
+@pytest.mark.parametrize(("recompute", "kept", "gathers"), [(0, False, 6), (2, False, 8), (0, True, 4), (2, True, 6)])
+def test_inputs_are_gathered_anew_for_gradients_of_weights(recompute: int, kept: bool, gathers: int) -> None:
+    """Two blocks: forward, of gradients, for GEMMs that run again, and for weights unless the inputs are kept."""
+    item = run("llama3-70b", recompute=recompute, expert_tensor=8.0, **SPLIT)
+    item = replace(item, speeds=replace(item.speeds, keeps_gathered=kept))
+    scatters = 6 if recompute else 4
+    expected = _tensor_time(item, {8192.0: gathers}, {8192.0: scatters})
+    assert float(micro_batch(item).exposed["tensor"]) == pytest.approx(expected)
 
 
 def test_latents_are_gathered_in_place_of_states() -> None:
