@@ -160,7 +160,8 @@ def test_every_way_to_build_it() -> None:
     ideas = [idea for idea in IDEAS if not idea.other]
     ways = [*ideas, *(with_nics(idea, nics) for idea in ideas for nics in (4, 2, 1))]
     sized = [search.smallest(way, found.meet[0].nodes, 21.0)[0] for way in ways]
-    assert found.meet[0].capex == min(item.capex for item in sized if item is not None)
+    # less where a size is in time by its own draws alone, and by those of another idea just not
+    assert found.meet[0].capex <= min(item.capex for item in sized if item is not None)
     assert len(found.meet[0].built.design.compute.fabric_nics) < 8
 
 
