@@ -164,6 +164,8 @@ def _precision(settings: Settings) -> dict[str, Any]:
     reduced = settings.word("grad_sync_dtype", "main_grads_dtype", "grad_reduce_dtype")
     if settings.flag("grad_reduce_in_bf16") or settings.off("grad_reduce_in_fp32") or reduced in _SHORT:
         kept = "bf16"
+    if settings.flag("use_torch_fsdp2"):
+        kept = "bf16"  # fully_shard without a policy of precision: gradients are as wide as the weights that it gathers
     if fields["precision"] != "tf32":
         fields["grad_dtype"] = kept
     else:

@@ -55,6 +55,14 @@ def test_torch_overlaps_its_own_collectives(arguments: str, zero: int, overlap: 
     assert not any("fsdp2" in text for text in found.of_plan)
 
 
+@pytest.mark.parametrize(
+    ("arguments", "width"), [("--use-torch-fsdp2", "bf16"), ("--use-distributed-optimizer", "fp32")]
+)
+def test_gradients_of_fsdp2_are_as_wide_as_its_weights(arguments: str, width: str) -> None:
+    """megatron-core 0.14.0, torch_fully_sharded_data_parallel.py: fully_shard has no policy of precision."""
+    assert launch(f"{SIZES} --bf16 {arguments}").plan["grad_dtype"] == width
+
+
 EMBEDDING, LOSS = (f"--account-for-{part}-in-pipeline-split" for part in ("embedding", "loss"))
 
 
