@@ -6,7 +6,7 @@ import csv
 import io
 import re
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 import pytest
@@ -19,6 +19,9 @@ from ffplan.interop.audit.sides import designed
 from ffplan.interop.exported import subnet
 from ffplan.interop.inventory import _CABLES, _length
 from tests.support import ffplan, read_yaml, wired
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 RACKS, POD, ZONES, SPLIT = "gb200-nvl72-16", "superpod-h100-4su", "fire-flyer-2", "mi355x-pod"
 """16 NVL72 racks; a pod of eight rails; two zones; ports split in two."""
@@ -58,6 +61,38 @@ def test_blocks_are_the_nodes_below_a_leaf_otherwise() -> None:
     found = [unfold(line.split()[1].partition("=")[2]) for line in lines[:-1]]
     assert sorted(map(len, found)) == [31, 32, 32, 32]
     assert lines[-1] == "BlockSizes=31,62,124"
+
+
+UNLIKE = """
+name: unlike
+nodes:
+  - {role: compute, server: hgx-h100-8nic, count: 8}
+  - {role: compute, server: gb200-nvl72-tray, count: 30}
+fabric: {family: fat-tree, switch: qm9700, tiers: 2, link: {endpoint: 400g-aoc, inter_switch: 400g-dr4}}
+site: {pue: 1.3}
+"""
+"""Servers whose NVLink ends at the server, then racks of trays: nodes 9 to 38 are trays."""
+
+
+def test_a_block_has_nodes_of_one_domain(tmp_path: Path) -> None:
+    """30 trays fill a domain of 18 and part of one; the eight servers are in no block, and no label says otherwise."""
+    file = tmp_path / "unlike.yaml"
+    file.write_text(UNLIKE)
+    trays = [f"compute-{number:02}" for number in range(9, 39)]
+    wanted = [trays[:18], trays[18:]]
+    lines = text(str(file), "slurm-block").splitlines()
+    assert [unfold(line.partition(" Nodes=")[2]) for line in lines if line.startswith("BlockName")] == wanted
+    assert lines[-1] == "BlockSizes=12,24"
+    assert lines[1].endswith(": compute-[01-08]")
+    blocks = read_yaml(text(str(file), "slurm-yaml"))[1]["block"]["blocks"]
+    assert [unfold(block["nodes"]) for block in blocks] == wanted
+    found = list(yaml.load_all(text(str(file), "kubernetes"), Loader=yaml.CSafeLoader))
+    domain = "accelerator.topograph.run/domain"
+    labels = {item["metadata"]["name"]: item["metadata"]["labels"].get(domain) for item in found}
+    assert len(labels) == 38
+    assert {name for name, label in labels.items() if label} == set(trays)
+    assert len({labels[name] for name in trays[:18]}) == len({labels[name] for name in trays[18:]}) == 1
+    assert labels[trays[0]] != labels[trays[-1]]
 
 
 @pytest.mark.parametrize("design", [RACKS, POD, ZONES])
