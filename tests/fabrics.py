@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ffplan.fabric.routing.degraded import _across, _zone_cuts
+from ffplan.fabric.routing.cuts import across, zone_cuts
 from ffplan.fabric.sizing.leaf_ports import _LeafPorts, _packed
 from ffplan.fabric.sizing.low_diameter import _delta_of, _dragonfly_shape, _DragonflyShape, _prime_power
 from ffplan.fabric.wiring.wiring import WiredFabric, _Builder
@@ -55,7 +55,7 @@ def bisection(fabric: WiredFabric, alive: Bools) -> Floats:
     Source:
         Derived: with several zones, the worst even split follows their boundaries.
     """
-    return _across(fabric, alive, _zone_cuts(fabric, alive))
+    return across(fabric, alive, zone_cuts(fabric, alive))
 
 
 def dragonfly_of(groups: int, radix: int) -> _DragonflyShape:

@@ -11,6 +11,7 @@ import numpy as np
 from ffplan.base.array_math import Ints
 from ffplan.base.errors import did_you_mean
 from ffplan.base.record import record
+from ffplan.fabric.routing.cuts import across, tier_rows, zone_cuts
 from ffplan.fabric.routing.job_loads import aligned, loads_of, zone_sizes
 from ffplan.fabric.routing.link_loads import _countable, _StaticTraffic, link_times
 from ffplan.fabric.routing.traffic import _joined_trees, tree
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from ffplan.base.array_math import Bools, Floats
     from ffplan.fabric.routing.traffic import Flows
     from ffplan.fabric.wiring.names import Names
-    from ffplan.fabric.wiring.network import Network, _LinkTable
+    from ffplan.fabric.wiring.network import Network
     from ffplan.fabric.wiring.wiring import WiredFabric
 
 ROLE_NUMBERS = {"leaf": LEAF, "spine": SPINE, "core": CORE, "interzone": INTERZONE}
@@ -50,68 +51,6 @@ def _links_alive(network: Network, switches: Ints, links: Ints) -> Bools:
         dead[switches] = True
         alive &= ~dead[network.links.a] & ~dead[network.links.b]
     return alive
-
-
-def _tier(links: _LinkTable, tier: int) -> slice:
-    """Return the slice of a tier's links; links of wired trees are sorted by tier."""
-    first, last = np.searchsorted(links.tier, [tier, tier + 1]).tolist()
-    return slice(first, last)
-
-
-def _zone_cuts(fabric: WiredFabric, alive: Bools) -> Floats:
-    """Return the bandwidth across an even split of each zone by itself [GB/s], shape (planes, zones).
-
-    Equation:
-        min(leaf level, pod level) / 2, each the sum over leaves or pods of min(bandwidth below, bandwidth above)
-
-    Source:
-        Derived: half of the bandwidth out of leaves, or pods, crosses an even split that cuts no leaf, or no pod.
-    """
-    network, zones = fabric.network, fabric.zones
-    k, s = network.links, network.switches
-    below, above, out = (
-        np.bincount(end[rows], weights=k.gbyte_s[rows] * alive[rows], minlength=len(s))
-        for end, rows in ((k.b, _tier(k, 0)), (k.a, _tier(k, 1)), (k.a, _tier(k, 2)))
-    )
-    tiers = fabric.trees[0].tree.rule.tiers
-    # a leaf passes on no more than the weaker of its two sides
-    through = np.minimum(below, above) if tiers > 1 else below
-    cuts = np.zeros((fabric.planes, zones))
-    for wired in fabric.trees:
-        first, tree_ = wired.first_switch, wired.tree
-        leaves = slice(first, first + tree_.leaf)
-        spines = slice(leaves.stop, leaves.stop + tree_.spine)
-        total = through[leaves].sum()
-        if tiers == 3:
-            pods = int(s.pod[leaves].max()) + 1
-            inside = np.bincount(s.pod[leaves], weights=through[leaves], minlength=pods)
-            up = np.bincount(s.pod[spines], weights=out[spines], minlength=pods)
-            # a single pod is split below its cores
-            total = np.minimum(inside, up).sum() if pods > 1 else total
-        cuts[wired.plane, wired.zone] = total / 2
-    return cuts
-
-
-def _across(fabric: WiredFabric, alive: Bools, cuts: Floats) -> Floats:
-    """Return the bisection by plane, given the bandwidth across a split of each zone."""
-    zones, network = fabric.zones, fabric.network
-    k, s = network.links, network.switches
-    if zones == 1 or fabric.side_by_side:
-        result: Floats = cuts.sum(axis=1)
-        return result
-    if not fabric.interzone:
-        # zones without links: an even number falls into halves at no cost, an odd one splits one zone
-        apart: Floats = (zones % 2) * cuts.min(axis=1)
-        return apart
-    trunk = k.tier == 3
-    rate = k.gbyte_s * alive
-    plane = s.plane[k.b[trunk]]
-    zone = s.zone[k.a[trunk]]
-    zone_rate = np.bincount(plane * zones + zone, weights=rate[trunk], minlength=fabric.planes * zones)
-    half = np.sort(zone_rate.reshape(fabric.planes, zones), axis=1)[:, : zones // 2].sum(axis=1)
-    # an odd number of zones splits one of them too: the one that is cheapest to cut
-    joined: Floats = np.minimum(cuts.sum(axis=1), half + (zones % 2) * cuts.min(axis=1))
-    return joined
 
 
 def _survivors(every: Ints, alive: Bools) -> Ints:
@@ -183,18 +122,18 @@ class DegradedJob:
         fabric, network = self.fabric, self.fabric.network
         alive = _links_alive(network, switches, links)
         works = alive[: len(network.endpoints)]
-        trunks = _tier(network.links, 1)
+        trunks = tier_rows(network.links, 1)
         ways = np.bincount(network.links.a[trunks][alive[trunks]], minlength=len(network.switches))
         one_tier = fabric.trees[0].tree.rule.tiers == 1
         cut_off = 0 if one_tier else int((works & (ways == 0)[network.endpoints.leaf]).sum())
         rate, nodes = self._allreduce(alive if not alive.all() else None)
-        cuts = _zone_cuts(fabric, alive)
+        cuts = zone_cuts(fabric, alive)
         return Remaining(
             endpoints_lost=int((~works).sum()),
             endpoints_cut_off=cut_off,
             nodes_left=nodes,
             zone_gbyte_s=tuple(cuts.sum(axis=0).tolist()),
-            bisection_gbyte_s=float(_across(fabric, alive, cuts).sum()),
+            bisection_gbyte_s=float(across(fabric, alive, cuts).sum()),
             allreduce_gbyte_s=rate,
         )
 

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from ffplan.fabric.routing.degraded import DegradedJob, _links_alive, _zone_cuts
+from ffplan.fabric.routing.cuts import zone_cuts
+from ffplan.fabric.routing.degraded import DegradedJob, _links_alive
 from ffplan.fabric.sizing.fat_tree import _build_tree, _TreeRule
 from ffplan.fabric.wiring.network import CORE, LEAF, SPINE
 from tests.fabrics import wire_tree
@@ -45,14 +46,47 @@ def test_uplinks_of_one_pod_bind_that_pod_alone(pods: WiredFabric) -> None:
     k, s = pods.network.links, pods.network.switches
     pod = np.append(s.pod, np.full(64, -1))  # endpoints are in none
     own = np.flatnonzero((k.tier == 2) & (pod[k.a] == 1))[:3]
-    assert _zone_cuts(pods, _links_alive(pods.network, NONE, own)).tolist() == [[762.5]]
+    assert zone_cuts(pods, _links_alive(pods.network, NONE, own)).tolist() == [[762.5]]
 
 
 def test_leaves_bind_where_they_carry_less_than_the_pod(pods: WiredFabric) -> None:
     """Two uplinks less at each of two leaves of a pod: 50 + 50 + 100 + 100 below, 400 above."""
     k = pods.network.links
     own = np.concatenate([np.flatnonzero((k.tier == 1) & (k.a == leaf))[:2] for leaf in of_role(pods, LEAF)[:2]])
-    assert _zone_cuts(pods, _links_alive(pods.network, NONE, own)).tolist() == [[750.0]]
+    assert zone_cuts(pods, _links_alive(pods.network, NONE, own)).tolist() == [[750.0]]
+
+
+@pytest.mark.parametrize(
+    ("lost", "left"),
+    [
+        (((0, 0),), 16 - 4),
+        (((0, 0), (1, 0)), 16 - 4),  # both spines of the same cores
+        (((0, 0), (1, 1)), 16 - 8),  # the cores of each have lost the spine of the other pod
+        (((0, 0), (0, 1), (1, 2)), 16 - 12),
+        (((0, 0), (0, 1), (1, 2), (1, 3)), 0),
+    ],
+)
+def test_a_core_carries_what_both_of_its_pods_have_left(lost: tuple[tuple[int, int], ...], left: int) -> None:
+    """Two pods of 16 endpoints at 25 GB/s, with four links from each of four spines to cores that are its own."""
+    rule = _TreeRule(tiers=3, radix=8, uplinks=4, rails=1, core_policy="minimal")
+    fabric = wire_tree(_build_tree(rule, 32), 32, 25.0)
+    spines = of_role(fabric, SPINE).reshape(2, 4)
+    gone = np.array([spines[place] for place in lost])
+    assert zone_cuts(fabric, _links_alive(fabric.network, gone, NONE)).tolist() == [[25.0 * left]]
+
+
+@pytest.mark.parametrize(("pod", "left"), [(0, 10.5), (1, 10.5)])
+def test_a_split_cuts_a_pod_that_is_larger_than_the_other(pod: int, left: float) -> None:
+    """25 endpoints in pods of 16 and 9, split into 12.5 of the first and the rest, which is 3.5 of it and the second.
+
+    Without a spine of the first pod, its leaves pass on 12 of 16. Without one of the second, its leaves of 4, 4 and 1
+    endpoints pass on 3 + 3 + 1: these and 3.5 within the first pod are left.
+    """
+    fabric = wired(SMALL / "apart.yaml", str(SMALL / "parts")).fabric
+    s = fabric.network.switches
+    spine = np.flatnonzero((s.role == SPINE) & (s.zone == 0) & (s.pod == pod))[:1]
+    cuts = zone_cuts(fabric, _links_alive(fabric.network, spine, NONE))
+    assert cuts.tolist() == [[25.0 * left, 25.0 * 12.5]]
 
 
 def test_leaves_without_a_way_up_cut_their_endpoints_off(pods: WiredFabric) -> None:
