@@ -9,6 +9,7 @@ import numpy as np
 
 from ffplan.base.array_math import Bools, Floats, Ints
 from ffplan.base.record import record
+from ffplan.fabric.wiring.network import INTERZONE
 from ffplan.interop.asbuilt.model import PORTS, _peer_of, _port_name, _renumbered, both_ways
 
 if TYPE_CHECKING:
@@ -39,6 +40,8 @@ class Designed:
     """Rate of every link, one direction [Gb/s], shape (links,)."""
     roles: Ints
     """Tier of every device: 0 endpoints, 1 leaves and routers, then upwards, shape (devices,)."""
+    places: Ints
+    """Plane and zone of every device, counted from 0, shape (devices, 2); a switch between zones is in none."""
 
     @property
     def kinds(self) -> list[str]:
@@ -60,11 +63,14 @@ def designed(network: Network, names: Names, inside: Bools) -> Designed:
     place = np.zeros(len(titles), np.int64)
     place[wired] = np.arange(len(wired))
     roles = np.where(wired < first, network.switches.role[np.minimum(wired, first - 1)].astype(np.int64) + 1, 0)
+    s, e = network.switches, network.endpoints
+    places = np.column_stack([np.append(s.plane, e.plane), np.append(s.zone, e.zone)]).astype(np.int64)
     return Designed(
         names=[titles[number] for number in wired.tolist()],
         ends=np.column_stack([place[a] * PORTS + near_port, place[b] * PORTS + b_port + 1]),
         gbit_s=8.0 * k.gbyte_s[kept].astype(np.float64),
         roles=roles,
+        places=places[wired],
     )
 
 
@@ -76,6 +82,10 @@ class Sides:
     """Names; the design's name for each device in the design."""
     roles: Ints
     """Tier of every designed device, shape (designed devices,)."""
+    places: Ints
+    """Plane and zone of every designed device, shape (designed devices, 2)."""
+    between: Ints
+    """Ends of every link of the design to a switch between zones, listed by the files or not, shape (links, 2)."""
     present: Bools
     """True of devices of the design that were found, shape (devices of the design,)."""
     ours: Ints
@@ -147,6 +157,8 @@ def sides(designed: Designed, built: AsBuilt, matched: _Matched) -> Sides:
     return Sides(
         names=names,
         roles=designed.roles,
+        places=designed.places,
+        between=designed.ends[(designed.roles[designed.ends // PORTS] == INTERZONE + 1).any(axis=1)],
         present=present,
         ours=designed.ends[kept],
         ours_gbit_s=designed.gbit_s[kept],

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 
 from ffplan.fabric.wiring.network import CORE, INTERZONE, LEAF, ROUTER, SPINE
@@ -10,6 +12,8 @@ from ffplan.interop.audit.sides import Sides
 
 Link = tuple[str, int, str, int]
 TIER = {"leaf": LEAF, "spine": SPINE, "core": CORE, "zone": INTERZONE, "router": ROUTER}
+ZONE = re.compile(r"^z\d+-")
+"""Start of the name of a switch in one of several zones."""
 FABRIC: tuple[Link, ...] = (
     *(("a/nic0", 1, "leaf-1", 1), ("b/nic0", 1, "leaf-1", 2), ("a/nic1", 1, "leaf-2", 1), ("b/nic1", 1, "leaf-2", 2)),
     *(
@@ -24,7 +28,7 @@ FABRIC: tuple[Link, ...] = (
 
 def role_of(name: str) -> int:
     """Return the tier of a device, by its name."""
-    return 0 if "/" in name else TIER[name.partition("-")[0]] + 1
+    return 0 if "/" in name else TIER[ZONE.sub("", name).partition("-")[0]] + 1
 
 
 def sides_of(links: tuple[Link, ...], built: tuple[Link, ...] | None = None, unknown: tuple[str, ...] = ()) -> Sides:
@@ -37,9 +41,12 @@ def sides_of(links: tuple[Link, ...], built: tuple[Link, ...] | None = None, unk
 
     theirs = ends(links if built is None else built)
     seen = set((theirs // PORTS).ravel().tolist())
+    roles = np.array([role_of(name) for name in names])
     return Sides(
         names=[*names, *unknown],
-        roles=np.array([role_of(name) for name in names]),
+        roles=roles,
+        places=np.array([(0, int(name[1]) - 1 if ZONE.match(name) else 0) for name in names]),
+        between=ends(tuple(link for link in links if INTERZONE + 1 in (role_of(link[0]), role_of(link[2])))),
         present=np.array([place in seen for place in range(len(names))], bool),
         ours=ends(links),
         ours_gbit_s=np.full(len(links), 400.0),

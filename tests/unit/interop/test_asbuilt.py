@@ -36,7 +36,8 @@ def ends(*rows: tuple[int, int, int, int]) -> Designed:
     import numpy as np
 
     found = np.array([(a * PORTS + p, b * PORTS + q) for a, p, b, q in rows], np.int64)
-    return Designed(NAMES, found, np.full(len(found), 200.0), np.array([1, 2, 0, 0]))
+    rates, roles = np.full(len(found), 200.0), np.array([1, 2, 0, 0])
+    return Designed(names=NAMES, ends=found, gbit_s=rates, roles=roles, places=np.zeros((4, 2), np.int64))
 
 
 def compare(wanted: Designed, text: str = NET) -> DiffReport:
