@@ -14,13 +14,12 @@ from ffplan.base.record import record
 from ffplan.fabric.routing.cuts import across, tier_rows, zone_cuts
 from ffplan.fabric.routing.job_loads import aligned, loads_of, zone_sizes
 from ffplan.fabric.routing.link_loads import _countable, _StaticTraffic, link_times
-from ffplan.fabric.routing.traffic import _joined_trees, tree
+from ffplan.fabric.routing.traffic import Flows, _joined_trees, tree
 from ffplan.fabric.routing.tree_routing import TreeRouting, _CutTraffic
 from ffplan.fabric.wiring.network import CORE, INTERZONE, LEAF, SPINE
 
 if TYPE_CHECKING:
     from ffplan.base.array_math import Bools, Floats
-    from ffplan.fabric.routing.traffic import Flows
     from ffplan.fabric.wiring.names import Names
     from ffplan.fabric.wiring.network import Network
     from ffplan.fabric.wiring.wiring import WiredFabric
@@ -53,39 +52,95 @@ def _links_alive(network: Network, switches: Ints, links: Ints) -> Bools:
     return alive
 
 
-def _survivors(every: Ints, alive: Bools) -> Ints:
-    """Return the ports of the remaining nodes.
+NO_PORT = -1
+"""In a table of ports: one that its NIC does without."""
 
-    Planes that most nodes lost are given up, but for the one that most nodes still have; then nodes without a port
-    left.
+
+def _by_nic(ports: Ints, stripes: int) -> Ints:
+    """Return a table of ports NIC by NIC, shape (nodes, NICs, ports of a NIC)."""
+    result: Ints = ports.reshape(len(ports), ports.shape[1] // stripes, stripes)
+    return result
+
+
+def _survivors(every: Ints, alive: Bools, stripes: int = 1) -> Ints:
+    """Return the ports of the remaining nodes; `NO_PORT` in place of lost ones.
+
+    A NIC works while one of its ports does. Planes of NICs that most nodes lost are given up, but for the one that
+    most nodes still have; then nodes without a NIC left.
+
+    Args:
+        every: endpoints of the nodes, shape (nodes, ports).
+        stripes: ports of a NIC [1].
     """
-    works = alive[every]
-    share = works.mean(axis=0)
+    nics = _by_nic(every, stripes)
+    works = alive[nics]
+    some = np.asarray(works.any(axis=2))
+    share = some.mean(axis=0)
     # the plane with most nodes stays even if most nodes lost it
     columns = share >= min(0.5, float(share.max()))
-    left: Ints = every[works[:, columns].all(axis=1)][:, columns]
+    rows = some[:, columns].all(axis=1)
+    left: Ints = np.where(works, nics, NO_PORT)[rows][:, columns].reshape(int(rows.sum()), int(columns.sum()) * stripes)
     return left
 
 
-def _joined(router: TreeRouting, ports: Ints) -> Bools:
-    """Return a mask of the largest set of nodes that reach each other from one node, on every rail, both ways."""
-    best = np.zeros(len(ports), bool)
+def _lead(ports: Ints) -> Ints:
+    """Return the first port of every node that it has left, shape (nodes, 1)."""
+    first = (ports != NO_PORT).argmax(axis=1)
+    result: Ints = np.take_along_axis(ports, first[:, None], axis=1)
+    return result
+
+
+def _joined(router: TreeRouting, ports: Ints, stripes: int = 1) -> Ints:
+    """Return the ports of the largest set of nodes that reach each other from one node, on every NIC, both ways.
+
+    A port that does not reach the others is one that its NIC does without. Nodes whose NICs share no plane with those
+    of the others are left out.
+    """
+    best = np.full_like(ports[:0], NO_PORT)
     # about eight starts, since any single node may be cut off itself
     for start in range(0, len(ports), max(1, len(ports) // 8)):
-        reached = np.ones(len(ports), bool)
-        for rail in range(ports.shape[1]):
-            reached &= _reached(router, int(ports[start, rail]), ports[:, rail])
-        if reached.sum() > best.sum():
-            best = reached
-        if best.all():
+        within = np.stack([_reached(router, int(ports[start, rail]), ports[:, rail]) for rail in range(ports.shape[1])])
+        usable = np.where(within.T, ports, NO_PORT)
+        # ports of other nodes in a plane that the first node has lost are not known to work
+        found = _in_common(usable, stripes)
+        if (len(found), (found != NO_PORT).sum()) > (len(best), (best != NO_PORT).sum()):
+            best = found
+        if len(best) == len(ports) and (best != NO_PORT).all():
             break
     return best
 
 
+def _in_common(ports: Ints, stripes: int) -> Ints:
+    """Return the ports of the nodes that share a plane with all others, on every NIC: the one that most have."""
+    has = _by_nic(ports, stripes) != NO_PORT
+    common = has.sum(axis=0).argmax(axis=1)
+    rows = np.take_along_axis(has, common[None, :, None], axis=2).all(axis=(1, 2))
+    result: Ints = ports[rows]
+    return result
+
+
+def _spread(flows: Flows, ports: Ints, stripes: int) -> Flows:
+    """Return flows between the ports that both NICs have left, which share what the NICs carry.
+
+    Args:
+        flows: flows between places in the table of ports, row by row, with the ports of a NIC one after another.
+        ports: endpoints, shape (nodes, ports).
+        stripes: ports of a NIC [1].
+    """
+    src, dst = ports.ravel()[flows.src], ports.ravel()[flows.dst]
+    works = (src != NO_PORT) & (dst != NO_PORT)
+    share = np.repeat(works.reshape(-1, stripes).sum(axis=1), stripes)
+    return Flows(src[works], dst[works], flows.nbytes[works] * stripes / share[works])
+
+
 def _reached(router: TreeRouting, here: int, ends: Ints) -> Bools:
     """Return a mask of the endpoints within reach of one; in its own tree, endpoints of one leaf reach the same."""
+    if here == NO_PORT:
+        return np.zeros(len(ends), bool)
     reached: Bools = ends == here
-    works = np.ones(len(ends), bool) if router.alive is None else router.alive[ends]
+    works = ends != NO_PORT
+    if router.alive is not None:
+        works &= router.alive[ends]
     near = works & (router.tree_of[ends] == router.tree_of[here])
     reached[near] |= router.trees[router.tree_of[here]].reaches(int(router.leaf[here]))[router.leaf[ends[near]]]
     far = np.flatnonzero(works & ~near)
@@ -96,15 +151,16 @@ def _reached(router: TreeRouting, here: int, ends: Ints) -> Bools:
 class DegradedJob:
     """A fabric with a job on all nodes, and the remains of both after losses; shared work is done once."""
 
-    def __init__(self, fabric: WiredFabric, every: Ints, routing: str = "adaptive") -> None:
+    def __init__(self, fabric: WiredFabric, every: Ints, routing: str = "adaptive", stripes: int = 1) -> None:
         """Route the job on the whole fabric.
 
         Args:
             fabric: the wired fabric, of trees.
             every: endpoints of the job's nodes, shape (nodes, rails).
             routing: of the allreduce: `adaptive`, or `static`, whose collisions come and go with the links it avoids.
+            stripes: ports of a NIC, next to each other in a row of `every` [1].
         """
-        self.fabric, self.routing = fabric, routing
+        self.fabric, self.routing, self.stripes = fabric, routing, stripes
         self.router = TreeRouting(fabric)
         self.every = every[aligned(fabric.network, every)].astype(np.int32)
         self._same: tuple[Ints, Flows | _CutTraffic | _StaticTraffic] | None = None
@@ -140,15 +196,15 @@ class DegradedJob:
     def _allreduce(self, alive: Bools | None) -> tuple[float, int]:
         """Return the rate of a tree allreduce over the remaining nodes [GB/s], and their number."""
         fabric, network = self.fabric, self.fabric.network
-        ports = self.every if alive is None else _survivors(self.every, alive)
+        ports = self.every if alive is None else _survivors(self.every, alive, self.stripes)
         if len(ports) < 2:
             return 0.0, len(ports)
         router = self.router if alive is None else self.router.after(alive)
         if ports.shape != self.every.shape:
-            ports = ports[aligned(network, ports)]
+            ports = ports[aligned(network, _lead(ports))]
         # on a healthy fabric whose zones are linked, every node reaches every other
         if alive is not None or not (fabric.zones == 1 or fabric.interzone or fabric.side_by_side):
-            ports = ports[_joined(router, ports)]
+            ports = _joined(router, ports, self.stripes)
         if len(ports) < 2:
             return 0.0, len(ports)
         load, lost = self._loads(router, ports)
@@ -173,7 +229,11 @@ class DegradedJob:
 
     def _traffic(self, ports: Ints) -> Flows | _CutTraffic | _StaticTraffic:
         """Return the flows of an allreduce of 1 GB over nodes, in the form that routing needs."""
-        flows = tree(ports, _joined_trees(zone_sizes(self.fabric.network, ports)), 1e9)
+        parents = _joined_trees(zone_sizes(self.fabric.network, _lead(ports)))
+        flows = tree(ports, parents, 1e9)
+        if (ports == NO_PORT).any():
+            numbers = np.arange(ports.size).reshape(ports.shape)
+            flows = _spread(tree(numbers, parents, 1e9), ports, self.stripes)
         if self.routing == "adaptive":
             cuts = _CutTraffic(self.router)
             cuts.flows(flows.src, flows.dst, flows.nbytes)

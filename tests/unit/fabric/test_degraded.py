@@ -10,6 +10,7 @@ import pytest
 
 from ffplan.fabric.routing.cuts import zone_cuts
 from ffplan.fabric.routing.degraded import DegradedJob, _links_alive
+from ffplan.fabric.routing.job_loads import all_nodes
 from ffplan.fabric.sizing.fat_tree import _build_tree, _TreeRule
 from ffplan.fabric.wiring.network import CORE, LEAF, SPINE
 from tests.fabrics import wire_tree
@@ -87,6 +88,30 @@ def test_a_split_cuts_a_pod_that_is_larger_than_the_other(pod: int, left: float)
     spine = np.flatnonzero((s.role == SPINE) & (s.zone == 0) & (s.pod == pod))[:1]
     cuts = zone_cuts(fabric, _links_alive(fabric.network, spine, NONE))
     assert cuts.tolist() == [[25.0 * left, 25.0 * 12.5]]
+
+
+@pytest.mark.parametrize("routing", ["adaptive", "static"])
+@pytest.mark.parametrize(
+    ("lost", "nodes", "rate"),
+    [
+        (("p1-leaf-01",), 9, 0.5),  # two rails of the first four nodes have a port each
+        (("p1-leaf-01", "p2-leaf-02"), 9, 0.5),  # other rails in the other plane
+        (("p1-leaf-01", "p2-leaf-01"), 5, 1.0),  # both ports of two NICs of the first four nodes
+        (("p1-leaf-01", "p2-leaf-05"), 5, 0.5),  # those rails meet in no plane: the first four, or the next, stay
+        (("p1-leaf-01", "p1-leaf-05", "p1-leaf-09"), 9, 0.5),  # a rail of all nodes has lost one plane
+    ],
+)
+def test_a_nic_works_on_with_a_port_in_another_plane(
+    lost: tuple[str, ...], nodes: int, rate: float, routing: str
+) -> None:
+    """Nine nodes of eight NICs with a port in two planes; units of four, four and one, with a leaf for two rails."""
+    own = wired(SMALL / "planes.yaml", str(SMALL / "parts"))
+    job = DegradedJob(own.fabric, all_nodes(own.design, own.fabric), routing, own.design.stripes)
+    switches = np.array([own.names.switches().index(name) for name in lost])
+    left = job.remaining(switches, NONE)
+    assert left.nodes_left == nodes
+    alone = DegradedJob(own.fabric, job.every[-nodes:], routing, own.design.stripes)
+    assert left.allreduce_gbyte_s == pytest.approx(rate * alone.remaining(NONE, NONE).allreduce_gbyte_s)
 
 
 def test_leaves_without_a_way_up_cut_their_endpoints_off(pods: WiredFabric) -> None:
