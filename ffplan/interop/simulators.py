@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ffplan.catalog.parts import Server
+from ffplan.interop.asbuilt.names import by_slot
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,15 +23,15 @@ def _ends(wired: Exported) -> Iterator[tuple[tuple[str, int, str], tuple[str, in
     """Yield the ends of every link, the upper first: device or host, port from 1, parts counted, and its name."""
     k, first = wired.fabric.network.links, len(wired.fabric.network.switches)
     switches, endpoints = wired.names.switches(), wired.names.endpoints()
-    number: dict[tuple[str, str], int] = {}
-    counts: dict[str, int] = {}
-    for host, port in endpoints:
-        counts[host] = number[host, port] = counts.get(host, 0) + 1
+    ports = [port for _, port in endpoints]
+    number = {
+        end: place for ends in wired.names.hosts().values() for place, end in enumerate(by_slot(ends, ports), start=1)
+    }
     for a, p, b, q in k.rows(np.arange(len(k)), "a", "a_port", "b", "b_port"):
         upper = (switches[b], q + 1, _swp(wired, b, q))
         if a >= first:
             host, port = endpoints[a - first]
-            yield upper, (host, number[host, port], port)
+            yield upper, (host, number[a - first], port)
         else:
             yield upper, (switches[a], p + 1, _swp(wired, a, p))
 

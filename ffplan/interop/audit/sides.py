@@ -9,6 +9,7 @@ import numpy as np
 
 from ffplan.base.array_math import Bools, Floats, Ints
 from ffplan.base.record import record
+from ffplan.fabric.wiring.names import _PrintedPorts
 from ffplan.fabric.wiring.network import INTERZONE
 from ffplan.interop.asbuilt.model import PORTS, _peer_of, _port_name, _renumbered, both_ways
 
@@ -42,6 +43,8 @@ class Designed:
     """Tier of every device: 0 endpoints, 1 leaves and routers, then upwards, shape (devices,)."""
     places: Ints
     """Plane and zone of every device, counted from 0, shape (devices, 2); a switch between zones is in none."""
+    printed: _PrintedPorts
+    """Ports as they are printed on the switches, which come first among the devices."""
 
     @property
     def kinds(self) -> list[str]:
@@ -71,6 +74,9 @@ def designed(network: Network, names: Names, inside: Bools) -> Designed:
         gbit_s=8.0 * k.gbyte_s[kept].astype(np.float64),
         roles=roles,
         places=places[wired],
+        printed=replace(
+            names.printed, role=[names.printed.role[number] for number in wired.tolist() if number < first]
+        ),
     )
 
 
@@ -84,6 +90,8 @@ class Sides:
     """Tier of every designed device, shape (designed devices,)."""
     places: Ints
     """Plane and zone of every designed device, shape (designed devices, 2)."""
+    printed: _PrintedPorts
+    """Ports as they are printed on the switches of the design."""
     between: Ints
     """Ends of every link of the design to a switch between zones, listed by the files or not, shape (links, 2)."""
     present: Bools
@@ -102,7 +110,13 @@ class Sides:
         return len(self.roles)
 
     def full(self, end: int) -> str:
-        """Return the name of a port, such as `leaf-07/p3` and `compute-0001/nic0/p1`."""
+        """Return the name of a port, such as `leaf-07/p3`, `leaf-07/p3/2` of a split one and `compute-0001/nic0/p1`.
+
+        Ports of the switches of a design are those printed on them; of others, they are counted in parts.
+        """
+        device, port = divmod(end, PORTS)
+        if device < self.devices and self.roles[device] and port:
+            return f"{self.names[device]}/p{self.printed.name(device, port - 1)}"
         return _port_name(self.names, end)
 
     def port(self, end: int) -> str:
@@ -110,7 +124,7 @@ class Sides:
         device = end // PORTS
         if device < self.devices and not self.roles[device]:
             return self.names[device]
-        return _port_name(self.names, end)
+        return self.full(end)
 
     def roles_of(self, end: int) -> int:
         """Return the tier of a port's device; -1 for a device outside the design."""
@@ -158,6 +172,7 @@ def sides(designed: Designed, built: AsBuilt, matched: _Matched) -> Sides:
         names=names,
         roles=designed.roles,
         places=designed.places,
+        printed=designed.printed,
         between=designed.ends[(designed.roles[designed.ends // PORTS] == INTERZONE + 1).any(axis=1)],
         present=present,
         ours=designed.ends[kept],

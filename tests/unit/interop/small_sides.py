@@ -6,7 +6,8 @@ import re
 
 import numpy as np
 
-from ffplan.fabric.wiring.network import CORE, INTERZONE, LEAF, ROUTER, SPINE
+from ffplan.fabric.wiring.names import _PrintedPorts
+from ffplan.fabric.wiring.network import CORE, INTERZONE, LEAF, ROLES, ROUTER, SPINE
 from ffplan.interop.asbuilt.model import PORTS
 from ffplan.interop.audit.sides import Sides
 
@@ -31,6 +32,12 @@ def role_of(name: str) -> int:
     return 0 if "/" in name else TIER[ZONE.sub("", name).partition("-")[0]] + 1
 
 
+def whole_ports(roles: np.ndarray) -> _PrintedPorts:
+    """Return ports of switches that are not split."""
+    role = [max(tier - 1, 0) for tier in roles.tolist()]
+    return _PrintedPorts(role=role, split=(1,) * len(ROLES), leaf_down=1 << 20, leaf_up_split=1)
+
+
 def sides_of(links: tuple[Link, ...], built: tuple[Link, ...] | None = None, unknown: tuple[str, ...] = ()) -> Sides:
     """Return a fabric with its links as designed and as built, the latter as designed if omitted."""
     names = list(dict.fromkeys(name for link in links for name in (link[0], link[2])))
@@ -45,6 +52,7 @@ def sides_of(links: tuple[Link, ...], built: tuple[Link, ...] | None = None, unk
     return Sides(
         names=[*names, *unknown],
         roles=roles,
+        printed=whole_ports(roles),
         places=np.array([(0, int(name[1]) - 1 if ZONE.match(name) else 0) for name in names]),
         between=ends(tuple(link for link in links if INTERZONE + 1 in (role_of(link[0]), role_of(link[2])))),
         present=np.array([place in seen for place in range(len(names))], bool),

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from ffplan.base.errors import InputError
 from ffplan.interop.asbuilt.model import as_built_report
 from ffplan.interop.asbuilt.read import read_as_built
-from tests.support import examples, ffplan
+from tests.support import SMALL, examples, ffplan
 from tests.unit.interop.test_pasted import PREFIXES
 
 if TYPE_CHECKING:
@@ -50,6 +50,45 @@ def test_the_audit_reads_what_ffplan_exports(target: str, tmp_path: Path) -> Non
         run = ffplan(f"fabric audit {design} -f json", *map(str, files))
         assert run.code == 1
         assert json.loads(run.out)["same"] == 2038
+
+
+@pytest.fixture(name="planes")
+def two_planes(tmp_path: Path) -> str:
+    """Return a command's words of eight nodes whose NICs have a port in either plane, at ports that are split."""
+    file = tmp_path / "planes.yaml"
+    file.write_text((SMALL / "planes.yaml").read_text().replace("count: 9", "count: 8"))
+    return f"{file} --catalog {SMALL / 'parts'}"
+
+
+def exported(planes: str, target: str, folder: Path) -> Path:
+    """Return the file of an export."""
+    run = ffplan(f"fabric export {planes} --to {target}")
+    assert run.code == 0, run.err
+    file = folder / f"{target}.txt"
+    file.write_text(run.out)
+    return file
+
+
+@pytest.mark.parametrize("target", ["cables", "containerlab", "ptm", "ibsim"])
+def test_nics_with_ports_in_two_planes_are_read_back(target: str, planes: str, tmp_path: Path) -> None:
+    """Every format has an order of its own for the ports of a host, and its reader has the same."""
+    run = ffplan(f"fabric audit {planes} -f json", str(exported(planes, target, tmp_path)))
+    assert (run.code, json.loads(run.out)["same"]) == (0, 2 * 64 + 2 * 64), run.err
+
+
+def test_a_remedy_names_ports_as_they_are_printed(planes: str, tmp_path: Path) -> None:
+    """A cable between switches that the file lacks is named as its row has it: leaves split four down, and two up."""
+    file = exported(planes, "cables", tmp_path)
+    head, *rows = file.read_text().splitlines()
+    trunks = [place for place, row in enumerate(rows) if "spine" in row]
+    for gone in trunks[::17]:
+        row = dict(zip(head.split(","), rows[gone].split(","), strict=True))
+        file.write_text("\n".join([head, *rows[:gone], *rows[gone + 1 :]]) + "\n")
+        (cause,) = json.loads(ffplan(f"fabric audit {planes} -f json", str(file)).out)["causes"]
+        ends = [f"{row[f'{side}_device']}/p{row[f'{side}_port']}" for side in ("from", "to")]
+        assert all("/" in row[f"{side}_port"] for side in ("from", "to"))
+        assert sorted(cause["where"]) == sorted(ends)
+        assert all(any(word.rstrip(",") == name for word in cause["do"][0].split()) for name in ends)
 
 
 def end(device: str, port: str, *, old: bool) -> object:
