@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ffplan.catalog.parts import Server
-from ffplan.interop.asbuilt.names import by_slot
+from ffplan.interop.asbuilt.names import _by_slot
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,7 +25,7 @@ def _ends(wired: Exported) -> Iterator[tuple[tuple[str, int, str], tuple[str, in
     switches, endpoints = wired.names.switches(), wired.names.endpoints()
     ports = [port for _, port in endpoints]
     number = {
-        end: place for ends in wired.names.hosts().values() for place, end in enumerate(by_slot(ends, ports), start=1)
+        end: place for ends in wired.names.hosts().values() for place, end in enumerate(_by_slot(ends, ports), start=1)
     }
     for a, p, b, q in k.rows(np.arange(len(k)), "a", "a_port", "b", "b_port"):
         upper = (switches[b], q + 1, _swp(wired, b, q))

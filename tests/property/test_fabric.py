@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ffplan.fabric.routing.cuts import between_zones, zone_cuts
+from ffplan.fabric.routing.cuts import _zone_cuts, between_zones
 from ffplan.fabric.routing.degraded import _links_alive
 from ffplan.fabric.sizing import formulas as f
 from ffplan.fabric.sizing.fat_tree import _build_tree, _TreeRule
@@ -159,10 +159,10 @@ def test_what_leaves_the_pods_is_what_max_flow_finds(
     healthy = np.ones_like(alive)
     short = [pods * one / 2 - sum(flow_out(fabric, mask, pod) for pod in range(pods)) / 2 for mask in (healthy, alive)]
     # links that no other pod could meet on the whole fabric stay between the halves of their own
-    found = float(zone_cuts(fabric, alive)[0, 0])
+    found = float(_zone_cuts(fabric, alive)[0, 0])
     if not short[0]:
         assert found == pytest.approx(pods * one / 2 - short[1])
-    assert found <= float(zone_cuts(fabric, healthy)[0, 0])
+    assert found <= float(_zone_cuts(fabric, healthy)[0, 0])
 
 
 @given(st.lists(st.integers(0, 3), max_size=12), st.integers(1, 4))

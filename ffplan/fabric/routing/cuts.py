@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ffplan.fabric.wiring.wiring import WiredFabric, WiredTree
 
 
-def tier_rows(links: _LinkTable, tier: int) -> slice:
+def _tier_rows(links: _LinkTable, tier: int) -> slice:
     """Return the slice of a tier's links; links of wired trees are sorted by tier."""
     first, last = np.searchsorted(links.tier, [tier, tier + 1]).tolist()
     return slice(first, last)
@@ -77,7 +77,7 @@ def _pods(fabric: WiredFabric, wired: WiredTree, alive: Bools, through: Floats) 
     k, s, tree = fabric.network.links, fabric.network.switches, wired.tree
     first = wired.first_switch + tree.leaf
     leaves, spines = slice(wired.first_switch, first), slice(first, first + tree.spine)
-    down, up = (_own(k.b, tier_rows(k, 1), spines), _own(k.a, tier_rows(k, 2), spines))
+    down, up = (_own(k.b, _tier_rows(k, 1), spines), _own(k.a, _tier_rows(k, 2), spines))
     below = np.bincount(k.b[down] - first, weights=k.gbyte_s[down] * alive[down], minlength=tree.spine)
     spine, core = k.a[up] - first, k.b[up] - spines.stop
     # a spine without a link to any leaf brings its cores nothing
@@ -109,13 +109,13 @@ def _through(fabric: WiredFabric, ends: Bools, trunks: Bools) -> Floats:
     k, switches = fabric.network.links, len(fabric.network.switches)
     below, above = (
         np.bincount(end[rows], weights=k.gbyte_s[rows] * alive[rows], minlength=switches)
-        for end, rows, alive in ((k.b, tier_rows(k, 0), ends), (k.a, tier_rows(k, 1), trunks))
+        for end, rows, alive in ((k.b, _tier_rows(k, 0), ends), (k.a, _tier_rows(k, 1), trunks))
     )
     result: Floats = np.minimum(below, above) if fabric.trees[0].tree.rule.tiers > 1 else below
     return result
 
 
-def zone_cuts(fabric: WiredFabric, alive: Bools) -> Floats:
+def _zone_cuts(fabric: WiredFabric, alive: Bools) -> Floats:
     """Return the bandwidth across an even split of each zone by itself [GB/s], shape (planes, zones).
 
     Equation:
@@ -160,7 +160,7 @@ def across(fabric: WiredFabric, alive: Bools, cuts: Floats) -> Floats:
         # zones without links: an even number falls into halves at no cost, an odd one splits one zone
         apart: Floats = (zones % 2) * cuts.min(axis=1)
         return apart
-    rows = tier_rows(k, 3)
+    rows = _tier_rows(k, 3)
     plane, zone, switch = s.plane[k.b[rows]].astype(np.int64), s.zone[k.a[rows]], s.index[k.b[rows]]
     shape = fabric.planes, zones, fabric.interzone
     cell = (plane * zones + zone) * fabric.interzone + switch

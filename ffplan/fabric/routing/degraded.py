@@ -11,7 +11,7 @@ import numpy as np
 from ffplan.base.array_math import Ints
 from ffplan.base.errors import did_you_mean
 from ffplan.base.record import record
-from ffplan.fabric.routing.cuts import across, tier_rows, zone_cuts
+from ffplan.fabric.routing.cuts import _tier_rows, _zone_cuts, across
 from ffplan.fabric.routing.job_loads import aligned, loads_of, zone_sizes
 from ffplan.fabric.routing.link_loads import _countable, _StaticTraffic, link_times
 from ffplan.fabric.routing.traffic import Flows, _joined_trees, tree
@@ -178,12 +178,12 @@ class DegradedJob:
         fabric, network = self.fabric, self.fabric.network
         alive = _links_alive(network, switches, links)
         works = alive[: len(network.endpoints)]
-        trunks = tier_rows(network.links, 1)
+        trunks = _tier_rows(network.links, 1)
         ways = np.bincount(network.links.a[trunks][alive[trunks]], minlength=len(network.switches))
         one_tier = fabric.trees[0].tree.rule.tiers == 1
         cut_off = 0 if one_tier else int((works & (ways == 0)[network.endpoints.leaf]).sum())
         rate, nodes = self._allreduce(alive if not alive.all() else None)
-        cuts = zone_cuts(fabric, alive)
+        cuts = _zone_cuts(fabric, alive)
         return Remaining(
             endpoints_lost=int((~works).sum()),
             endpoints_cut_off=cut_off,

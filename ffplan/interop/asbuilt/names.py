@@ -134,7 +134,7 @@ def _slot(name: str) -> tuple[int, int]:
     return (int(match[1]), int(match[2] or 0)) if match else (0, 0)
 
 
-def by_slot(ends: Sequence[int], designed: Sequence[str]) -> list[int]:
+def _by_slot(ends: Sequence[int], designed: Sequence[str]) -> list[int]:
     """Return the endpoints of a host in the order in which programs count adapters: NIC by NIC, port by port.
 
     Args:
@@ -266,7 +266,7 @@ def _by_adapter(
 
     Adapters that neither tells are left to their wiring.
     """
-    ordered = by_slot(endpoints, designed)
+    ordered = _by_slot(endpoints, designed)
     by_design = {_slot(designed[endpoint]): endpoint for endpoint in ordered}
     place = dict(zip(usual, ordered, strict=True)) if len(usual) == len(ordered) else {}
     if not place or not all(slot in place for slot, _ in items):

@@ -71,10 +71,10 @@ def _left_between_zones(fabrics: Sides, lost: dict[tuple[int, int], float]) -> f
     Args:
         lost: the part of its rate that each lost or slow link loses [1]; the lower end of a link first.
     """
-    links = np.sort(fabrics.between, axis=1)
+    links = np.sort(fabrics.designed.between, axis=1)
     first, second = (links // PORTS).T
     joint = fabrics.roles[first] == INTERZONE + 1
-    plane, zone = fabrics.places[np.where(joint, second, first)].T
+    plane, zone = fabrics.designed.places[np.where(joint, second, first)].T
     switch = np.unique(np.where(joint, first, second), return_inverse=True)[1]
     rates = np.zeros((2, *(int(column.max()) + 1 for column in (plane, zone, switch))))
     np.add.at(rates[0], (plane, zone, switch), 1.0)
@@ -144,14 +144,25 @@ def _host_words(have: Capacity, host: str, lost: dict[int, float]) -> tuple[floa
     return _kept(rates), ", and ".join(why)
 
 
+def _off(fabrics: Sides) -> str:
+    """Return the words of nodes that have no link left."""
+    return f"off the {fabrics.designed.title.removeprefix('the ')}" if fabrics.designed.beside else "off the fabric"
+
+
 def _hosts_words(have: Capacity, hosts: dict[str, dict[int, float]]) -> list[str]:
     cut = [host for host, lost in hosts.items() if sum(lost.values()) > (1 - _DEAD) * len(have.ends[host])]
-    phrases = [f"{first_few(cut)} {'is' if len(cut) == 1 else 'are'} off the fabric"] if cut else []
+    phrases = [f"{first_few(cut)} {'is' if len(cut) == 1 else 'are'} {_off(have.fabrics)}"] if cut else []
     slowed = {host: _host_words(have, host, lost) for host, lost in hosts.items() if host not in cut}
     if slowed:
         kept, why = min(slowed.values(), key=lambda entry: entry[0])
         names = first_few(slowed)
-        phrases.append(f"a job with {names} communicates between nodes at {percent(kept)} of its rate: {why}")
+        at = f"{percent(kept)} of its rate: {why}"
+        beside = have.fabrics.designed.beside
+        phrases.append(
+            f"a job with {names} communicates between nodes at {at}"
+            if not beside
+            else f"{names} {'is' if len(slowed) == 1 else 'are'} on the network {beside} at {at}"
+        )
     return phrases
 
 

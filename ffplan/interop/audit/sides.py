@@ -45,6 +45,26 @@ class Designed:
     """Plane and zone of every device, counted from 0, shape (devices, 2); a switch between zones is in none."""
     printed: _PrintedPorts
     """Ports as they are printed on the switches, which come first among the devices."""
+    beside: str
+    """Name of a network beside the compute fabric; empty for that."""
+
+    def full(self, end: int) -> str:
+        """Return the name of a port: of a switch as printed on it, such as `leaf-07/p3`, or `leaf-07/p3/2` if split."""
+        device, port = divmod(end, PORTS)
+        if self.roles[device] and port:
+            return f"{self.names[device]}/p{self.printed.name(device, port - 1)}"
+        return _port_name(self.names, end)
+
+    @property
+    def title(self) -> str:
+        """Its name in a sentence."""
+        return f"the network {self.beside}" if self.beside else "the compute fabric"
+
+    @property
+    def between(self) -> Ints:
+        """Ends of every link to a switch between zones, shape (links, 2)."""
+        result: Ints = self.ends[(self.roles[self.ends // PORTS] == INTERZONE + 1).any(axis=1)]
+        return result
 
     @property
     def kinds(self) -> list[str]:
@@ -74,6 +94,7 @@ def designed(network: Network, names: Names, inside: Bools) -> Designed:
         gbit_s=8.0 * k.gbyte_s[kept].astype(np.float64),
         roles=roles,
         places=places[wired],
+        beside=names.prefix.removesuffix("-"),
         printed=replace(
             names.printed, role=[names.printed.role[number] for number in wired.tolist() if number < first]
         ),
@@ -86,14 +107,8 @@ class Sides:
 
     names: list[str]
     """Names; the design's name for each device in the design."""
-    roles: Ints
-    """Tier of every designed device, shape (designed devices,)."""
-    places: Ints
-    """Plane and zone of every designed device, shape (designed devices, 2)."""
-    printed: _PrintedPorts
-    """Ports as they are printed on the switches of the design."""
-    between: Ints
-    """Ends of every link of the design to a switch between zones, listed by the files or not, shape (links, 2)."""
+    designed: Designed
+    """The design, with links that the files do not list."""
     present: Bools
     """True of devices of the design that were found, shape (devices of the design,)."""
     ours: Ints
@@ -105,19 +120,18 @@ class Sides:
     theirs_lanes: Ints
 
     @property
+    def roles(self) -> Ints:
+        """Tier of every designed device, shape (designed devices,)."""
+        return self.designed.roles
+
+    @property
     def devices(self) -> int:
         """Devices of the design."""
         return len(self.roles)
 
     def full(self, end: int) -> str:
-        """Return the name of a port, such as `leaf-07/p3`, `leaf-07/p3/2` of a split one and `compute-0001/nic0/p1`.
-
-        Ports of the switches of a design are those printed on them; of others, they are counted in parts.
-        """
-        device, port = divmod(end, PORTS)
-        if device < self.devices and self.roles[device] and port:
-            return f"{self.names[device]}/p{self.printed.name(device, port - 1)}"
-        return _port_name(self.names, end)
+        """Return the name of a port; of a switch that the design has not, counted in parts if split."""
+        return self.designed.full(end) if end // PORTS < self.devices else _port_name(self.names, end)
 
     def port(self, end: int) -> str:
         """Return the name of a port for people: an endpoint has one, and goes by its own name."""
@@ -170,10 +184,7 @@ def sides(designed: Designed, built: AsBuilt, matched: _Matched) -> Sides:
     plain = simulated(built)
     return Sides(
         names=names,
-        roles=designed.roles,
-        places=designed.places,
-        printed=designed.printed,
-        between=designed.ends[(designed.roles[designed.ends // PORTS] == INTERZONE + 1).any(axis=1)],
+        designed=designed,
         present=present,
         ours=designed.ends[kept],
         ours_gbit_s=designed.gbit_s[kept],

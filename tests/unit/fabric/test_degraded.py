@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from ffplan.fabric.routing.cuts import zone_cuts
+from ffplan.fabric.routing.cuts import _zone_cuts
 from ffplan.fabric.routing.degraded import DegradedJob, _links_alive
 from ffplan.fabric.routing.job_loads import all_nodes
 from ffplan.fabric.sizing.fat_tree import _build_tree, _TreeRule
@@ -47,14 +47,14 @@ def test_uplinks_of_one_pod_bind_that_pod_alone(pods: WiredFabric) -> None:
     k, s = pods.network.links, pods.network.switches
     pod = np.append(s.pod, np.full(64, -1))  # endpoints are in none
     own = np.flatnonzero((k.tier == 2) & (pod[k.a] == 1))[:3]
-    assert zone_cuts(pods, _links_alive(pods.network, NONE, own)).tolist() == [[762.5]]
+    assert _zone_cuts(pods, _links_alive(pods.network, NONE, own)).tolist() == [[762.5]]
 
 
 def test_leaves_bind_where_they_carry_less_than_the_pod(pods: WiredFabric) -> None:
     """Two uplinks less at each of two leaves of a pod: 50 + 50 + 100 + 100 below, 400 above."""
     k = pods.network.links
     own = np.concatenate([np.flatnonzero((k.tier == 1) & (k.a == leaf))[:2] for leaf in of_role(pods, LEAF)[:2]])
-    assert zone_cuts(pods, _links_alive(pods.network, NONE, own)).tolist() == [[750.0]]
+    assert _zone_cuts(pods, _links_alive(pods.network, NONE, own)).tolist() == [[750.0]]
 
 
 @pytest.mark.parametrize(
@@ -73,7 +73,7 @@ def test_a_core_carries_what_both_of_its_pods_have_left(lost: tuple[tuple[int, i
     fabric = wire_tree(_build_tree(rule, 32), 32, 25.0)
     spines = of_role(fabric, SPINE).reshape(2, 4)
     gone = np.array([spines[place] for place in lost])
-    assert zone_cuts(fabric, _links_alive(fabric.network, gone, NONE)).tolist() == [[25.0 * left]]
+    assert _zone_cuts(fabric, _links_alive(fabric.network, gone, NONE)).tolist() == [[25.0 * left]]
 
 
 @pytest.mark.parametrize(("pod", "left"), [(0, 10.5), (1, 10.5)])
@@ -86,7 +86,7 @@ def test_a_split_cuts_a_pod_that_is_larger_than_the_other(pod: int, left: float)
     fabric = wired(SMALL / "apart.yaml", str(SMALL / "parts")).fabric
     s = fabric.network.switches
     spine = np.flatnonzero((s.role == SPINE) & (s.zone == 0) & (s.pod == pod))[:1]
-    cuts = zone_cuts(fabric, _links_alive(fabric.network, spine, NONE))
+    cuts = _zone_cuts(fabric, _links_alive(fabric.network, spine, NONE))
     assert cuts.tolist() == [[25.0 * left, 25.0 * 12.5]]
 
 

@@ -12,7 +12,7 @@ from ffplan.catalog.store import Catalog
 from ffplan.design.resolve import resolve
 from ffplan.fabric.family import plan_fabric, wire
 from ffplan.fabric.routing import job_loads
-from ffplan.fabric.routing.cuts import zone_cuts
+from ffplan.fabric.routing.cuts import _zone_cuts
 from ffplan.fabric.routing.degraded import DegradedJob, _links_alive, default_losses
 from ffplan.fabric.routing.dragonfly_routing import _DragonflyRouting
 from ffplan.fabric.routing.job_loads import aligned
@@ -190,7 +190,7 @@ def test_bisection_and_what_a_spine_and_a_leaf_cost() -> None:
     every, fabric = full_tree()
     nothing = np.zeros(0, np.int64)
     network = fabric.network  # type: ignore[attr-defined]
-    assert zone_cuts(fabric, _links_alive(network, nothing, nothing)).tolist() == [[400.0]]  # type: ignore[arg-type]
+    assert _zone_cuts(fabric, _links_alive(network, nothing, nothing)).tolist() == [[400.0]]  # type: ignore[arg-type]
     assert bisection(fabric, _links_alive(network, nothing, nothing)).tolist() == [400.0]  # type: ignore[arg-type]
     spine = DegradedJob(fabric, every).remaining(np.array([8]), nothing)  # type: ignore[arg-type]
     assert (spine.endpoints_lost, spine.endpoints_cut_off, spine.nodes_left) == (0, 0, 32)

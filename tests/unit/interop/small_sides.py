@@ -9,7 +9,7 @@ import numpy as np
 from ffplan.fabric.wiring.names import _PrintedPorts
 from ffplan.fabric.wiring.network import CORE, INTERZONE, LEAF, ROLES, ROUTER, SPINE
 from ffplan.interop.asbuilt.model import PORTS
-from ffplan.interop.audit.sides import Sides
+from ffplan.interop.audit.sides import Designed, Sides
 
 Link = tuple[str, int, str, int]
 TIER = {"leaf": LEAF, "spine": SPINE, "core": CORE, "zone": INTERZONE, "router": ROUTER}
@@ -51,10 +51,15 @@ def sides_of(links: tuple[Link, ...], built: tuple[Link, ...] | None = None, unk
     roles = np.array([role_of(name) for name in names])
     return Sides(
         names=[*names, *unknown],
-        roles=roles,
-        printed=whole_ports(roles),
-        places=np.array([(0, int(name[1]) - 1 if ZONE.match(name) else 0) for name in names]),
-        between=ends(tuple(link for link in links if INTERZONE + 1 in (role_of(link[0]), role_of(link[2])))),
+        designed=Designed(
+            names=names,
+            ends=ends(links),
+            gbit_s=np.full(len(links), 400.0),
+            roles=roles,
+            places=np.array([(0, int(name[1]) - 1 if ZONE.match(name) else 0) for name in names]),
+            printed=whole_ports(roles),
+            beside="",
+        ),
         present=np.array([place in seen for place in range(len(names))], bool),
         ours=ends(links),
         ours_gbit_s=np.full(len(links), 400.0),

@@ -45,6 +45,7 @@ def ends(*rows: tuple[int, int, int, int]) -> Designed:
         roles=roles,
         places=np.zeros((4, 2), np.int64),
         printed=whole_ports(roles),
+        beside="",
     )
 
 
