@@ -297,6 +297,66 @@ def test_dimensions_of_astra_sim() -> None:
     assert run.code == 0
 
 
+def design_file(folder: Path, *nodes: str) -> str:
+    """Return a design of groups of nodes on one fabric."""
+    file = folder / "nodes.yaml"
+    groups = "".join(f"  - {{{group}}}\n" for group in nodes)
+    file.write_text(UNLIKE[: UNLIKE.index("nodes:\n")] + f"nodes:\n{groups}" + UNLIKE[UNLIKE.index("fabric:") :])
+    return str(file)
+
+
+A100 = "role: compute, server: dgx-a100-320gb, count: 20"
+GH200 = "role: compute, server: gh200-node, count: 6"
+TRAYS = "role: compute, server: gb200-nvl72-tray, count: {}"
+
+
+@pytest.mark.parametrize(
+    ("nodes", "counts", "bandwidth"),
+    [
+        # eight NICs of 200 Gb/s for eight accelerators, whatever storage has
+        ((A100, "role: storage, server: nvme-16x15tb-2x200g, count: 2"), [8, 20], [300, 25]),
+        ((A100, "role: management, server: ufm-appliance, count: 2"), [8, 20], [300, 25]),
+        ((TRAYS.format(36),), [72, 2], [900, 50]),
+        ((TRAYS.format(10),), [40, 1], [900, 50]),  # a rack that is not full
+    ],
+)
+def test_a_dimension_has_its_accelerators_and_their_slowest_link(
+    nodes: tuple[str, ...], counts: list[int], bandwidth: list[int], tmp_path: Path
+) -> None:
+    found = read_yaml(text(design_file(tmp_path, *nodes), "astra-sim"))
+    assert (found["npus_count"], found["bandwidth"]) == (counts, bandwidth)
+
+
+@pytest.mark.parametrize(
+    ("nodes", "target", "place", "words"),
+    [
+        ((A100, GH200), "astra-sim", "5:5", "20 of `dgx-a100-320gb` and 6 of `gh200-node`"),
+        ((A100, GH200), "simai", "5:5", "20 of `dgx-a100-320gb` and 6 of `gh200-node`"),
+        ((TRAYS.format(41),), "astra-sim", "4:", "41 nodes are 2 racks of 18 and 5 more"),
+    ],
+)
+def test_a_simulator_is_not_told_of_a_part(
+    nodes: tuple[str, ...], target: str, place: str, words: str, tmp_path: Path
+) -> None:
+    """Where the format has no place for some accelerators, the export is refused, and says what would do."""
+    design = design_file(tmp_path, *nodes)
+    run = ffplan(f"fabric export {design} --to {target}")
+    assert (run.code, run.out) == (2, "")
+    assert f"nodes.yaml:{place}" in run.err
+    assert words in " ".join(run.err.split())
+    assert "[export-form]" in run.err
+    assert "--to infragraph" in run.err
+    assert text(design, "infragraph")
+
+
+def test_a_simulator_of_every_link_has_racks_that_are_not_full(tmp_path: Path) -> None:
+    """41 trays of four accelerators and four NICs: 164, at three switches of racks."""
+    head, _, links = graph(design_file(tmp_path, TRAYS.format(41)))
+    assert (int(head[2]), len({line[0] for line in links[:164]})) == (3, 164)
+    at = [line[1] for line in links[:164]]
+    assert [at.count(switch) for switch in sorted(set(at))] == [72, 72, 20]
+
+
 def graph(design: str) -> tuple[list[str], list[int], list[list[str]]]:
     """Return the head of a SimAI file, the ids of its switches, and its links."""
     head, ids, *links = text(design, "simai").splitlines()
