@@ -224,7 +224,7 @@ _ROWS = (
         "Add a `floor`; every field of it has a default.",
     ),
     (
-        "export-form",
+        "design-export",
         "A format of another program cannot describe the design",
         "A simulator that is told of one kind of node, or of full racks alone, would leave out the rest.",
         "nodes: [{server: gb200-nvl72-tray, count: 41, ...}]  # --to astra-sim: two racks of 18, and 5",

@@ -104,7 +104,7 @@ def _one_kind(wired: Exported, form: str) -> None:
         kinds = " and ".join(f"{group.group.count:,} of `{group.server.id}`" for _, group in groups)
         raise InputError(
             design.document.finding(
-                "export-form",
+                "design-export",
                 ("nodes", other.position),
                 f"{form} describes one kind of node, and the design has {kinds}",
                 "export a design of one of these kinds, or use `--to infragraph`, which describes every kind",
@@ -131,7 +131,7 @@ def _unequal(wired: Exported, nodes: int) -> Finding:
     group = wired.design.compute
     full, rest = divmod(group.group.count, nodes)
     return wired.design.document.finding(
-        "export-form",
+        "design-export",
         ("nodes", group.position, "count"),
         f"ASTRA-sim describes equal racks, and {group.group.count:,} nodes are {plural(full, 'rack')} of {nodes} and "
         f"{rest} more",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from ffplan.fabric.routing.cuts import _zone_cuts
+from ffplan.fabric.routing.cuts import _zone_cuts, between_zones
 from ffplan.fabric.routing.degraded import DegradedJob, _links_alive
 from ffplan.fabric.routing.job_loads import all_nodes
 from ffplan.fabric.sizing.fat_tree import _build_tree, _TreeRule
@@ -194,3 +194,19 @@ def test_flows_of_an_endpoint_without_its_link_are_not_counted(pods: WiredFabric
         traffic.loads(whole.after(without[0]))
     load, lost = traffic.loads(whole.after(without[1]))
     assert (load[10], load[12], lost) == (1e6, 0.0, 0)
+
+
+@pytest.mark.parametrize(
+    ("rates", "left"),
+    [
+        ([[100.0, 100.0], [100.0, 100.0]], 200.0),
+        ([[100.0, 0.0], [100.0, 100.0]], 100.0),
+        ([[100.0, 0.0], [0.0, 100.0]], 0.0),  # neither switch joins both zones
+        ([[50.0, 50.0], [75.0, 25.0]], 75.0),
+        ([[100.0, 100.0], [100.0, 100.0], [25.0, 0.0]], 25.0),  # one of three zones is split beside
+        ([[100.0], [100.0], [50.0], [75.0]], 125.0),  # the two that send least
+    ],
+)
+def test_what_zones_send_to_the_others(rates: list[list[float]], left: float) -> None:
+    """A row for each zone, with its links to each switch between zones [GB/s]."""
+    assert between_zones(np.array(rates)) == left

@@ -344,7 +344,7 @@ def test_a_simulator_is_not_told_of_a_part(
     assert (run.code, run.out) == (2, "")
     assert f"nodes.yaml:{place}" in run.err
     assert words in " ".join(run.err.split())
-    assert "[export-form]" in run.err
+    assert "[design-export]" in run.err
     assert "--to infragraph" in run.err
     assert text(design, "infragraph")
 
