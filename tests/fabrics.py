@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ffplan.fabric.routing.degraded import _across, _zone_cuts
+from ffplan.fabric.routing.cuts import _zone_cuts, across
 from ffplan.fabric.sizing.leaf_ports import _LeafPorts, _packed
 from ffplan.fabric.sizing.low_diameter import _delta_of, _dragonfly_shape, _DragonflyShape, _prime_power
 from ffplan.fabric.wiring.wiring import WiredFabric, _Builder
@@ -49,13 +49,13 @@ def bisection(fabric: WiredFabric, alive: Bools) -> Floats:
         alive: which links work, shape (links,).
 
     Equation:
-        the sum of `zone_cuts` in one zone, or where zones work side by side; several zones as in
+        the sum of `_zone_cuts` in one zone, or where zones work side by side; several zones as in
         `formulas.zone_bisection`
 
     Source:
         Derived: with several zones, the worst even split follows their boundaries.
     """
-    return _across(fabric, alive, _zone_cuts(fabric, alive))
+    return across(fabric, alive, _zone_cuts(fabric, alive))
 
 
 def dragonfly_of(groups: int, radix: int) -> _DragonflyShape:

@@ -224,6 +224,14 @@ _ROWS = (
         "Add a `floor`; every field of it has a default.",
     ),
     (
+        "design-export",
+        "A format of another program cannot describe the design",
+        "A simulator that is told of one kind of node, or of full racks alone, would leave out the rest.",
+        "nodes: [{server: gb200-nvl72-tray, count: 41, ...}]  # --to astra-sim: two racks of 18, and 5",
+        "nodes: [{server: gb200-nvl72-tray, count: 36, ...}]",
+        "Export a design that the format can describe, or `--to infragraph`, which describes every node.",
+    ),
+    (
         "design-rent",
         "A rented fleet has a price book, or no price of its rent",
         "Nothing of it is bought, and its rent is one offer or one price.",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -19,6 +20,10 @@ from ffplan.cli.progress import Progress
 
 if TYPE_CHECKING:
     from ffplan.interop.asbuilt.model import AsBuilt
+    from ffplan.interop.asbuilt.names import _NameRule
+    from ffplan.interop.audit.sides import Designed
+    from ffplan.results.as_built import DiffReport
+    from ffplan.studies.fabric.cabling import WiredDesign
 
 MOST_FILES = 10_000
 """Most files of single devices."""
@@ -48,6 +53,77 @@ def _of_this_part(built: AsBuilt, others: set[str], file: str) -> None:
         raise UsageError(f"ffplan fabric audit: {file}: `{foreign[0]}` {fault}")
 
 
+def _compared(
+    wired: WiredDesign, built: AsBuilt, planned: Designed, names: tuple[list[_NameRule], str], *, file: str, whole: bool
+) -> DiffReport:
+    """Compare the compute fabric, and every network beside it that the files have, each with its own part of them.
+
+    Args:
+        planned: the compute fabric, or a plane or zone of it.
+        names: rows of a map of names, and its file.
+        file: the first file of the fabric as built.
+        whole: whether every network is asked for.
+    """
+    from ffplan.interop.audit.networks import absent_network, joint, left_out, own_parts, parts_of, without
+    from ffplan.interop.audit.sides import designed
+    from ffplan.interop.exported import subnet
+    from ffplan.studies.fabric.cabling import wired_networks
+
+    parts, (rules, _) = parts_of(built), names
+    ours = own_parts(built, parts, planned, rules, switches=True)
+    beside: list[tuple[Designed, frozenset[int]]] = []
+    if whole and parts.large - ours:
+        for network in wired_networks(wired):
+            inside = subnet(network.fabric.network, None, None)
+            plan = designed(network.fabric.network, network.names, inside)
+            beside.append((plan, own_parts(built, parts, plan, rules, switches=True)))
+    theirs = frozenset[int]().union(*(own for _, own in beside))
+    ours |= own_parts(built, parts, planned, rules, switches=False) - theirs
+    strange = parts.large - ours - theirs
+    others = parts.devices(theirs - ours | (strange if ours else frozenset()))
+    one = partial(_one_network, design=wired.design.spec.name, names=names, file=file)
+    reports = []
+    if ours or strange or not theirs:
+        try:
+            reports.append(one(without(built, others), planned))
+        except UsageError:
+            if not theirs:  # the files are of other networks of the design
+                raise
+    out = parts.devices(strange) if ours or not reports else []
+    present = bool(reports) + sum(bool(own) for _, own in beside)
+    if not reports and present > 1:
+        reports.append(absent_network(planned, wired.design.spec.name, built.form))
+    for plan, own in beside:
+        if own:
+            only = [number for number, root in enumerate(parts.root) if root not in own]
+            reports.append(one(without(built, only), plan))
+        elif present > 1:
+            reports.append(absent_network(plan, wired.design.spec.name, built.form))
+    if len(reports) == 1 and not out:
+        return reports[0]
+    why = "that the design does not have" if whole else "outside the plane or zone asked for"
+    return joint(reports, without(built, out, left_out(built, out, len(strange), why)))
+
+
+def _one_network(
+    built: AsBuilt, planned: Designed, *, design: str, names: tuple[list[_NameRule], str], file: str
+) -> DiffReport:
+    """Compare one network with its part of the files."""
+    from ffplan.interop.asbuilt.composite import split_adapters
+    from ffplan.interop.audit.report import audit as audited
+    from ffplan.interop.audit.report import placed
+
+    built = split_adapters(built, planned.kinds.count("host"))
+    where = placed(planned, built, *names)
+    if not where.known and (where.place >= 0).sum() < len(planned.names) / 2:
+        raise UsageError(
+            f"ffplan fabric audit: {file}: no device of this file is in the design, by name or by wiring, "
+            f"such as `{built.devices[0].name[:60]}`; ffplan names devices as `{min(planned.names)}` does: "
+            "give a map (--map)"
+        )
+    return audited(planned, built, where, design)
+
+
 def audit(
     file: DesignArgument,
     as_built: Annotated[
@@ -70,11 +146,9 @@ def audit(
 
     Devices are matched by name, else by their wiring. Exit code 1 if fabric and design differ.
     """
-    from ffplan.interop.asbuilt.composite import join_cards, of_design, split_adapters
+    from ffplan.interop.asbuilt.composite import join_cards
     from ffplan.interop.asbuilt.model import MOST_BYTES
     from ffplan.interop.asbuilt.names import read_map
-    from ffplan.interop.audit.report import audit as audited
-    from ffplan.interop.audit.report import placed
     from ffplan.interop.audit.sides import designed
     from ffplan.interop.exported import subnet
     from ffplan.report.fabric import audit_document
@@ -88,17 +162,10 @@ def audit(
     built, planned = _read_files(as_built, "fabric audit"), designed(network, wired.names, inside)
     if network.radix > max((device.ports for device in built.devices if device.kind == "switch"), default=0) > 0:
         built = join_cards(built)  # the design has switches that are larger than any one found: chassis of cards
-    built = of_design(built, planned.names, rules)
-    built = split_adapters(built, planned.kinds.count("host"))
-    where = placed(planned, built, rules, names or "")
-    if not where.known and (where.place >= 0).sum() < len(planned.names) / 2:
-        raise UsageError(
-            f"ffplan fabric audit: {as_built[0]}: no device of this file is in the design, by name or by wiring, "
-            f"such as `{built.devices[0].name[:60]}`; ffplan names devices as `{min(planned.names)}` does: "
-            "give a map (--map)"
-        )
     _of_this_part(built, set(wired.names.devices()) - set(planned.names), as_built[0])
-    report = audited(planned, built, where, wired.design.spec.name)
+    report = _compared(
+        wired, built, planned, (rules, names or ""), file=as_built[0], whole=plane is None and zone is None
+    )
     emit(audit_document(report), form, output)
     if report.causes:
         raise typer.Exit(EXIT_FINDINGS)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     Row = CableRow | PlainCable
     End = tuple[str, str, str]
+    Racks = tuple[tuple[int, ...], ...]
 
 _MOST_SWITCHES = 20_000
 """Most switches of a map: it holds every cable at once [1]."""
@@ -178,6 +179,8 @@ def installation(wired: Exported, place: Positions, rows: Iterable[CableRow]) ->
     """Yield CSV with the steps of an installation: racks of switches, the cables between them, then rack after rack of
     nodes, each with its cables; cables to what the floor plan does not place come last.
 
+    A split cable is one cable, laid once the last of its racks stands.
+
     Args:
         place: where the floor plan puts the devices of the compute fabric.
     """
@@ -185,18 +188,22 @@ def installation(wired: Exported, place: Positions, rows: Iterable[CableRow]) ->
     for device in _placed(wired, place):
         racks.setdefault((device.role not in ROLES, device.rack), []).append(device.name)
     switches = {name for network in wired.networks for name in network.names.switches()}
-    runs: dict[tuple[bool, tuple[int, ...], tuple[int, ...]], dict[str, float]] = {}
-    for row in rows:
-        ends = (_rack_of(row.from_place), _rack_of(row.to_place))
-        runs.setdefault((row.from_device not in switches, *ends), {})[row.label] = row.length_m or 0.0
+    runs: dict[tuple[bool, Racks, Racks], dict[tuple[str, str], float]] = {}
+    for cable, legs in groupby(rows, lambda row: (row.network, row.label)):
+        first, *others = legs
+        ends = [(_rack_of(row.from_place), _rack_of(row.to_place)) for row in (first, *others)]
+        near, far = (tuple(sorted(set(side))) for side in zip(*ends, strict=True))
+        run = runs.setdefault((first.from_device not in switches, near, far), {})
+        run[cable] = first.length_m or 0.0
     steps: list[tuple[tuple[object, ...], tuple[object, ...]]] = []
     for (nodes, rack), names in racks.items():
         what = "mount nodes" if nodes else "mount switches"
         steps.append(((2 * nodes, rack, 0, ()), (what, _rack_words(rack), "", len(names), "", fold(names))))
     for (nodes, near, far), cables in runs.items():
-        rank = (4, near, 1, far) if not near or not far else (2, near, 1, far) if nodes else (1, near, 1, far)
+        rank = (2 if nodes else 1, near[-1], 1, (far, near)) if all(near + far) else (4, near[-1], 1, (far, near))
         what, metres = "plug cables of nodes" if nodes else "pull cables between switches", f"{sum(cables.values()):g}"
-        words = (what, _rack_words(near), _rack_words(far), len(cables), metres, fold(list(cables)))
+        here, there = ("; ".join(map(_rack_words, racks)) for racks in (near, far))
+        words = (what, here, there, len(cables), metres, fold([label for _, label in cables]))
         steps.append((rank, words))
     steps.sort(key=lambda step: step[0])
     head = ("step", "task", "rack", "to_rack", "count", "length_m", "items")

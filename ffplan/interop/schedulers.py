@@ -90,22 +90,33 @@ class _Block:
     nodes: tuple[str, ...]
 
 
-def _domain_nodes(wired: Exported) -> int:
-    """Return the nodes that one scale-up switch joins; 1 for a switch within a node."""
-    server = wired.design.compute.server
-    scale_up = server.nvlink if isinstance(server, Server) else None
-    return scale_up.nodes if scale_up else 1
+def _domain_nodes(wired: Exported) -> dict[int, int]:
+    """Return the nodes that one scale-up switch joins by group of compute nodes, where it joins several."""
+    sizes = {}
+    for number, group in enumerate(wired.design.groups):
+        scale_up = group.server.nvlink if isinstance(group.server, Server) else None
+        if group.group.role == "compute" and scale_up and scale_up.nodes > 1:
+            sizes[number] = scale_up.nodes
+    return sizes
 
 
 def _blocks(wired: Exported) -> list[_Block]:
-    """Return the compute nodes in blocks: scale-up domains of several nodes, else the nodes below each leaf."""
-    size = _domain_nodes(wired)
+    """Return the compute nodes in blocks: scale-up domains of several nodes, else the nodes below each leaf.
+
+    Where some nodes are in domains, those of other groups are in no block: no scale-up switch joins them to any.
+    """
+    sizes = _domain_nodes(wired)
     below = _leaves_of(wired.fabric, wired.names)
-    if size > 1:
-        hosts = sorted(host for leaf_hosts in below.values() for host in leaf_hosts)
-        parts = [tuple(hosts[start : start + size]) for start in range(0, len(hosts), size)]
-    else:
-        parts = [tuple(below[leaf]) for leaf in sorted(below)]
+    parts = [tuple(below[leaf]) for leaf in sorted(below)]
+    if sizes:
+        groups = wired.design.groups
+        parts = [
+            tuple(
+                wired.names.host(number, node) for node in range(first, min(first + size, groups[number].group.count))
+            )
+            for number, size in sizes.items()
+            for first in range(0, groups[number].group.count, size)
+        ]
     width = len(str(len(parts)))
     return [_Block(f"block-{number:0{width}}", nodes) for number, nodes in enumerate(parts, start=1)]
 
@@ -119,11 +130,19 @@ def _sizes(blocks: list[_Block]) -> list[int]:
     return sizes
 
 
+def _outside(wired: Exported, blocks: list[_Block]) -> list[str]:
+    """Return a comment that names the compute nodes in no block; nothing where there are none."""
+    every = {host for hosts in _leaves_of(wired.fabric, wired.names).values() for host in hosts}
+    left = sorted(every.difference(*(block.nodes for block in blocks)))
+    return [f"# In no block, since no scale-up switch joins them to others: {fold(left)}"] if left else []
+
+
 def block_conf(wired: Exported) -> str:
     """Return `topology.conf` for the plugin topology/block, of Slurm 23.11 and later."""
     blocks = _blocks(wired)
-    what = "scale-up domain" if _domain_nodes(wired) > 1 else "leaf"
+    what = "scale-up domain" if _domain_nodes(wired) else "leaf"
     lines = [f"# A block is the nodes of a {what}. BlockSizes was called BlockLevels before Slurm 24.05."]
+    lines += _outside(wired, blocks)
     lines += [f"BlockName={block.name} Nodes={fold(list(block.nodes))}" for block in blocks]
     return "\n".join([*lines, f"BlockSizes={','.join(map(str, _sizes(blocks)))}"]) + "\n"
 
@@ -141,7 +160,7 @@ def topology_yaml(wired: Exported) -> str:
         lines.append(f"      - switch: {scalar(switch.name)}")
         lines.append(f"        {under[0]}: {scalar(fold(list(under[1])))}")
     blocks = _blocks(wired)
-    lines += ["- topology: blocks", "  cluster_default: false", "  block:"]
+    lines += [*_outside(wired, blocks), "- topology: blocks", "  cluster_default: false", "  block:"]
     lines += [f"    block_sizes: [{', '.join(map(str, _sizes(blocks)))}]", "    blocks:"]
     for block in blocks:
         lines += [f"      - block: {scalar(block.name)}", f"        nodes: {scalar(fold(list(block.nodes)))}"]
@@ -169,8 +188,7 @@ def _above(wired: Exported) -> dict[str, list[str]]:
 def node_labels(wired: Exported, *, old: bool) -> Iterator[str]:
     """Yield a node with its labels for `kubectl apply --server-side`: of topograph 1.0, or `old`, of 0.3 to 0.5."""
     domain = "network.topology.nvidia.com/accelerator" if old else "accelerator.topograph.run/domain"
-    several = _domain_nodes(wired) > 1
-    inside = {node: block.name for block in _blocks(wired) for node in block.nodes} if several else {}
+    inside = {node: block.name for block in _blocks(wired) for node in block.nodes} if _domain_nodes(wired) else {}
     for node, way in sorted(_above(wired).items()):
         labels = {domain: inside[node]} if node in inside else {}
         for tier, name in enumerate(way):

@@ -6,11 +6,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ffplan.base.errors import InputError
+from ffplan.base.formatting import plural
 from ffplan.catalog.parts import Server
+from ffplan.interop.asbuilt.names import _by_slot
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from ffplan.base.errors import Finding
     from ffplan.catalog.parts import Accelerator
     from ffplan.interop.exported import Exported
 
@@ -22,15 +26,15 @@ def _ends(wired: Exported) -> Iterator[tuple[tuple[str, int, str], tuple[str, in
     """Yield the ends of every link, the upper first: device or host, port from 1, parts counted, and its name."""
     k, first = wired.fabric.network.links, len(wired.fabric.network.switches)
     switches, endpoints = wired.names.switches(), wired.names.endpoints()
-    number: dict[tuple[str, str], int] = {}
-    counts: dict[str, int] = {}
-    for host, port in endpoints:
-        counts[host] = number[host, port] = counts.get(host, 0) + 1
+    ports = [port for _, port in endpoints]
+    number = {
+        end: place for ends in wired.names.hosts().values() for place, end in enumerate(_by_slot(ends, ports), start=1)
+    }
     for a, p, b, q in k.rows(np.arange(len(k)), "a", "a_port", "b", "b_port"):
         upper = (switches[b], q + 1, _swp(wired, b, q))
         if a >= first:
             host, port = endpoints[a - first]
-            yield upper, (host, number[host, port], port)
+            yield upper, (host, number[a - first], port)
         else:
             yield upper, (switches[a], p + 1, _swp(wired, a, p))
 
@@ -85,6 +89,29 @@ def _accelerator(wired: Exported) -> Accelerator:
     return part
 
 
+def _one_kind(wired: Exported, form: str) -> None:
+    """Refuse a design of unlike nodes with accelerators.
+
+    Raises:
+        InputError: located at the first group of another kind.
+    """
+    design = wired.design
+    groups = [
+        (n, group) for n, group in enumerate(design.groups) if group.group.role == "compute" and group.accelerator
+    ]
+    other = next((group for n, group in groups if n not in design.job_groups), None)
+    if other is not None:
+        kinds = " and ".join(f"{group.group.count:,} of `{group.server.id}`" for _, group in groups)
+        raise InputError(
+            design.document.finding(
+                "design-export",
+                ("nodes", other.position),
+                f"{form} describes one kind of node, and the design has {kinds}",
+                "export a design of one of these kinds, or use `--to infragraph`, which describes every kind",
+            )
+        )
+
+
 def _scale_up(wired: Exported) -> tuple[str, int, float]:
     """Return kind, accelerators and rate [GB/s] of the scale-up network; one accelerator without such a network."""
     server, part = wired.design.compute.server, _accelerator(wired)
@@ -95,20 +122,44 @@ def _scale_up(wired: Exported) -> tuple[str, int, float]:
     return ("FullyConnected" if scale_up.mesh else "Switch"), gpus * scale_up.nodes, float(part.nvlink.value)
 
 
+def _unequal(wired: Exported, nodes: int) -> Finding:
+    """Return the fault of a last rack that is not full.
+
+    Args:
+        nodes: nodes of a full rack [1].
+    """
+    group = wired.design.compute
+    full, rest = divmod(group.group.count, nodes)
+    return wired.design.document.finding(
+        "design-export",
+        ("nodes", group.position, "count"),
+        f"ASTRA-sim describes equal racks, and {group.group.count:,} nodes are {plural(full, 'rack')} of {nodes} and "
+        f"{rest} more",
+        f"export a design of {full * nodes:,} or {(full + 1) * nodes:,} nodes, or use `--to infragraph`",
+    )
+
+
 def astra_sim(wired: Exported) -> str:
     """Return the network of ASTRA-sim 2's analytical backend: dimensions from the inside out.
 
     Raises:
         ValueError: where the compute nodes have no accelerators.
+        InputError: located, for unlike nodes, and for racks that are not equally full.
     """
     kind, inside, rate = _scale_up(wired)
+    _one_kind(wired, "ASTRA-sim")
     group = wired.design.compute
     total = group.group.count * group.accelerators_per_node
-    e = wired.fabric.network
-    rates = e.links.gbyte_s[e.links.tier == 0]
-    nic = float(rates.max()) * len(group.fabric_nics) * wired.design.stripes / group.accelerators_per_node
+    inside = min(inside, total)
+    if total % inside:
+        raise InputError(_unequal(wired, inside // group.accelerators_per_node))
+    network = wired.fabric.network
+    # links of endpoints stand first, in their order; the slowest holds the others back
+    own = np.isin(network.endpoints.group, wired.design.job_groups)
+    slowest = float(network.links.gbyte_s[: len(own)][own].min())
+    nic = slowest * len(group.fabric_nics) * wired.design.stripes / group.accelerators_per_node
     dimensions = [(kind, inside, rate, _LATENCY[0])] if kind else []
-    dimensions.append(("Switch", max(total // inside, 1), nic, _LATENCY[1]))
+    dimensions.append(("Switch", total // inside, nic, _LATENCY[1]))
     shown = list(zip(*dimensions, strict=True))
     return (
         "# Analytical network of ASTRA-sim 2; bandwidth of an accelerator in GB/s, latency in ns from its examples.\n"
@@ -128,11 +179,12 @@ def simai(wired: Exported) -> Iterator[str]:
 
     Raises:
         ValueError: where the compute nodes have no accelerators.
+        InputError: located, for unlike nodes.
     """
     part, design, network = _accelerator(wired), wired.design, wired.fabric.network
+    _one_kind(wired, "SimAI")
     gpus_per_node, e = design.compute.accelerators_per_node, network.endpoints
-    compute = {n for n, group in enumerate(design.groups) if group.group.role == "compute"}
-    kept = np.flatnonzero(np.isin(e.group, sorted(compute)))
+    kept = np.flatnonzero(np.isin(e.group, design.job_groups))
     hosts = {key: n for n, key in enumerate(sorted({(int(e.group[n]), int(e.node[n])) for n in kept.tolist()}))}
     kind, inside, rate = _scale_up(wired)
     domain = max(inside // gpus_per_node, 1)

@@ -52,9 +52,9 @@ class AuditCause:
     """A fault of a fabric as built, once for all links that it concerns."""
 
     kind: str
-    """absent-part, absent-switch, silent-hosts, absent-node, absent-nic, missing-cable, moved-cable, swapped-cables,
-    shifted-cables, permuted-cables, exchanged-devices, moved-device, other-model, slow-link, extra-cable,
-    unknown-device or shared-name."""
+    """absent-network, absent-part, absent-switch, silent-hosts, absent-node, absent-nic, missing-cable, moved-cable,
+    swapped-cables, shifted-cables, permuted-cables, exchanged-devices, moved-device, other-model, slow-link,
+    extra-cable, unknown-device or shared-name."""
     severity: Literal["error", "warning", "info"]
     """Severity."""
     what: str

@@ -38,6 +38,7 @@ PAGES = {
     ("route", "fire-flyer-2"): "traffic",
     ("train", "dgx-a100-10k"): "plans",
     ("cabling",): "design",
+    ("export", "--to"): "design",
 }
 """Page by the first words of the command, where it is not named after the command."""
 
@@ -483,6 +484,18 @@ CASES = (
     _design("floor-cable-too-slow", "400g-dac, 400g-aoc, 400g-dr4", "hdr-aoc", "superpod-h100-4su"),
     _design("floor-link-unknown", "links: [400g-dac,", "links: [400g-dak,", "superpod-h100-4su"),
     Case("cabling-without-floor", command=("cabling",)),
+    Case(
+        "export-racks",
+        changes=(("count: 288", "count: 293"),),
+        base="gb200-nvl72-16",
+        command=("export", "--to", "astra-sim"),
+    ),
+    Case(
+        "export-kinds",
+        changes=(("nodes:\n", "nodes:\n  - {role: compute, server: gh200-node, count: 6}\n"),),
+        base="gb200-nvl72-16",
+        command=("export", "--to", "simai"),
+    ),
     _failing("reliability-interval", "{checkpoint_interval: 1 ms}"),
     _failing("reliability-interval-0", "{checkpoint_interval: 0 s}"),
     _failing("reliability-profile", "{profile: reliability-2062}"),

@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import networkx as nx
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ffplan.fabric.routing.cuts import _zone_cuts, between_zones
+from ffplan.fabric.routing.degraded import _links_alive
 from ffplan.fabric.sizing import formulas as f
 from ffplan.fabric.sizing.fat_tree import _build_tree, _TreeRule
+from ffplan.fabric.wiring.network import LEAF
+from tests.fabrics import wire_tree
+
+if TYPE_CHECKING:
+    from ffplan.base.array_math import Bools
+    from ffplan.fabric.wiring.wiring import WiredFabric
 
 RADIX = st.sampled_from([4, 6, 8, 12, 16, 40, 64])
 RATIO = st.sampled_from([1.0, 1.5, 2.0, 3.0])
@@ -116,3 +127,52 @@ def test_a_full_tree_matches_the_canonical_counts(radix: int, tiers: int) -> Non
     canonical = {1: (1, 0, 0), 2: (radix, radix // 2, 0), 3: (radix**2 // 2, radix**2 // 2, radix**2 // 4)}
     assert (tree.leaf, tree.spine, tree.core) == canonical[tiers]
     assert tree.spare_spine_ports == tree.spare_core_ports == 0
+
+
+def flow_out(fabric: WiredFabric, alive: Bools, pod: int) -> float:
+    """Return the maximum flow from the endpoints of a pod to those of all others."""
+    k, s, first = fabric.network.links, fabric.network.switches, len(fabric.network.switches)
+    graph: nx.DiGraph[object] = nx.DiGraph()
+    graph.add_nodes_from(["source", "sink"])
+    for a, b, rate in k.rows(np.flatnonzero(alive), "a", "b", "gbyte_s"):
+        if a >= first:
+            a = "source" if s.pod[b] == pod else "sink"
+        for one, two in ((a, b), (b, a)):
+            had = graph.edges[one, two]["capacity"] if graph.has_edge(one, two) else 0.0
+            graph.add_edge(one, two, capacity=had + rate)
+    return float(nx.maximum_flow_value(graph, "source", "sink"))
+
+
+@given(st.sampled_from([(4, 2), (6, 3), (6, 2), (8, 4)]), POLICY, st.integers(2, 4), st.data())
+def test_what_leaves_the_pods_is_what_max_flow_finds(
+    shape: tuple[int, int], policy: str, pods: int, data: st.DataObject
+) -> None:
+    """Full pods, some of whose spines, cores and links between these are lost: half of the flows out of each."""
+    radix, uplinks = shape
+    rule = _TreeRule(tiers=3, radix=radix, uplinks=uplinks, rails=1, core_policy=policy)
+    one = rule.pod_leaves * rule.downlinks
+    fabric = wire_tree(_build_tree(rule, pods * one), pods * one)
+    k, s = fabric.network.links, fabric.network.switches
+    switches = data.draw(st.lists(st.sampled_from(np.flatnonzero(s.role != LEAF).tolist()), max_size=8))
+    links = data.draw(st.lists(st.sampled_from(np.flatnonzero(k.tier == 2).tolist()), max_size=8))
+    alive = _links_alive(fabric.network, np.array(switches, np.int64), np.array(links, np.int64))
+    healthy = np.ones_like(alive)
+    short = [pods * one / 2 - sum(flow_out(fabric, mask, pod) for pod in range(pods)) / 2 for mask in (healthy, alive)]
+    # links that no other pod could meet on the whole fabric stay between the halves of their own
+    found = float(_zone_cuts(fabric, alive)[0, 0])
+    if not short[0]:
+        assert found == pytest.approx(pods * one / 2 - short[1])
+    assert found <= float(_zone_cuts(fabric, healthy)[0, 0])
+
+
+@given(st.lists(st.integers(0, 3), max_size=12), st.integers(1, 4))
+def test_what_is_left_between_two_zones_is_what_max_flow_finds(lost: list[int], switches: int) -> None:
+    """Three links of either zone at each switch between them, less what is lost."""
+    rates = np.full(2 * switches, 3.0)
+    np.subtract.at(rates, np.arange(len(lost)) % (2 * switches), np.array(lost, float))
+    rates = np.maximum(rates, 0.0).reshape(2, switches)
+    graph: nx.DiGraph[object] = nx.DiGraph()
+    for switch in range(switches):
+        graph.add_edge("one", switch, capacity=rates[0, switch])
+        graph.add_edge(switch, "two", capacity=rates[1, switch])
+    assert between_zones(rates) == nx.maximum_flow_value(graph, "one", "two")

@@ -11,17 +11,17 @@ import numpy as np
 from ffplan.base.array_math import Ints
 from ffplan.base.errors import did_you_mean
 from ffplan.base.record import record
+from ffplan.fabric.routing.cuts import _tier_rows, _zone_cuts, across
 from ffplan.fabric.routing.job_loads import aligned, loads_of, zone_sizes
 from ffplan.fabric.routing.link_loads import _countable, _StaticTraffic, link_times
-from ffplan.fabric.routing.traffic import _joined_trees, tree
+from ffplan.fabric.routing.traffic import Flows, _joined_trees, tree
 from ffplan.fabric.routing.tree_routing import TreeRouting, _CutTraffic
 from ffplan.fabric.wiring.network import CORE, INTERZONE, LEAF, SPINE
 
 if TYPE_CHECKING:
     from ffplan.base.array_math import Bools, Floats
-    from ffplan.fabric.routing.traffic import Flows
     from ffplan.fabric.wiring.names import Names
-    from ffplan.fabric.wiring.network import Network, _LinkTable
+    from ffplan.fabric.wiring.network import Network
     from ffplan.fabric.wiring.wiring import WiredFabric
 
 ROLE_NUMBERS = {"leaf": LEAF, "spine": SPINE, "core": CORE, "interzone": INTERZONE}
@@ -52,101 +52,95 @@ def _links_alive(network: Network, switches: Ints, links: Ints) -> Bools:
     return alive
 
 
-def _tier(links: _LinkTable, tier: int) -> slice:
-    """Return the slice of a tier's links; links of wired trees are sorted by tier."""
-    first, last = np.searchsorted(links.tier, [tier, tier + 1]).tolist()
-    return slice(first, last)
+NO_PORT = -1
+"""In a table of ports: one that its NIC does without."""
 
 
-def _zone_cuts(fabric: WiredFabric, alive: Bools) -> Floats:
-    """Return the bandwidth across an even split of each zone by itself [GB/s], shape (planes, zones).
+def _by_nic(ports: Ints, stripes: int) -> Ints:
+    """Return a table of ports NIC by NIC, shape (nodes, NICs, ports of a NIC)."""
+    result: Ints = ports.reshape(len(ports), ports.shape[1] // stripes, stripes)
+    return result
 
-    Equation:
-        min(leaf level, pod level) / 2, each the sum over leaves or pods of min(bandwidth below, bandwidth above)
 
-    Source:
-        Derived: half of the bandwidth out of leaves, or pods, crosses an even split that cuts no leaf, or no pod.
+def _survivors(every: Ints, alive: Bools, stripes: int = 1) -> Ints:
+    """Return the ports of the remaining nodes; `NO_PORT` in place of lost ones.
+
+    A NIC works while one of its ports does. Planes of NICs that most nodes lost are given up, but for the one that
+    most nodes still have; then nodes without a NIC left.
+
+    Args:
+        every: endpoints of the nodes, shape (nodes, ports).
+        stripes: ports of a NIC [1].
     """
-    network, zones = fabric.network, fabric.zones
-    k, s = network.links, network.switches
-    below, above, out = (
-        np.bincount(end[rows], weights=k.gbyte_s[rows] * alive[rows], minlength=len(s))
-        for end, rows in ((k.b, _tier(k, 0)), (k.a, _tier(k, 1)), (k.a, _tier(k, 2)))
-    )
-    tiers = fabric.trees[0].tree.rule.tiers
-    # a leaf passes on no more than the weaker of its two sides
-    through = np.minimum(below, above) if tiers > 1 else below
-    cuts = np.zeros((fabric.planes, zones))
-    for wired in fabric.trees:
-        first, tree_ = wired.first_switch, wired.tree
-        leaves = slice(first, first + tree_.leaf)
-        spines = slice(leaves.stop, leaves.stop + tree_.spine)
-        total = through[leaves].sum()
-        if tiers == 3:
-            pods = int(s.pod[leaves].max()) + 1
-            inside = np.bincount(s.pod[leaves], weights=through[leaves], minlength=pods)
-            up = np.bincount(s.pod[spines], weights=out[spines], minlength=pods)
-            # a single pod is split below its cores
-            total = np.minimum(inside, up).sum() if pods > 1 else total
-        cuts[wired.plane, wired.zone] = total / 2
-    return cuts
-
-
-def _across(fabric: WiredFabric, alive: Bools, cuts: Floats) -> Floats:
-    """Return the bisection by plane, given the bandwidth across a split of each zone."""
-    zones, network = fabric.zones, fabric.network
-    k, s = network.links, network.switches
-    if zones == 1 or fabric.side_by_side:
-        result: Floats = cuts.sum(axis=1)
-        return result
-    if not fabric.interzone:
-        # zones without links: an even number falls into halves at no cost, an odd one splits one zone
-        apart: Floats = (zones % 2) * cuts.min(axis=1)
-        return apart
-    trunk = k.tier == 3
-    rate = k.gbyte_s * alive
-    plane = s.plane[k.b[trunk]]
-    zone = s.zone[k.a[trunk]]
-    zone_rate = np.bincount(plane * zones + zone, weights=rate[trunk], minlength=fabric.planes * zones)
-    half = np.sort(zone_rate.reshape(fabric.planes, zones), axis=1)[:, : zones // 2].sum(axis=1)
-    # an odd number of zones splits one of them too: the one that is cheapest to cut
-    joined: Floats = np.minimum(cuts.sum(axis=1), half + (zones % 2) * cuts.min(axis=1))
-    return joined
-
-
-def _survivors(every: Ints, alive: Bools) -> Ints:
-    """Return the ports of the remaining nodes.
-
-    Planes that most nodes lost are given up, but for the one that most nodes still have; then nodes without a port
-    left.
-    """
-    works = alive[every]
-    share = works.mean(axis=0)
+    nics = _by_nic(every, stripes)
+    works = alive[nics]
+    some = np.asarray(works.any(axis=2))
+    share = some.mean(axis=0)
     # the plane with most nodes stays even if most nodes lost it
     columns = share >= min(0.5, float(share.max()))
-    left: Ints = every[works[:, columns].all(axis=1)][:, columns]
+    rows = some[:, columns].all(axis=1)
+    left: Ints = np.where(works, nics, NO_PORT)[rows][:, columns].reshape(int(rows.sum()), int(columns.sum()) * stripes)
     return left
 
 
-def _joined(router: TreeRouting, ports: Ints) -> Bools:
-    """Return a mask of the largest set of nodes that reach each other from one node, on every rail, both ways."""
-    best = np.zeros(len(ports), bool)
+def _lead(ports: Ints) -> Ints:
+    """Return the first port of every node that it has left, shape (nodes, 1)."""
+    first = (ports != NO_PORT).argmax(axis=1)
+    result: Ints = np.take_along_axis(ports, first[:, None], axis=1)
+    return result
+
+
+def _joined(router: TreeRouting, ports: Ints, stripes: int = 1) -> Ints:
+    """Return the ports of the largest set of nodes that reach each other from one node, on every NIC, both ways.
+
+    A port that does not reach the others is one that its NIC does without. Nodes whose NICs share no plane with those
+    of the others are left out.
+    """
+    best = np.full_like(ports[:0], NO_PORT)
     # about eight starts, since any single node may be cut off itself
     for start in range(0, len(ports), max(1, len(ports) // 8)):
-        reached = np.ones(len(ports), bool)
-        for rail in range(ports.shape[1]):
-            reached &= _reached(router, int(ports[start, rail]), ports[:, rail])
-        if reached.sum() > best.sum():
-            best = reached
-        if best.all():
+        within = np.stack([_reached(router, int(ports[start, rail]), ports[:, rail]) for rail in range(ports.shape[1])])
+        usable = np.where(within.T, ports, NO_PORT)
+        # ports of other nodes in a plane that the first node has lost are not known to work
+        found = _in_common(usable, stripes)
+        if (len(found), (found != NO_PORT).sum()) > (len(best), (best != NO_PORT).sum()):
+            best = found
+        if len(best) == len(ports) and (best != NO_PORT).all():
             break
     return best
 
 
+def _in_common(ports: Ints, stripes: int) -> Ints:
+    """Return the ports of the nodes that share a plane with all others, on every NIC: the one that most have."""
+    has = _by_nic(ports, stripes) != NO_PORT
+    common = has.sum(axis=0).argmax(axis=1)
+    rows = np.take_along_axis(has, common[None, :, None], axis=2).all(axis=(1, 2))
+    result: Ints = ports[rows]
+    return result
+
+
+def _spread(flows: Flows, ports: Ints, stripes: int) -> Flows:
+    """Return flows between the ports that both NICs have left, which share what the NICs carry.
+
+    Args:
+        flows: flows between places in the table of ports, row by row, with the ports of a NIC one after another.
+        ports: endpoints, shape (nodes, ports).
+        stripes: ports of a NIC [1].
+    """
+    src, dst = ports.ravel()[flows.src], ports.ravel()[flows.dst]
+    works = (src != NO_PORT) & (dst != NO_PORT)
+    share = np.repeat(works.reshape(-1, stripes).sum(axis=1), stripes)
+    return Flows(src[works], dst[works], flows.nbytes[works] * stripes / share[works])
+
+
 def _reached(router: TreeRouting, here: int, ends: Ints) -> Bools:
     """Return a mask of the endpoints within reach of one; in its own tree, endpoints of one leaf reach the same."""
+    if here == NO_PORT:
+        return np.zeros(len(ends), bool)
     reached: Bools = ends == here
-    works = np.ones(len(ends), bool) if router.alive is None else router.alive[ends]
+    works = ends != NO_PORT
+    if router.alive is not None:
+        works &= router.alive[ends]
     near = works & (router.tree_of[ends] == router.tree_of[here])
     reached[near] |= router.trees[router.tree_of[here]].reaches(int(router.leaf[here]))[router.leaf[ends[near]]]
     far = np.flatnonzero(works & ~near)
@@ -157,15 +151,16 @@ def _reached(router: TreeRouting, here: int, ends: Ints) -> Bools:
 class DegradedJob:
     """A fabric with a job on all nodes, and the remains of both after losses; shared work is done once."""
 
-    def __init__(self, fabric: WiredFabric, every: Ints, routing: str = "adaptive") -> None:
+    def __init__(self, fabric: WiredFabric, every: Ints, routing: str = "adaptive", stripes: int = 1) -> None:
         """Route the job on the whole fabric.
 
         Args:
             fabric: the wired fabric, of trees.
             every: endpoints of the job's nodes, shape (nodes, rails).
             routing: of the allreduce: `adaptive`, or `static`, whose collisions come and go with the links it avoids.
+            stripes: ports of a NIC, next to each other in a row of `every` [1].
         """
-        self.fabric, self.routing = fabric, routing
+        self.fabric, self.routing, self.stripes = fabric, routing, stripes
         self.router = TreeRouting(fabric)
         self.every = every[aligned(fabric.network, every)].astype(np.int32)
         self._same: tuple[Ints, Flows | _CutTraffic | _StaticTraffic] | None = None
@@ -183,7 +178,7 @@ class DegradedJob:
         fabric, network = self.fabric, self.fabric.network
         alive = _links_alive(network, switches, links)
         works = alive[: len(network.endpoints)]
-        trunks = _tier(network.links, 1)
+        trunks = _tier_rows(network.links, 1)
         ways = np.bincount(network.links.a[trunks][alive[trunks]], minlength=len(network.switches))
         one_tier = fabric.trees[0].tree.rule.tiers == 1
         cut_off = 0 if one_tier else int((works & (ways == 0)[network.endpoints.leaf]).sum())
@@ -194,22 +189,22 @@ class DegradedJob:
             endpoints_cut_off=cut_off,
             nodes_left=nodes,
             zone_gbyte_s=tuple(cuts.sum(axis=0).tolist()),
-            bisection_gbyte_s=float(_across(fabric, alive, cuts).sum()),
+            bisection_gbyte_s=float(across(fabric, alive, cuts).sum()),
             allreduce_gbyte_s=rate,
         )
 
     def _allreduce(self, alive: Bools | None) -> tuple[float, int]:
         """Return the rate of a tree allreduce over the remaining nodes [GB/s], and their number."""
         fabric, network = self.fabric, self.fabric.network
-        ports = self.every if alive is None else _survivors(self.every, alive)
+        ports = self.every if alive is None else _survivors(self.every, alive, self.stripes)
         if len(ports) < 2:
             return 0.0, len(ports)
         router = self.router if alive is None else self.router.after(alive)
         if ports.shape != self.every.shape:
-            ports = ports[aligned(network, ports)]
+            ports = ports[aligned(network, _lead(ports))]
         # on a healthy fabric whose zones are linked, every node reaches every other
         if alive is not None or not (fabric.zones == 1 or fabric.interzone or fabric.side_by_side):
-            ports = ports[_joined(router, ports)]
+            ports = _joined(router, ports, self.stripes)
         if len(ports) < 2:
             return 0.0, len(ports)
         load, lost = self._loads(router, ports)
@@ -234,7 +229,11 @@ class DegradedJob:
 
     def _traffic(self, ports: Ints) -> Flows | _CutTraffic | _StaticTraffic:
         """Return the flows of an allreduce of 1 GB over nodes, in the form that routing needs."""
-        flows = tree(ports, _joined_trees(zone_sizes(self.fabric.network, ports)), 1e9)
+        parents = _joined_trees(zone_sizes(self.fabric.network, _lead(ports)))
+        flows = tree(ports, parents, 1e9)
+        if (ports == NO_PORT).any():
+            numbers = np.arange(ports.size).reshape(ports.shape)
+            flows = _spread(tree(numbers, parents, 1e9), ports, self.stripes)
         if self.routing == "adaptive":
             cuts = _CutTraffic(self.router)
             cuts.flows(flows.src, flows.dst, flows.nbytes)

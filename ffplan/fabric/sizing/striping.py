@@ -28,6 +28,8 @@ class _EvenChange:
     """The fields to write under `fabric`."""
     switches: int
     """Switches of the changed design [1]."""
+    bare: int
+    """Leaves of the changed design without a host, at which ftree refuses any tree whose roots are not named [1]."""
 
 
 def uneven(plan: FabricPlan) -> str:
@@ -89,8 +91,14 @@ def even_change(design: ResolvedDesign, plan: FabricPlan) -> _EvenChange | None:
             continue
         if not uneven(even):
             written = " and ".join(f"`{name}: {value}`" for name, value in fields.items())
-            return _EvenChange(written, even.switches)
+            return _EvenChange(written, even.switches, _bare(design, even))
     return None
+
+
+def _bare(design: ResolvedDesign, plan: FabricPlan) -> int:
+    """Return the leaves that a plan has for growth alone: more than the endpoints fill, one leaf after another [1]."""
+    needed = _plan_trees(_with(design, access_points=None))
+    return plan.planes * sum(tree.leaf - own.leaf for tree, own in zip(plan.trees, needed.trees, strict=True))
 
 
 def difference(switches: int, changed: int) -> str:
@@ -100,16 +108,17 @@ def difference(switches: int, changed: int) -> str:
     return f"{plural(changed, 'switch', 'switches')}{ending}"
 
 
-def policy_words(policy: str, totals: dict[str, int]) -> str:
+def policy_words(policy: str, totals: dict[str, int], *, taken: bool = True) -> str:
     """Return a sentence on the switches of the other core policies; empty if all need the same number.
 
     Args:
         totals: switches with each policy [1].
+        taken: whether OpenSM's ftree engine takes the even policy without the names of the roots.
     """
     mine, others = totals[policy], []
     for name, count in totals.items():
         if count != mine:
-            why = "; OpenSM's ftree engine takes it as it is" if name == EVEN else ""
+            why = "; OpenSM's ftree engine takes it as it is" if name == EVEN and taken else ""
             others.append(f"{count:,} with `{name}` ({abs(count - mine):,} {'more' if count > mine else 'fewer'}{why})")
     return f"{mine:,} switches with `core_policy: {policy}`, {', '.join(others)}" if others else ""
 
@@ -123,11 +132,14 @@ def striping_notes(design: ResolvedDesign) -> tuple[str, ...]:
     totals = switches_by_policy(design)
     if not totals:
         return ()
-    plan, notes = _plan_trees(design), []
+    plan, notes, taken = _plan_trees(design), [], True
     why = uneven(plan)
     if why:
         change = even_change(design, plan)
-        remedy = f": write {change.fields} ({difference(plan.switches, change.switches)})" if change else ""
-        notes.append(f"OpenSM's ftree engine refuses this tree unless its roots are named, as {why}{remedy}.")
-    policies = policy_words(design.spec.fabric.core_policy, totals)
+        remedy = "name the core switches in OpenSM's `root_guid_file`"
+        if change and not change.bare:
+            remedy = f"write {change.fields} ({difference(plan.switches, change.switches)})"
+        taken = change is not None and not change.bare and "access_points" not in change.fields
+        notes.append(f"OpenSM's ftree engine refuses this tree unless its roots are named, as {why}: {remedy}.")
+    policies = policy_words(design.spec.fabric.core_policy, totals, taken=taken)
     return (*notes, f"{policies}.") if policies else tuple(notes)

@@ -13,15 +13,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ffplan.base.formatting import first_few, plural
-from ffplan.interop.asbuilt.model import PORTS, _peer_of, _renumbered, _union_find
-from ffplan.interop.asbuilt.names import named
+from ffplan.interop.asbuilt.model import PORTS, _peer_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from ffplan.base.array_math import Bools, Ints
     from ffplan.interop.asbuilt.model import AsBuilt, _BuiltDevice
-    from ffplan.interop.asbuilt.names import _NameRule
 
 _CARD = re.compile(r"/[LS][0-9]{1,3}(?:/U[0-9]{1,3})?$", re.IGNORECASE)
 """Card and chip at the end of a description, such as MF0;core-1:CS8500/L07/U1."""
@@ -130,39 +126,6 @@ def join_cards(built: AsBuilt) -> AsBuilt:
     )
 
 
-def of_design(built: AsBuilt, designed: Sequence[str], rules: Sequence[_NameRule]) -> AsBuilt:
-    """Leave out networks without a device that the design names, such as storage's.
-
-    A file without any such device stays unchanged.
-    """
-    known = named(built.devices, designed, rules, "")
-    roots = _union_find((int(a), int(b)) for a, b in (built.ends // PORTS).tolist())
-    ours = {roots[number] for number in known if number in roots}
-    sizes = Counter(root for root in roots.values() if root not in ours)
-    beside = {root for root, size in sizes.items() if size > _PAIR}
-    out = [number for number in range(len(built.devices)) if roots.get(number) in beside]
-    if not ours or not out:
-        return built
-    kept = np.ones(len(built.devices), bool)
-    kept[out] = False
-    place = np.cumsum(kept) - 1
-    rows = kept[built.ends[:, 0] // PORTS]
-    remark = (
-        f"left out {plural(len(beside), 'network')} of {plural(len(out), 'device')} that the design does not have, "
-        f"such as `{built.devices[out[0]].name[:60]}`"
-    )
-    return replace(
-        built,
-        devices=[device for device, keep in zip(built.devices, kept.tolist(), strict=True) if keep],
-        ends=_renumbered(built.ends[rows], place),
-        lanes=built.lanes[rows],
-        gbit_s=built.gbit_s[rows],
-        remarks=(*built.remarks, remark),
-    )
-
-
-_PAIR = 2
-"""Devices of a link that joins nothing else [1]."""
 _MOST_ADAPTER_PORTS = 8
 """More ports than an adapter has [1]."""
 

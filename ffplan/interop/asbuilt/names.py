@@ -134,6 +134,16 @@ def _slot(name: str) -> tuple[int, int]:
     return (int(match[1]), int(match[2] or 0)) if match else (0, 0)
 
 
+def _by_slot(ends: Sequence[int], designed: Sequence[str]) -> list[int]:
+    """Return the endpoints of a host in the order in which programs count adapters: NIC by NIC, port by port.
+
+    Args:
+        ends: numbers of its endpoints.
+        designed: names of all devices.
+    """
+    return sorted(ends, key=lambda end: _slot(designed[end]))
+
+
 def _hosts(designed: Sequence[str]) -> dict[str, list[int]]:
     """Return the endpoints of every host of the design, in order, by its name in lower case."""
     hosts: dict[str, list[int]] = {}
@@ -256,7 +266,7 @@ def _by_adapter(
 
     Adapters that neither tells are left to their wiring.
     """
-    ordered = sorted(endpoints, key=lambda endpoint: _slot(designed[endpoint]))
+    ordered = _by_slot(endpoints, designed)
     by_design = {_slot(designed[endpoint]): endpoint for endpoint in ordered}
     place = dict(zip(usual, ordered, strict=True)) if len(usual) == len(ordered) else {}
     if not place or not all(slot in place for slot, _ in items):

@@ -9,7 +9,7 @@ import numpy as np
 from ffplan.base.formatting import first_few, plural
 from ffplan.interop.asbuilt.model import PORTS
 from ffplan.interop.audit.cables import _parts_not_found
-from ffplan.interop.audit.effects import _of_losses
+from ffplan.interop.audit.effects import _of_losses, _off
 from ffplan.interop.audit.sides import _host_of
 from ffplan.results.as_built import AuditCause
 
@@ -131,13 +131,15 @@ def _absent_host(fabrics: Sides, have: Capacity, host: str, adapters: list[int])
     every = have.ends[host]
     down = not fabrics.present[every].any() and bool(np.isin(every, fabrics.ours // PORTS).all())
     names = tuple(fabrics.names[device] for device in adapters)
+    beside = fabrics.designed.beside
+    lost = f"node {host} was not found{f' on the network {beside}' if beside else ''}"
     ports = first_few(fabrics.port(max(pair, key=lambda end: fabrics.roles[end // PORTS])) for pair in near)
     return AuditCause(
         kind="absent-node" if down else "absent-nic",
-        what=f"node {host} was not found" if down else f"{first_few(names)} of node {host} was not found",
+        what=lost if down else f"{first_few(names)} of node {host} was not found",
         where=(host,) if down else names,
         do=(f"check power and drivers of {host}, and its cables at {ports}",),
-        effect=f"{host} is off the fabric" if down else _of_losses(have, [(pair, 1.0) for pair in near]),
+        effect=f"{host} is {_off(fabrics)}" if down else _of_losses(have, [(pair, 1.0) for pair in near]),
         links=len(near),
         severity="error",
     )

@@ -150,7 +150,7 @@ def audit(designed: Designed, built: AsBuilt, where: _Matched, design: str) -> D
         extra=extra,
         miswired=miswired,
         slow=_slow_links(there, differences),
-        remarks=(*built.remarks, *_open(built)),
+        remarks=(*built.remarks, *_open_questions(built)),
     )
 
 
@@ -174,8 +174,8 @@ def _visible(fabrics: Sides) -> np.ndarray:
     return seen
 
 
-def _open(built: AsBuilt) -> list[str]:
-    """Return a remark on rates that the file does not give."""
+def _open_questions(built: AsBuilt) -> list[str]:
+    """Return the remarks on rates that the files do not give."""
     if simulated(built):
         return ["every link reads 4x SDR because ibsim links have no speed: rates are not compared"]
     unsaid = int((built.gbit_s == 0).sum())

@@ -9,6 +9,8 @@ import numpy as np
 
 from ffplan.base.array_math import Bools, Floats, Ints
 from ffplan.base.record import record
+from ffplan.fabric.wiring.names import _PrintedPorts
+from ffplan.fabric.wiring.network import INTERZONE
 from ffplan.interop.asbuilt.model import PORTS, _peer_of, _port_name, _renumbered, both_ways
 
 if TYPE_CHECKING:
@@ -39,6 +41,30 @@ class Designed:
     """Rate of every link, one direction [Gb/s], shape (links,)."""
     roles: Ints
     """Tier of every device: 0 endpoints, 1 leaves and routers, then upwards, shape (devices,)."""
+    places: Ints
+    """Plane and zone of every device, counted from 0, shape (devices, 2); a switch between zones is in none."""
+    printed: _PrintedPorts
+    """Ports as they are printed on the switches, which come first among the devices."""
+    beside: str
+    """Name of a network beside the compute fabric; empty for that."""
+
+    def full(self, end: int) -> str:
+        """Return the name of a port: of a switch as printed on it, such as `leaf-07/p3`, or `leaf-07/p3/2` if split."""
+        device, port = divmod(end, PORTS)
+        if self.roles[device] and port:
+            return f"{self.names[device]}/p{self.printed.name(device, port - 1)}"
+        return _port_name(self.names, end)
+
+    @property
+    def title(self) -> str:
+        """Its name in a sentence."""
+        return f"the network {self.beside}" if self.beside else "the compute fabric"
+
+    @property
+    def between(self) -> Ints:
+        """Ends of every link to a switch between zones, shape (links, 2)."""
+        result: Ints = self.ends[(self.roles[self.ends // PORTS] == INTERZONE + 1).any(axis=1)]
+        return result
 
     @property
     def kinds(self) -> list[str]:
@@ -60,11 +86,18 @@ def designed(network: Network, names: Names, inside: Bools) -> Designed:
     place = np.zeros(len(titles), np.int64)
     place[wired] = np.arange(len(wired))
     roles = np.where(wired < first, network.switches.role[np.minimum(wired, first - 1)].astype(np.int64) + 1, 0)
+    s, e = network.switches, network.endpoints
+    places = np.column_stack([np.append(s.plane, e.plane), np.append(s.zone, e.zone)]).astype(np.int64)
     return Designed(
         names=[titles[number] for number in wired.tolist()],
         ends=np.column_stack([place[a] * PORTS + near_port, place[b] * PORTS + b_port + 1]),
         gbit_s=8.0 * k.gbyte_s[kept].astype(np.float64),
         roles=roles,
+        places=places[wired],
+        beside=names.prefix.removesuffix("-"),
+        printed=replace(
+            names.printed, role=[names.printed.role[number] for number in wired.tolist() if number < first]
+        ),
     )
 
 
@@ -74,8 +107,8 @@ class Sides:
 
     names: list[str]
     """Names; the design's name for each device in the design."""
-    roles: Ints
-    """Tier of every designed device, shape (designed devices,)."""
+    designed: Designed
+    """The design, with links that the files do not list."""
     present: Bools
     """True of devices of the design that were found, shape (devices of the design,)."""
     ours: Ints
@@ -87,20 +120,25 @@ class Sides:
     theirs_lanes: Ints
 
     @property
+    def roles(self) -> Ints:
+        """Tier of every designed device, shape (designed devices,)."""
+        return self.designed.roles
+
+    @property
     def devices(self) -> int:
         """Devices of the design."""
         return len(self.roles)
 
     def full(self, end: int) -> str:
-        """Return the name of a port, such as `leaf-07/p3` and `compute-0001/nic0/p1`."""
-        return _port_name(self.names, end)
+        """Return the name of a port; of a switch that the design has not, counted in parts if split."""
+        return self.designed.full(end) if end // PORTS < self.devices else _port_name(self.names, end)
 
     def port(self, end: int) -> str:
         """Return the name of a port for people: an endpoint has one, and goes by its own name."""
         device = end // PORTS
         if device < self.devices and not self.roles[device]:
             return self.names[device]
-        return _port_name(self.names, end)
+        return self.full(end)
 
     def roles_of(self, end: int) -> int:
         """Return the tier of a port's device; -1 for a device outside the design."""
@@ -146,7 +184,7 @@ def sides(designed: Designed, built: AsBuilt, matched: _Matched) -> Sides:
     plain = simulated(built)
     return Sides(
         names=names,
-        roles=designed.roles,
+        designed=designed,
         present=present,
         ours=designed.ends[kept],
         ours_gbit_s=designed.gbit_s[kept],

@@ -278,7 +278,7 @@ def faults(wired: WiredDesign, query: FaultRequest, step: Callable[[int, int, st
     """
     fabric = wired.fabric
     losses = [parse_loss(text, fabric, wired.names) for text in query.lose] or default_losses(fabric)
-    job = DegradedJob(fabric, all_nodes(wired.design, fabric), query.routing)
+    job = DegradedJob(fabric, all_nodes(wired.design, fabric), query.routing, wired.design.stripes)
     nothing = np.zeros(0, np.int64)
     healthy = job.remaining(nothing, nothing)
     return FaultReport(

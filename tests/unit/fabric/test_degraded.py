@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from ffplan.fabric.routing.degraded import DegradedJob, _links_alive, _zone_cuts
+from ffplan.fabric.routing.cuts import _zone_cuts, between_zones
+from ffplan.fabric.routing.degraded import DegradedJob, _links_alive
+from ffplan.fabric.routing.job_loads import all_nodes
 from ffplan.fabric.sizing.fat_tree import _build_tree, _TreeRule
 from ffplan.fabric.wiring.network import CORE, LEAF, SPINE
 from tests.fabrics import wire_tree
@@ -53,6 +55,63 @@ def test_leaves_bind_where_they_carry_less_than_the_pod(pods: WiredFabric) -> No
     k = pods.network.links
     own = np.concatenate([np.flatnonzero((k.tier == 1) & (k.a == leaf))[:2] for leaf in of_role(pods, LEAF)[:2]])
     assert _zone_cuts(pods, _links_alive(pods.network, NONE, own)).tolist() == [[750.0]]
+
+
+@pytest.mark.parametrize(
+    ("lost", "left"),
+    [
+        (((0, 0),), 16 - 4),
+        (((0, 0), (1, 0)), 16 - 4),  # both spines of the same cores
+        (((0, 0), (1, 1)), 16 - 8),  # the cores of each have lost the spine of the other pod
+        (((0, 0), (0, 1), (1, 2)), 16 - 12),
+        (((0, 0), (0, 1), (1, 2), (1, 3)), 0),
+    ],
+)
+def test_a_core_carries_what_both_of_its_pods_have_left(lost: tuple[tuple[int, int], ...], left: int) -> None:
+    """Two pods of 16 endpoints at 25 GB/s, with four links from each of four spines to cores that are its own."""
+    rule = _TreeRule(tiers=3, radix=8, uplinks=4, rails=1, core_policy="minimal")
+    fabric = wire_tree(_build_tree(rule, 32), 32, 25.0)
+    spines = of_role(fabric, SPINE).reshape(2, 4)
+    gone = np.array([spines[place] for place in lost])
+    assert _zone_cuts(fabric, _links_alive(fabric.network, gone, NONE)).tolist() == [[25.0 * left]]
+
+
+@pytest.mark.parametrize(("pod", "left"), [(0, 10.5), (1, 10.5)])
+def test_a_split_cuts_a_pod_that_is_larger_than_the_other(pod: int, left: float) -> None:
+    """25 endpoints in pods of 16 and 9, split into 12.5 of the first and the rest, which is 3.5 of it and the second.
+
+    Without a spine of the first pod, its leaves pass on 12 of 16. Without one of the second, its leaves of 4, 4 and 1
+    endpoints pass on 3 + 3 + 1: these and 3.5 within the first pod are left.
+    """
+    fabric = wired(SMALL / "apart.yaml", str(SMALL / "parts")).fabric
+    s = fabric.network.switches
+    spine = np.flatnonzero((s.role == SPINE) & (s.zone == 0) & (s.pod == pod))[:1]
+    cuts = _zone_cuts(fabric, _links_alive(fabric.network, spine, NONE))
+    assert cuts.tolist() == [[25.0 * left, 25.0 * 12.5]]
+
+
+@pytest.mark.parametrize("routing", ["adaptive", "static"])
+@pytest.mark.parametrize(
+    ("lost", "nodes", "rate"),
+    [
+        (("p1-leaf-01",), 9, 0.5),  # two rails of the first four nodes have a port each
+        (("p1-leaf-01", "p2-leaf-02"), 9, 0.5),  # other rails in the other plane
+        (("p1-leaf-01", "p2-leaf-01"), 5, 1.0),  # both ports of two NICs of the first four nodes
+        (("p1-leaf-01", "p2-leaf-05"), 5, 0.5),  # those rails meet in no plane: the first four, or the next, stay
+        (("p1-leaf-01", "p1-leaf-05", "p1-leaf-09"), 9, 0.5),  # a rail of all nodes has lost one plane
+    ],
+)
+def test_a_nic_works_on_with_a_port_in_another_plane(
+    lost: tuple[str, ...], nodes: int, rate: float, routing: str
+) -> None:
+    """Nine nodes of eight NICs with a port in two planes; units of four, four and one, with a leaf for two rails."""
+    own = wired(SMALL / "planes.yaml", str(SMALL / "parts"))
+    job = DegradedJob(own.fabric, all_nodes(own.design, own.fabric), routing, own.design.stripes)
+    switches = np.array([own.names.switches().index(name) for name in lost])
+    left = job.remaining(switches, NONE)
+    assert left.nodes_left == nodes
+    alone = DegradedJob(own.fabric, job.every[-nodes:], routing, own.design.stripes)
+    assert left.allreduce_gbyte_s == pytest.approx(rate * alone.remaining(NONE, NONE).allreduce_gbyte_s)
 
 
 def test_leaves_without_a_way_up_cut_their_endpoints_off(pods: WiredFabric) -> None:
@@ -135,3 +194,19 @@ def test_flows_of_an_endpoint_without_its_link_are_not_counted(pods: WiredFabric
         traffic.loads(whole.after(without[0]))
     load, lost = traffic.loads(whole.after(without[1]))
     assert (load[10], load[12], lost) == (1e6, 0.0, 0)
+
+
+@pytest.mark.parametrize(
+    ("rates", "left"),
+    [
+        ([[100.0, 100.0], [100.0, 100.0]], 200.0),
+        ([[100.0, 0.0], [100.0, 100.0]], 100.0),
+        ([[100.0, 0.0], [0.0, 100.0]], 0.0),  # neither switch joins both zones
+        ([[50.0, 50.0], [75.0, 25.0]], 75.0),
+        ([[100.0, 100.0], [100.0, 100.0], [25.0, 0.0]], 25.0),  # one of three zones is split beside
+        ([[100.0], [100.0], [50.0], [75.0]], 125.0),  # the two that send least
+    ],
+)
+def test_what_zones_send_to_the_others(rates: list[list[float]], left: float) -> None:
+    """A row for each zone, with its links to each switch between zones [GB/s]."""
+    assert between_zones(np.array(rates)) == left

@@ -12,7 +12,8 @@ from ffplan.catalog.store import Catalog
 from ffplan.design.resolve import resolve
 from ffplan.fabric.family import plan_fabric, wire
 from ffplan.fabric.routing import job_loads
-from ffplan.fabric.routing.degraded import DegradedJob, _links_alive, _zone_cuts, default_losses
+from ffplan.fabric.routing.cuts import _zone_cuts
+from ffplan.fabric.routing.degraded import DegradedJob, _links_alive, default_losses
 from ffplan.fabric.routing.dragonfly_routing import _DragonflyRouting
 from ffplan.fabric.routing.job_loads import aligned
 from ffplan.fabric.routing.link_loads import flow_loads, lane_rates, outcome

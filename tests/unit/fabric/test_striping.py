@@ -7,6 +7,7 @@ even striping, 250 by port count.
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from typing import TYPE_CHECKING
 
@@ -141,3 +142,24 @@ def test_what_is_said_of_uneven_links() -> None:
     assert uneven(tiny(24, "minimal").plan) == "the last pod has 4 leaves, the others 8"
     core = "  core: {switch: tiny-24x400g}"
     assert "cores cannot be dealt evenly over the 8 spines of a pod" in uneven(tiny(32, "minimal", core).plan)
+
+
+@pytest.mark.parametrize("policy", ["minimal", "equal-stripe", "per-rail-whole-pods"])
+@pytest.mark.parametrize("more", ["", "  access_points: 300"])
+def test_a_remedy_for_ftree_is_one_that_ftree_takes(policy: str, more: str) -> None:
+    """Fields that a note names give a tree that ftree takes, with a host at every leaf; else roots are named."""
+    told = set()
+    for count in (12, 16, 24, 31, 32, 33, 40, 47, 48):
+        notes = [note for note in striping_notes(tiny(count, policy, more).design) if "refuses" in note]
+        for note in notes:
+            fields = dict(re.findall(r"`(core_policy|access_points): ([\w-]+)`", note))
+            told.add(bool(fields))
+            assert bool(fields) != ("`root_guid_file`" in note)
+            if fields:
+                points = fields.get("access_points")
+                changed = tiny(count, fields["core_policy"], f"  access_points: {points}" if points else more)
+                assert ftree_takes(changed.fabric.network), note
+                assert not len(changed.fabric.network.bare_leaves()), note
+        if not notes and not more:
+            assert ftree_takes(tiny(count, policy).fabric.network)
+    assert told

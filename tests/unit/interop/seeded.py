@@ -6,11 +6,19 @@ import hashlib
 import re
 from functools import cache
 
-from tests.support import ffplan
+from tests.support import ffplan, wired
 
 Links = dict[int, tuple[str, int, str]]
 _DEVICE = re.compile(r'(Hca|Switch)\s+([0-9]+)\s+"(.*?)"')
 _PORT = re.compile(r'\[([0-9]+)\]\s+"(.*?)"\[([0-9]+)\]')
+
+
+def as_printed(design: str, word: str) -> str:
+    """Return the name of a switch's port, counted in parts, as it is printed there; any other word as it is."""
+    own, (device, _, port) = wired(design), word.rpartition("/p")
+    if device not in own.names.switches():
+        return word
+    return f"{device}/p{own.names.printed.name(own.names.switches().index(device), int(port) - 1)}"
 
 
 @cache

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 
-from ffplan.fabric.wiring.network import CORE, INTERZONE, LEAF, ROUTER, SPINE
+from ffplan.fabric.wiring.names import _PrintedPorts
+from ffplan.fabric.wiring.network import CORE, INTERZONE, LEAF, ROLES, ROUTER, SPINE
 from ffplan.interop.asbuilt.model import PORTS
-from ffplan.interop.audit.sides import Sides
+from ffplan.interop.audit.sides import Designed, Sides
 
 Link = tuple[str, int, str, int]
 TIER = {"leaf": LEAF, "spine": SPINE, "core": CORE, "zone": INTERZONE, "router": ROUTER}
+ZONE = re.compile(r"^z\d+-")
+"""Start of the name of a switch in one of several zones."""
 FABRIC: tuple[Link, ...] = (
     *(("a/nic0", 1, "leaf-1", 1), ("b/nic0", 1, "leaf-1", 2), ("a/nic1", 1, "leaf-2", 1), ("b/nic1", 1, "leaf-2", 2)),
     *(
@@ -24,7 +29,13 @@ FABRIC: tuple[Link, ...] = (
 
 def role_of(name: str) -> int:
     """Return the tier of a device, by its name."""
-    return 0 if "/" in name else TIER[name.partition("-")[0]] + 1
+    return 0 if "/" in name else TIER[ZONE.sub("", name).partition("-")[0]] + 1
+
+
+def whole_ports(roles: np.ndarray) -> _PrintedPorts:
+    """Return ports of switches that are not split."""
+    role = [max(tier - 1, 0) for tier in roles.tolist()]
+    return _PrintedPorts(role=role, split=(1,) * len(ROLES), leaf_down=1 << 20, leaf_up_split=1)
 
 
 def sides_of(links: tuple[Link, ...], built: tuple[Link, ...] | None = None, unknown: tuple[str, ...] = ()) -> Sides:
@@ -37,9 +48,18 @@ def sides_of(links: tuple[Link, ...], built: tuple[Link, ...] | None = None, unk
 
     theirs = ends(links if built is None else built)
     seen = set((theirs // PORTS).ravel().tolist())
+    roles = np.array([role_of(name) for name in names])
     return Sides(
         names=[*names, *unknown],
-        roles=np.array([role_of(name) for name in names]),
+        designed=Designed(
+            names=names,
+            ends=ends(links),
+            gbit_s=np.full(len(links), 400.0),
+            roles=roles,
+            places=np.array([(0, int(name[1]) - 1 if ZONE.match(name) else 0) for name in names]),
+            printed=whole_ports(roles),
+            beside="",
+        ),
         present=np.array([place in seen for place in range(len(names))], bool),
         ours=ends(links),
         ours_gbit_s=np.full(len(links), 400.0),

@@ -12,7 +12,7 @@ from ffplan.interop.asbuilt.composite import split_adapters
 from ffplan.interop.asbuilt.ibnetdiscover import _read_listing
 from ffplan.interop.asbuilt.model import PORTS
 from tests.support import but_few, ffplan
-from tests.unit.interop.seeded import Listing
+from tests.unit.interop.seeded import Listing, as_printed
 from tests.unit.interop.test_faults_of_fabrics import kill_lanes, lose_leaf, lose_node, lose_node_cable, swap_downlinks
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def test_a_fault_among_cards_is_one_finding(seed: Callable[[Listing, Random], li
     code, out = audited(as_cards(built), tmp_path / "x")
     assert code == 1
     said = " ".join(out.split())
-    assert all(word in said for word in words), out
+    assert all(as_printed(DESIGN, word) in said for word in words), out
     assert "1 finding" in said or "1 cause" in said, said[:400]
 
 

@@ -12,6 +12,7 @@ from ffplan.interop.asbuilt.ibnetdiscover import _read_listing
 from ffplan.interop.asbuilt.model import PORTS, _peer_of
 from ffplan.interop.audit.report import audit, placed
 from ffplan.interop.audit.sides import Designed
+from tests.unit.interop.small_sides import whole_ports
 
 if TYPE_CHECKING:
     from ffplan.results.as_built import DiffReport
@@ -36,7 +37,16 @@ def ends(*rows: tuple[int, int, int, int]) -> Designed:
     import numpy as np
 
     found = np.array([(a * PORTS + p, b * PORTS + q) for a, p, b, q in rows], np.int64)
-    return Designed(NAMES, found, np.full(len(found), 200.0), np.array([1, 2, 0, 0]))
+    rates, roles = np.full(len(found), 200.0), np.array([1, 2, 0, 0])
+    return Designed(
+        names=NAMES,
+        ends=found,
+        gbit_s=rates,
+        roles=roles,
+        places=np.zeros((4, 2), np.int64),
+        printed=whole_ports(roles),
+        beside="",
+    )
 
 
 def compare(wanted: Designed, text: str = NET) -> DiffReport:

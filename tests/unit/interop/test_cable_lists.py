@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from ffplan.base.errors import InputError
 from ffplan.interop.asbuilt.model import as_built_report
 from ffplan.interop.asbuilt.read import read_as_built
-from tests.support import examples, ffplan
+from tests.support import SMALL, examples, ffplan
 from tests.unit.interop.test_pasted import PREFIXES
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ FABRIC, FOUR = "superpod-h100-4su", "h100-1k-four-networks"
 
 @pytest.mark.parametrize("target", ["cables", "containerlab", "graphml", "ptm", "ibsim", "netbox", "nautobot"])
 def test_the_audit_reads_what_ffplan_exports(target: str, tmp_path: Path) -> None:
-    """As designed, and with two cables swapped; networks beside the compute fabric are left out and counted."""
+    """As designed, and with two cables swapped; networks beside the compute fabric are compared too."""
     design = FOUR if target in ("cables", "netbox") else FABRIC
     tables = {"netbox": ["cables"], "nautobot": ["interfaces", "cables"]}.get(target, [""])
     files = []
@@ -36,8 +36,9 @@ def test_the_audit_reads_what_ffplan_exports(target: str, tmp_path: Path) -> Non
     run = ffplan(f"fabric audit {design} -f json", *map(str, files))
     assert run.code == 0, run.err
     report = json.loads(run.out)
-    assert (report["same"], report["causes"]) == (2040, [])
-    assert any("left out" in remark for remark in report["remarks"]) == (design == FOUR)
+    same = 2040 + 264 + 191 + 215 if design == FOUR else 2040
+    assert (report["same"], report["causes"]) == (same, [])
+    assert not any("left out" in remark for remark in report["remarks"])
     if target in ("cables", "netbox"):
         text = files[0].read_text()
         files[0].write_text(
@@ -49,7 +50,83 @@ def test_the_audit_reads_what_ffplan_exports(target: str, tmp_path: Path) -> Non
         )
         run = ffplan(f"fabric audit {design} -f json", *map(str, files))
         assert run.code == 1
-        assert json.loads(run.out)["same"] == 2038
+        assert json.loads(run.out)["same"] == same - 2
+
+
+@pytest.mark.parametrize(
+    ("listed", "gone", "kinds", "same"),
+    [
+        (("compute",), "", [], 2040),  # a list of one network says nothing of the others
+        (("storage",), "", [], 264),
+        (("compute", "storage", "out-of-band"), "", ["absent-network"], 2040 + 264 + 215),
+        (("storage", "front-end"), "", ["absent-network"] * 2, 264 + 191),
+        (("compute", "storage"), ",storage,compute-010,", ["absent-network"] * 2 + ["absent-node"], 2040 + 263),
+        (("storage",), ",storage-leaf-1,", ["missing-cable"], 263),
+    ],
+)
+def test_every_network_that_the_files_list_is_compared(
+    listed: tuple[str, ...], gone: str, kinds: list[str], same: int, tmp_path: Path
+) -> None:
+    """Rows of some networks of four, one row less where said; a network without a row is a finding beside others."""
+    head, *rows = ffplan(f"fabric export {FOUR} --to cables").out.splitlines()
+    rows = [row for row in rows if row.split(",")[1] in listed]
+    lost = next((row for row in rows if gone and gone in row and "spine" in (row if "leaf" in gone else "spine")), None)
+    file = tmp_path / "cables.csv"
+    file.write_text("\n".join([head, *(row for row in rows if row != lost)]) + "\n")
+    run = ffplan(f"fabric audit {FOUR} -f json", str(file))
+    report = json.loads(run.out)
+    assert sorted(cause["kind"] for cause in report["causes"]) == sorted(kinds)
+    assert (run.code, report["same"]) == (1 if kinds else 0, same)
+    assert not any("does not have" in remark for remark in report["remarks"])
+
+
+def test_networks_that_no_design_has_are_left_out(tmp_path: Path) -> None:
+    """Three cables between devices that are in no network of the design."""
+    run = ffplan(f"fabric export {FOUR} --to cables")
+    file = tmp_path / "cables.csv"
+    file.write_text(run.out + "".join(f"X{n},camera,camera-{n},eth0,video-1,{n},cat6\n" for n in (1, 2, 3)))
+    report = json.loads(ffplan(f"fabric audit {FOUR} -f json", str(file)).out)
+    assert (report["same"], report["causes"]) == (2710, [])
+    assert "left out 1 network of 4 devices that the design does not have, such as `camera-1 eth0`" in report["remarks"]
+
+
+@pytest.fixture(name="planes")
+def two_planes(tmp_path: Path) -> str:
+    """Return a command's words of eight nodes whose NICs have a port in either plane, at ports that are split."""
+    file = tmp_path / "planes.yaml"
+    file.write_text((SMALL / "planes.yaml").read_text().replace("count: 9", "count: 8"))
+    return f"{file} --catalog {SMALL / 'parts'}"
+
+
+def exported(planes: str, target: str, folder: Path) -> Path:
+    """Return the file of an export."""
+    run = ffplan(f"fabric export {planes} --to {target}")
+    assert run.code == 0, run.err
+    file = folder / f"{target}.txt"
+    file.write_text(run.out)
+    return file
+
+
+@pytest.mark.parametrize("target", ["cables", "containerlab", "ptm", "ibsim"])
+def test_nics_with_ports_in_two_planes_are_read_back(target: str, planes: str, tmp_path: Path) -> None:
+    """Every format has an order of its own for the ports of a host, and its reader has the same."""
+    run = ffplan(f"fabric audit {planes} -f json", str(exported(planes, target, tmp_path)))
+    assert (run.code, json.loads(run.out)["same"]) == (0, 2 * 64 + 2 * 64), run.err
+
+
+def test_a_remedy_names_ports_as_they_are_printed(planes: str, tmp_path: Path) -> None:
+    """A cable between switches that the file lacks is named as its row has it: leaves split four down, and two up."""
+    file = exported(planes, "cables", tmp_path)
+    head, *rows = file.read_text().splitlines()
+    trunks = [place for place, row in enumerate(rows) if "spine" in row]
+    for gone in trunks[::17]:
+        row = dict(zip(head.split(","), rows[gone].split(","), strict=True))
+        file.write_text("\n".join([head, *rows[:gone], *rows[gone + 1 :]]) + "\n")
+        (cause,) = json.loads(ffplan(f"fabric audit {planes} -f json", str(file)).out)["causes"]
+        ends = [f"{row[f'{side}_device']}/p{row[f'{side}_port']}" for side in ("from", "to")]
+        assert all("/" in row[f"{side}_port"] for side in ("from", "to"))
+        assert sorted(cause["where"]) == sorted(ends)
+        assert all(any(word.rstrip(",") == name for word in cause["do"][0].split()) for name in ends)
 
 
 def end(device: str, port: str, *, old: bool) -> object:

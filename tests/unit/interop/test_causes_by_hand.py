@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import pytest
 
 from ffplan.interop.audit.report import _Audited, causes
 from tests.unit.interop.small_sides import FABRIC, Link, sides_of
@@ -142,3 +143,52 @@ def test_a_stranger_in_the_place_of_a_device() -> None:
         assert cause.what == f"new is in the place of {title}"
         assert cause.do[0].startswith("name it as the design does")
         assert (cause.links, cause.effect) == (2, NAMES)
+
+
+@pytest.mark.parametrize(
+    ("gone", "left"),
+    [
+        ((0,), 75),  # one of four links of a zone
+        ((0, 1, 2, 3), 0),  # all of one zone
+        ((0, 4), 75),  # one of either at the same switch
+        ((0, 6), 50),  # one of either at two switches: the other link of each leads nowhere
+        ((0, 1, 4, 5), 50),  # all links of one switch
+        ((0, 1, 6, 7), 0),  # each zone has one switch left, and not the same
+    ],
+)
+def test_what_is_left_between_zones_is_what_both_have(gone: tuple[int, ...], left: int) -> None:
+    """Two zones of four links, two to each of two switches."""
+    down: list[Link] = [(f"h{zone}{n}/nic0", 1, f"z{zone}-leaf-1", n + 1) for zone in (1, 2) for n in range(3)]
+    up: list[Link] = [
+        (f"z{zone}-leaf-1", 10 + 2 * switch + n, f"zone-{switch + 1}", 2 * zone + n)
+        for zone in (1, 2)
+        for switch in (0, 1)
+        for n in (0, 1)
+    ]
+    links = (*down, *up)
+    built = tuple(link for place, link in enumerate(links) if place - len(down) not in gone)
+    made = found(links, built)
+    words = {cause.effect for cause in made.causes} if len(made.causes) == 1 else {made.effect}
+    assert words == {f"{left} % of the bandwidth between zones is left"}
+
+
+@pytest.mark.parametrize(
+    ("lost", "kept", "why"),
+    [
+        ((0,), 50, "1 of its 4 NIC ports gone, and its slowest NIC holds the others back"),
+        ((0, 1), 50, "2 of its 4 NIC ports gone"),  # one NIC of two
+        ((0, 2), 50, "2 of its 4 NIC ports gone, and its slowest NIC holds the others back"),
+        ((0, 1, 2), 25, "3 of its 4 NIC ports gone, and its slowest NIC holds the others back"),
+    ],
+)
+def test_a_nic_with_one_of_two_ports_holds_its_node_back(lost: tuple[int, ...], kept: int, why: str) -> None:
+    """Two NICs of two ports, one in either plane."""
+    links: tuple[Link, ...] = tuple(
+        (f"{host}/nic{nic}p{port}", 1, f"leaf-{port}", 2 * row + nic + 1)
+        for row, host in enumerate("ab")
+        for nic in (0, 1)
+        for port in (1, 2)
+    )
+    made = found(links, tuple(link for place, link in enumerate(links) if place not in lost))
+    words = {cause.effect for cause in made.causes} if len(made.causes) == 1 else {made.effect}
+    assert words == {f"a job with a communicates between nodes at {kept} % of its rate: {why}"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -120,11 +120,17 @@ def test_racks_need_a_floor() -> None:
     assert "add `floor: {}`" in run.err
 
 
-def test_steps_mount_and_cable_everything_once(tmp_path: Path) -> None:
-    """Switches and their cables first, then rack by rack; a cable comes behind the racks that it joins."""
-    path = vary_design(
-        tmp_path, "h100-1k-four-networks", ("site:", "floor: {rack_units: 48, switch_racks_per_row: 3}\nsite:")
-    )
+FOUR = ("h100-1k-four-networks", ("site:", "floor: {rack_units: 48, switch_racks_per_row: 3}\nsite:"))
+
+
+ACROSS = ("superpod-b300-4su", ("count: 256, per_rack: 4", "count: 64, per_rack: 3"), FLOOR)
+"""A cable splits to nodes of two racks."""
+
+
+@pytest.mark.parametrize("varied", [FOUR, ACROSS], ids=["four-networks", "split"])
+def test_steps_mount_and_cable_everything_once(varied: tuple[Any, ...], tmp_path: Path) -> None:
+    """Switches and their cables first, then rack by rack; a cable comes behind all racks that it joins, once."""
+    path = vary_design(tmp_path, *varied)
     steps, cables = rows(str(path), "steps"), rows(str(path), "cables")
     assert [int(row["step"]) for row in steps] == list(range(1, len(steps) + 1))
     mounted: set[str] = set()
@@ -136,9 +142,11 @@ def test_steps_mount_and_cable_everything_once(tmp_path: Path) -> None:
             mounted |= {row["rack"]}
         else:
             plugged += names
-            assert {row["rack"], row["to_rack"]} <= mounted | {"not placed"}
+            assert {*row["rack"].split("; "), *row["to_rack"].split("; ")} <= mounted | {"not placed"}
     assert sorted(plugged) == sorted({row["label"] for row in cables})
     devices = [name for row in steps if row["task"].startswith("mount") for name in unfold(row["items"])]
     assert sorted(devices) == sorted(row["device"] for row in rows(str(path), "racks"))
     metres = sum(float(row["length_m"] or 0) for row in steps)
-    assert metres == pytest.approx(sum(float(row["length_m"] or 0) for row in cables))
+    lengths = {row["label"]: float(row["length_m"] or 0) for row in cables}
+    assert metres == pytest.approx(sum(lengths.values()))
+    assert any("; " in row["rack"] for row in steps) == (varied == ACROSS)

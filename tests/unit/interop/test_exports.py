@@ -6,7 +6,7 @@ import csv
 import io
 import re
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 import pytest
@@ -19,6 +19,9 @@ from ffplan.interop.audit.sides import designed
 from ffplan.interop.exported import subnet
 from ffplan.interop.inventory import _CABLES, _length
 from tests.support import ffplan, read_yaml, wired
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 RACKS, POD, ZONES, SPLIT = "gb200-nvl72-16", "superpod-h100-4su", "fire-flyer-2", "mi355x-pod"
 """16 NVL72 racks; a pod of eight rails; two zones; ports split in two."""
@@ -58,6 +61,38 @@ def test_blocks_are_the_nodes_below_a_leaf_otherwise() -> None:
     found = [unfold(line.split()[1].partition("=")[2]) for line in lines[:-1]]
     assert sorted(map(len, found)) == [31, 32, 32, 32]
     assert lines[-1] == "BlockSizes=31,62,124"
+
+
+UNLIKE = """
+name: unlike
+nodes:
+  - {role: compute, server: hgx-h100-8nic, count: 8}
+  - {role: compute, server: gb200-nvl72-tray, count: 30}
+fabric: {family: fat-tree, switch: qm9700, tiers: 2, link: {endpoint: 400g-aoc, inter_switch: 400g-dr4}}
+site: {pue: 1.3}
+"""
+"""Servers whose NVLink ends at the server, then racks of trays: nodes 9 to 38 are trays."""
+
+
+def test_a_block_has_nodes_of_one_domain(tmp_path: Path) -> None:
+    """30 trays fill a domain of 18 and part of one; the eight servers are in no block, and no label says otherwise."""
+    file = tmp_path / "unlike.yaml"
+    file.write_text(UNLIKE)
+    trays = [f"compute-{number:02}" for number in range(9, 39)]
+    wanted = [trays[:18], trays[18:]]
+    lines = text(str(file), "slurm-block").splitlines()
+    assert [unfold(line.partition(" Nodes=")[2]) for line in lines if line.startswith("BlockName")] == wanted
+    assert lines[-1] == "BlockSizes=12,24"
+    assert lines[1].endswith(": compute-[01-08]")
+    blocks = read_yaml(text(str(file), "slurm-yaml"))[1]["block"]["blocks"]
+    assert [unfold(block["nodes"]) for block in blocks] == wanted
+    found = list(yaml.load_all(text(str(file), "kubernetes"), Loader=yaml.CSafeLoader))
+    domain = "accelerator.topograph.run/domain"
+    labels = {item["metadata"]["name"]: item["metadata"]["labels"].get(domain) for item in found}
+    assert len(labels) == 38
+    assert {name for name, label in labels.items() if label} == set(trays)
+    assert len({labels[name] for name in trays[:18]}) == len({labels[name] for name in trays[18:]}) == 1
+    assert labels[trays[0]] != labels[trays[-1]]
 
 
 @pytest.mark.parametrize("design", [RACKS, POD, ZONES])
@@ -260,6 +295,66 @@ def test_dimensions_of_astra_sim() -> None:
     assert len(alone["topology"]) == len(alone["npus_count"]) == 1
     run = ffplan("fabric export site-h100-100k --to astra-sim")
     assert run.code == 0
+
+
+def design_file(folder: Path, *nodes: str) -> str:
+    """Return a design of groups of nodes on one fabric."""
+    file = folder / "nodes.yaml"
+    groups = "".join(f"  - {{{group}}}\n" for group in nodes)
+    file.write_text(UNLIKE[: UNLIKE.index("nodes:\n")] + f"nodes:\n{groups}" + UNLIKE[UNLIKE.index("fabric:") :])
+    return str(file)
+
+
+A100 = "role: compute, server: dgx-a100-320gb, count: 20"
+GH200 = "role: compute, server: gh200-node, count: 6"
+TRAYS = "role: compute, server: gb200-nvl72-tray, count: {}"
+
+
+@pytest.mark.parametrize(
+    ("nodes", "counts", "bandwidth"),
+    [
+        # eight NICs of 200 Gb/s for eight accelerators, whatever storage has
+        ((A100, "role: storage, server: nvme-16x15tb-2x200g, count: 2"), [8, 20], [300, 25]),
+        ((A100, "role: management, server: ufm-appliance, count: 2"), [8, 20], [300, 25]),
+        ((TRAYS.format(36),), [72, 2], [900, 50]),
+        ((TRAYS.format(10),), [40, 1], [900, 50]),  # a rack that is not full
+    ],
+)
+def test_a_dimension_has_its_accelerators_and_their_slowest_link(
+    nodes: tuple[str, ...], counts: list[int], bandwidth: list[int], tmp_path: Path
+) -> None:
+    found = read_yaml(text(design_file(tmp_path, *nodes), "astra-sim"))
+    assert (found["npus_count"], found["bandwidth"]) == (counts, bandwidth)
+
+
+@pytest.mark.parametrize(
+    ("nodes", "target", "place", "words"),
+    [
+        ((A100, GH200), "astra-sim", "5:5", "20 of `dgx-a100-320gb` and 6 of `gh200-node`"),
+        ((A100, GH200), "simai", "5:5", "20 of `dgx-a100-320gb` and 6 of `gh200-node`"),
+        ((TRAYS.format(41),), "astra-sim", "4:", "41 nodes are 2 racks of 18 and 5 more"),
+    ],
+)
+def test_a_simulator_is_not_told_of_a_part(
+    nodes: tuple[str, ...], target: str, place: str, words: str, tmp_path: Path
+) -> None:
+    """Where the format has no place for some accelerators, the export is refused, and says what would do."""
+    design = design_file(tmp_path, *nodes)
+    run = ffplan(f"fabric export {design} --to {target}")
+    assert (run.code, run.out) == (2, "")
+    assert f"nodes.yaml:{place}" in run.err
+    assert words in " ".join(run.err.split())
+    assert "[design-export]" in run.err
+    assert "--to infragraph" in run.err
+    assert text(design, "infragraph")
+
+
+def test_a_simulator_of_every_link_has_racks_that_are_not_full(tmp_path: Path) -> None:
+    """41 trays of four accelerators and four NICs: 164, at three switches of racks."""
+    head, _, links = graph(design_file(tmp_path, TRAYS.format(41)))
+    assert (int(head[2]), len({line[0] for line in links[:164]})) == (3, 164)
+    at = [line[1] for line in links[:164]]
+    assert [at.count(switch) for switch in sorted(set(at))] == [72, 72, 20]
 
 
 def graph(design: str) -> tuple[list[str], list[int], list[list[str]]]:

@@ -12,7 +12,7 @@ from ffplan.interop.audit.report import audit, placed
 from ffplan.interop.audit.sides import designed
 from ffplan.interop.exported import subnet
 from tests.support import but_few, wired
-from tests.unit.interop.seeded import Listing
+from tests.unit.interop.seeded import Listing, as_printed
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -189,7 +189,7 @@ def test_a_fault_is_one_finding(seed: Callable[[Listing, Random], list[str]], ki
     (cause,) = audited(built, design).causes
     assert cause.kind == kind
     for word in words:
-        assert word in cause.what
+        assert as_printed(design, word) in cause.what
     assert cause.do
     assert cause.effect
 
