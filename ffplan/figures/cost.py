@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ffplan.base.outcomes import BomLine
+from ffplan.cost.account import HARDWARE_LIFE
 from ffplan.cost.yearly import YEARLY
 from ffplan.figures.figure import Figure
 from ffplan.results.cost import (
@@ -30,7 +31,8 @@ HOUR = ("utilisation", "life", "capital", "residual", "support", "colocation", "
 """Inputs of the price of an accelerator-hour."""
 DRAWN = ("power", "idle", "pue", "utilisation")
 """Inputs of power over a year."""
-CARBON = ("grid", "embodied_accelerator", "embodied_server", "embodied_switch", "embodied_link", "life", "utilisation")
+EMBODIED = ("embodied_accelerator", "embodied_server", "embodied_switch", "embodied_link")
+CARBON = ("grid", *EMBODIED, "life", HARDWARE_LIFE, "utilisation")
 _CASH = ("capital", "residual", "life", "lead_time", "commissioning")
 _POWER = "ffplan.cost.power"
 
@@ -169,7 +171,7 @@ COST: Table = {
         "energy_mwh_year": Figure(
             how="8,760 h * (utilisation * power in training + (1 - utilisation) * power without load) * PUE",
             of=("carbon_t_year", "water_m3_year", "embodied_t"),
-            inputs=("grid", "water", *DRAWN, *(name for name in CARBON if name.startswith("embodied"))),
+            inputs=("grid", "water", *DRAWN, *EMBODIED),
         ),
         "liquid_kw": Figure(how="rated IT power times the share", of=("liquid_share", "coolant_l_min")),
     },

@@ -10,7 +10,7 @@ from ffplan.base.errors import InputError
 from ffplan.base.record import record
 from ffplan.base.version import __version__
 from ffplan.catalog.prices import TERM_YEARS
-from ffplan.cost.account import Account, RunJob, RunOutcome, YearAccount, account_run, account_year
+from ffplan.cost.account import HARDWARE_LIFE, Account, RunJob, RunOutcome, YearAccount, account_run, account_year
 from ffplan.cost.draws import sample
 from ffplan.cost.inputs import Input, rent_input
 from ffplan.cost.rent import MONTHS, RentTerm, rented_hour
@@ -71,7 +71,10 @@ def ledger_for(design: ResolvedDesign, catalog: Catalog, request: CostRequest) -
     new = replace(
         life, likely=years, low=years, high=years, distribution="fixed", source=source, status="given", date=None
     )
-    return replace(ledger, inputs=tuple(new if entry.name == "life" else entry for entry in ledger.inputs))
+    inputs = [new if entry.name == "life" else entry for entry in ledger.inputs]
+    if ledger.owned.rent is not None:  # a contract ends, and the provider's hardware lives on
+        inputs.append(replace(life, input=HARDWARE_LIFE, key=HARDWARE_LIFE, label="life of the rented hardware"))
+    return replace(ledger, inputs=tuple(inputs))
 
 
 def inputs_for(ledger: Ledger, timed: TimedJob | None, catalog: Catalog, *, drawn: bool = True) -> tuple[Input, ...]:
@@ -163,6 +166,7 @@ _NO_MONEY = (
     "embodied_server",
     "embodied_switch",
     "embodied_link",
+    HARDWARE_LIFE,
     "speed",
     "speed_own",
     "effective",
@@ -318,7 +322,8 @@ def hour_and_peak(design: ResolvedDesign, catalog: Catalog) -> tuple[tuple[float
     """Return the cost of an accelerator-hour in use [currency/h] with its currency, and the facility's rated peak [kW].
 
     Returns:
-        The figures of `tco.per_accelerator_hour.likely`, None without prices, and of `power.facility_peak_kw`.
+        The hour as the mean over unlike accelerators, None without prices; of one kind it is the figure of
+        `tco.per_accelerator_hour.likely`. The peak is `power.facility_peak_kw`.
 
     Raises:
         InputError: if the fabric cannot hold the design, or its ownership is wrong.
@@ -326,7 +331,10 @@ def hour_and_peak(design: ResolvedDesign, catalog: Catalog) -> tuple[tuple[float
     ledger = ledger_for(design, catalog, CostRequest(draws=0))
     account = accounted(ledger, inputs_for(ledger, None, catalog, drawn=False), None, CostRequest(draws=0))
     peak = power_report(ledger, account.v, account.year).facility_peak_kw
-    return (float(account.year.hour), ledger.owned.currency) if ledger.costed else None, peak
+    if not ledger.costed:
+        return None, peak
+    kind = ledger.account.bearing / ledger.account.accelerators
+    return (float(account.year.hour) * kind, ledger.owned.currency), peak
 
 
 def study_cost(

@@ -219,6 +219,18 @@ def _staff(ledger: Ledger) -> Iterator[str]:
         )
 
 
+def _unlike(ledger: Ledger) -> Iterator[str]:
+    """Say which accelerators bear the costs, where the cluster has several kinds of nodes with them."""
+    account, job = ledger.account, ledger.design.compute
+    if account.bearing == account.accelerators or job.accelerator is None:
+        return
+    others = account.accelerators - account.bearing
+    yield (
+        f"The {account.bearing:,} `{job.accelerator.id}` that jobs run on bear what all of the cluster costs, draws "
+        f"and embodies: the other {plural(others, 'accelerator')} run no part of a job, and count at power in training."
+    )
+
+
 def _cost_assumptions(ledger: Ledger, error: tuple[float, str] | None) -> tuple[str, ...]:
     owned = ledger.owned
     profile: OwnershipProfile = owned.profile
@@ -245,6 +257,7 @@ def _cost_assumptions(ledger: Ledger, error: tuple[float, str] | None) -> tuple[
         "Energy of a year: power in training for the hours in use, power without load for the rest; carbon is "
         "location-based, without certificates."
     )
+    sentences += _unlike(ledger)
     if ledger.missing_power:
         parts = listed(f"`{gap.path}` of `{gap.part}`" for gap in ledger.missing_power)
         sentences.append(f"Power is partial: no {parts}.")

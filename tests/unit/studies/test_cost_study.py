@@ -188,6 +188,21 @@ def test_a_rented_fleet_has_no_purchase() -> None:
     assert found["tco"]["cash_flow"][1]["opex"] > 0
 
 
+def test_the_contract_moves_no_embodied_carbon(tmp_path: Path) -> None:
+    """Hardware is made once and lives as long, however long somebody rents it."""
+    embodied = []
+    for offer in (
+        "offer: aws-p5-h100-3-year",
+        "price: $2.10/hour\n  term: 1-year",
+        "price: $2/hour\n  term: on-demand",
+    ):
+        file = vary_design(tmp_path, "aws-p5-64", ("offer: aws-p5-h100-3-year", offer))
+        run = cost(f"{file} --model llama3-8b --tokens 1T --draws 0 --years 2")["run"]
+        embodied.append(run["carbon_t"]["likely"] - run["carbon_energy_t"])
+    assert embodied == pytest.approx([embodied[0]] * 3)
+    assert embodied[0] > 0
+
+
 def test_a_stated_rent_by_the_hour(tmp_path: Path) -> None:
     new = "price: $2.50/hour\n  term: on-demand\n  extras: $10,000/month"
     file = vary_design(tmp_path, "aws-p5-64", ("offer: aws-p5-h100-3-year", new))
