@@ -132,6 +132,8 @@ COST: Table = {
             how="sum of purchases and running costs so far, less the residual value at the end", inputs=_CASH
         ),
         "discounted": Figure(how="sum of each month / (1 + cost of capital)^(months / 12)", inputs=_CASH),
+        "waited": Figure(how="the design's `delay`, or the rent by the hour of what is ordered and not ready"),
+        "rented_months": Figure(how="months from each order on, by its part of the accelerators"),
     },
     BomLine: {
         "quantity": lambda line: Figure(how=line.description),

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 """Least chance of the side that a verdict names [1]."""
 _DRIVERS = 3
 """Inputs named as what moves the cost [1]."""
+_SEVERAL = 2
 
 
 def _cost_screen(study: CostStudy) -> _FirstScreen:
@@ -105,8 +106,10 @@ def _owned(tco: Tco) -> list[tuple[str, str, str]]:
     hour, rent = band_words(tco.per_accelerator_hour, tco.currency), benchmark(tco.rents)
     rows = []
     if tco.facility != "rented":
-        cash = f"{amount(tco.total, 3)} in {number(tco.years)} years"
-        cash += f"; rent {amount(rented(rent, tco.years), 3)}" if rent is not None else ", likely"
+        whole = len({row.month for row in tco.cash_flow if row.capex}) < _SEVERAL
+        time = f"in {number(tco.years)} years" if whole else f"to month {tco.cash_flow[-1].month}"
+        cash = f"{amount(tco.total, 3)} {time}"
+        cash += f"; rent {amount(rented(rent, tco), 3)}" if rent is not None else ", likely"
         rows.append(("to commit", median_words(tco.purchase, tco.currency), cash))
     against = f"{rent.term} rent {rent.hour:,.2f}" if rent else f"at {percent(tco.utilisation)} utilisation"
     if tco.owned is not None:

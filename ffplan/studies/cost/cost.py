@@ -30,6 +30,7 @@ from ffplan.studies.cost.parts import (
     _year_rows,
     bom_report,
     cash_flow,
+    cash_of,
     flip_row,
     input_rows,
     network_share,
@@ -37,7 +38,7 @@ from ffplan.studies.cost.parts import (
     swing_row,
     waiting,
 )
-from ffplan.studies.cost.phases import _phase_reports, _priced_counts, purchases
+from ffplan.studies.cost.phases import _phase_reports, _priced_counts
 from ffplan.studies.cost.words import _cost_assumptions, headline, run_words
 
 if TYPE_CHECKING:
@@ -258,9 +259,8 @@ def tco_of(ledger: Ledger, account: _Accounted, bom: out.Bom | None) -> out.Tco:
     rents = _rent_rows(ledger, v, year, _Drawn({**v, **account.drawn}, drawn.hour) if account.drawn else None)
     rented = ledger.owned.rent is not None
     life = float(v["life"])
-    running = float(_running_month(year))
-    rate = float(v["capital"])
-    flow = cash_flow(purchases(ledger, v, year), running, life * MONTHS, float(_remaining(ledger, v, year)), rate)
+    cash = cash_of(ledger, v, year)
+    flow = cash_flow(cash, float(_remaining(ledger, v, year)), float(v["capital"]))
     return out.Tco(
         currency=ledger.owned.currency,
         partial=ledger.left_out,
@@ -272,6 +272,7 @@ def tco_of(ledger: Ledger, account: _Accounted, bom: out.Bom | None) -> out.Tco:
         yearly=_year_rows(year),
         network_share=network_share(bom),
         total=flow[-1].cumulative,
+        production_months=cash.produced,
         per_accelerator_hour=band(year.hour, drawn.hour),
         per_accelerator_hour_paid=float(year.hour) * float(v["utilisation"]),
         utilisation=float(v["utilisation"]),
