@@ -201,6 +201,8 @@ class Tco:
     """Time to production; zero of a rented fleet, unless the design states its own."""
     rents: tuple[RentRow, ...]
     """Owning against every offer of the same accelerator; empty of a rented fleet."""
+    no_rent: str | None
+    """Why owning is set against no rent of a term; null where it is, and of a rented fleet."""
     cash_flow: tuple[CashRow, ...]
     """Month by month."""
     owned: OwnedHour | None = None

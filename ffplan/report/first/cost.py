@@ -52,7 +52,7 @@ def _verdict(study: CostStudy) -> tuple[str, ...]:
         return ("Partial: parts of the cost have no price, so owning is set against no rent.",)
     rent = benchmark(tco.rents)
     if rent is None:
-        return (f"Owning is set against no rent: none of 1 or 3 years can be signed at this size.{_other_rent(tco)}",)
+        return (f"Owning is set against no rent: {tco.no_rent}.{_other_rent(tco)}",)
     lead = owning_beside(rent, "GPU-hour", f"the cheapest {rent.term} rent listed, {rent.offer}")
     even = rent.break_even_months_from_order
     months = f", and breaks even {even:.0f} months after the order" if even is not None else ""

@@ -24,16 +24,17 @@ from ffplan.results.run import Band, RunReport
 from ffplan.studies.basis.provenance import announced, design_info, files_read, recalled_figures
 from ffplan.studies.cost.ledger import CostRequest, Ledger, _ledger_of, _speed_inputs, with_nic_prices
 from ffplan.studies.cost.parts import (
+    _cash_of,
     _Drawn,
     _rent_rows,
     _running_month,
     _year_rows,
     bom_report,
     cash_flow,
-    cash_of,
     flip_row,
     input_rows,
     network_share,
+    no_rent,
     power_report,
     swing_row,
     waiting,
@@ -259,7 +260,7 @@ def tco_of(ledger: Ledger, account: _Accounted, bom: out.Bom | None) -> out.Tco:
     rents = _rent_rows(ledger, v, year, _Drawn({**v, **account.drawn}, drawn.hour) if account.drawn else None)
     rented = ledger.owned.rent is not None
     life = float(v["life"])
-    cash = cash_of(ledger, v, year)
+    cash = _cash_of(ledger, v, year)
     flow = cash_flow(cash, float(_remaining(ledger, v, year)), float(v["capital"]))
     return out.Tco(
         currency=ledger.owned.currency,
@@ -278,6 +279,7 @@ def tco_of(ledger: Ledger, account: _Accounted, bom: out.Bom | None) -> out.Tco:
         utilisation=float(v["utilisation"]),
         waiting=waiting(ledger, v),
         rents=rents,
+        no_rent=no_rent(ledger, rents),
         cash_flow=flow,
     )
 

@@ -6,6 +6,7 @@ from dataclasses import fields
 from typing import TYPE_CHECKING
 
 from ffplan.base.array_math import Number
+from ffplan.base.formatting import listed
 from ffplan.base.outcomes import InputRow
 from ffplan.base.record import record
 from ffplan.catalog.prices import TERM_YEARS
@@ -19,7 +20,7 @@ from ffplan.cost.site import rack_area, rack_limit
 from ffplan.cost.yearly import YEARLY
 from ffplan.design.ownership import booked, offers_for
 from ffplan.results import cost as out
-from ffplan.studies.cost.phases import first_part, purchases
+from ffplan.studies.cost.phases import _first_part, purchases
 
 if TYPE_CHECKING:
     from ffplan.catalog.prices import Offer
@@ -155,10 +156,35 @@ def _energy_of_use(ledger: Ledger, v: Values) -> Number:
 def _offers_of(ledger: Ledger) -> list[tuple[str, Assumed]]:
     book, accelerator = ledger.owned.rents, ledger.design.compute.accelerator
     rate = ledger.owned.rate_of(book.currency)
-    kinds = {g.accelerator.id for g in ledger.design.groups if g.group.role == "compute" and g.accelerator}
-    if accelerator is None or rate is None or len(kinds) > 1:
+    if accelerator is None or rate is None or _beyond_offers(ledger):
         return []
     return [(name, booked(book, book.offers[name].price, rate)) for name in offers_for(book, accelerator.id)]
+
+
+def _beyond_offers(ledger: Ledger) -> str:
+    """Return why offers of the rent book cannot be set beside the cluster; empty if they can."""
+    book = ledger.owned.rents
+    kinds = sorted({g.accelerator.id for g in ledger.design.groups if g.group.role == "compute" and g.accelerator})
+    if len(kinds) > 1:
+        named = listed(f"`{kind}`" for kind in kinds)
+        return f"the cluster has accelerators of {len(kinds)} kinds, {named}, and an offer rents one"
+    if ledger.owned.rate_of(book.currency) is None:
+        return f"no rate turns {book.currency}, in which `{book.id}` is, into {ledger.owned.currency}"
+    return ""
+
+
+def no_rent(ledger: Ledger, rows: tuple[out.RentRow, ...]) -> str | None:
+    """Return why owning is set against no rent of a term; None where it is, and of a rented fleet."""
+    if ledger.owned.rent is not None or out.benchmark(rows) is not None:
+        return None
+    if ledger.left_out:
+        return f"its cost leaves out {listed(ledger.left_out)}"
+    if why := _beyond_offers(ledger):
+        return why
+    if not rows and ledger.design.compute.accelerator is not None:
+        return f"`{ledger.owned.rents.id}` has no offer of `{ledger.design.compute.accelerator.id}`"
+    terms = [row for row in rows if row.term in TERM_YEARS and not row.index]
+    return f"none of 1 or 3 years can be signed {'at this size' if terms else 'for its accelerators'}"
 
 
 def _rent_row(
@@ -169,7 +195,7 @@ def _rent_row(
     hour = float(rented_hour(price, use, term, v["capital"]))
     count = ledger.account.accelerators
     rent = price * count * HOURS_PER_YEAR * (1.0 if term.committed else use) / MONTHS
-    cash = cash_of(ledger, v, year)
+    cash = _cash_of(ledger, v, year)
     at_once = cash.at_once()
     months, life = at_once.even(float(rent)), at_once.end
     from_order = None if cash.wait is None else cash.even(float(rent))
@@ -261,7 +287,7 @@ def hourly_rent(ledger: Ledger) -> tuple[Assumed, str] | None:
     return min(hourly, key=lambda offer: (offer[0].likely, offer[1]), default=None)
 
 
-def cash_of(ledger: Ledger, v: Values, year: YearAccount) -> Cash:
+def _cash_of(ledger: Ledger, v: Values, year: YearAccount) -> Cash:
     """Return the cash of a cluster by date."""
     parts = purchases(ledger, v, year, waiting(ledger, v))
     return Cash(purchases=parts, running=float(_running_month(year)), life=float(v["life"]) * MONTHS)
@@ -280,9 +306,10 @@ def waiting(ledger: Ledger, v: Values) -> out.Waiting:
         return _waiting(lead, commissioning, ledger.owned.delay_month * months, "the design's `delay`")
     hourly = hourly_rent(ledger)
     if hourly is None:
-        return _waiting(lead, commissioning, None, "no rent by the hour is known for the accelerator")
+        why = _beyond_offers(ledger) or "no rent by the hour is known for the accelerator"
+        return _waiting(lead, commissioning, None, why)
     entry, name = hourly
-    count = first_part(ledger) * ledger.account.accelerators
+    count = _first_part(ledger) * ledger.account.accelerators
     hours = count * HOURS_PER_YEAR / MONTHS * float(v["utilisation"])
     return _waiting(lead, commissioning, months * hours * entry.likely, f"rent that bridges them: {name}")
 

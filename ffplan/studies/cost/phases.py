@@ -171,7 +171,7 @@ def _reserve(ledger: Ledger, stands: _Standing) -> tuple[str, ...]:
     return tuple(text for text in reserved if text)
 
 
-def first_part(ledger: Ledger) -> float:
+def _first_part(ledger: Ledger) -> float:
     """Return the part of the accelerators that the first order buys [1]."""
     phases = ledger.design.spec.phases
     return _Standing(ledger, phases[0]).accelerators / ledger.account.accelerators if phases else 1.0
@@ -194,7 +194,7 @@ def purchases(ledger: Ledger, v: Values, year: YearAccount, wait: Waiting) -> tu
     bought: list[Purchase] = []
     nodes = accelerators = 0
     total = sum(group.group.count for group in ledger.design.groups)
-    bridge = 0.0 if not wait.value or not wait.months else wait.value / wait.months / first_part(ledger)
+    bridge = 0.0 if not wait.value or not wait.months else wait.value / wait.months / _first_part(ledger)
     for report in _phase_reports(ledger, v, year):
         count, part = sum(report.nodes.values()), (report.accelerators - accelerators) / ledger.account.accelerators
         later = (

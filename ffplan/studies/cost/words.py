@@ -96,9 +96,7 @@ def _months(value: float) -> str:
 def _rent_words(tco: Tco) -> str:
     row = benchmark(tco.rents)
     if row is None:
-        if not tco.rents:
-            return ""
-        return "No rent of a 1-year or 3-year term is known for the accelerator: owning is set against none."
+        return f"Owning is set against no rent: {tco.no_rent}." if tco.no_rent and not tco.partial else ""
     offer = f"the cheapest {row.term} rent, {row.offer} at {money(row.hour, tco.currency)}"
     lead = owning_beside(row, "accelerator-hour in use", offer)
     if (index := cheaper_index(tco.rents)) is not None:

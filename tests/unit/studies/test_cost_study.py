@@ -211,6 +211,53 @@ def test_a_stated_rent_by_the_hour(tmp_path: Path) -> None:
     assert found["per_accelerator_hour"]["likely"] == pytest.approx(2.5 + 120_000 / hours)
 
 
+OWN_QUOTE = "price: $2.10/hour\n  term: 3-year\n  extras: $20k/month\n  upfront: 50 %"
+
+
+@pytest.mark.parametrize("other", ["price: $9/hour\n  term: 3-year", "price: $9/hour\n  term: 1-year"])
+def test_a_new_quote_keeps_what_the_design_bills_besides(other: str, tmp_path: Path) -> None:
+    """The design's rent at another price, quoted again at its own, is the design."""
+    book = "offer: aws-p5-h100-3-year"
+    own = vary_design(tmp_path, "aws-p5-64", (book, OWN_QUOTE))
+    before = cost(f"{own} --draws 0")["tco"]
+    (tmp_path / "other").mkdir()
+    dearer = vary_design(tmp_path / "other", "aws-p5-64", (book, f"{other}\n  extras: $20k/month\n  upfront: 0.5"))
+    again = cost(f"{dearer} --draws 0 --rent 2.10:3-year")["tco"]
+    assert again["yearly"] == before["yearly"]
+    assert {row["name"] for row in again["yearly"]} == {"rent", "prepaid", "extras"}
+    hourly = cost(f"{own} --draws 0 --rent 2.10:on-demand")["tco"]["yearly"]
+    assert {row["name"] for row in hourly} == {"rent", "extras"}
+
+
+PODS = "  - {role: compute, server: hgx-h100-8nic, count: 127,"
+L40S = "  - {role: compute, server: l40s-8gpu, count: 6}\n" + PODS
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "why"),
+    [
+        (POD, (PODS, L40S), "of 2 kinds, `h100-sxm-80gb` and `l40s`, and an offer rents one"),
+        ("deepseek-v3-2048", ("", ""), "`rents-2026` has no offer of `h800-sxm`"),
+        ("gb200-nvl72-64", ("", ""), "none of 1 or 3 years can be signed for its accelerators"),
+        (POD, ("", ""), None),
+        ("aws-p5-64", ("", ""), None),
+    ],
+)
+def test_the_reason_why_owning_is_set_against_no_rent(
+    name: str, change: tuple[str, str], why: str | None, tmp_path: Path
+) -> None:
+    file = vary_design(tmp_path, name, change) if change[0] else name
+    found = cost(f"{file} --draws 0")
+    said = found["tco"]["no_rent"]
+    assert (said or "").endswith(why or ""), said
+    assert (said is None) == (why is None)
+    screen = " ".join(ffplan(f"cost {file} --draws 0").out.split())
+    assert ("set against no rent" in screen) == (why is not None)
+    if said is not None:
+        assert f"Owning is set against no rent: {said}." in screen
+        assert f"Owning is set against no rent: {said}." in " ".join(found["headline"])
+
+
 def test_own_against_rent_by_hand() -> None:
     tco = cost(f"{POD} --draws 0")["tco"]
     row = next(row for row in tco["rents"] if row["offer"] == "lambda-h100-on-demand")
