@@ -83,6 +83,12 @@ def plural(count: int, word: str, many: str = "") -> str:
     return f"{count:,} {word if count == 1 else many or f'{word}s'}"
 
 
+def spoken_years(value: float, digits: int = 4) -> str:
+    """Return a span of years with its noun, such as `1 year` and `0.5 years`."""
+    shown = number(value, digits)
+    return f"{shown} {'year' if shown == '1' else 'years'}"
+
+
 def dated(date: str | None) -> str:
     """Return the date of a figure as a suffix of its name, such as `of 2024-08`."""
     return f"of {date}" if date else "of an unknown date"

@@ -76,7 +76,7 @@ COST: Table = {
     Tco: {
         "year": Figure(how="sum of the rows"),
         "capex": Figure(
-            label="purchase",
+            label="purchase at likely prices",
             unit="currency",
             better=-1,
             how="sum of the bill of materials, the building included",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ffplan.base.formatting import amount, input_value, kilowatts, listed, number, percent, plural
+from ffplan.base.formatting import amount, input_value, kilowatts, listed, number, percent, plural, spoken_years
 from ffplan.inputs.design_files import as_argument
 from ffplan.report.document import _FirstScreen
 from ffplan.results.cost import benchmark, cheaper_index, recalled_drivers, rented
@@ -33,6 +33,7 @@ def _cost_screen(study: CostStudy) -> _FirstScreen:
         advice=(
             ("Left out", listed(tco.partial) if tco else ""),
             ("Memory", _memory(run)),
+            ("Too long", f"the run takes {run.outlives}" if run is not None and run.outlives else ""),
             ("Moves it", _drivers(study)),
             ("Even at", _levels(study)),
             ("Next", _next(study)),
@@ -107,7 +108,7 @@ def _owned(tco: Tco) -> list[tuple[str, str, str]]:
     rows = []
     if tco.facility != "rented":
         whole = len({row.month for row in tco.cash_flow if row.capex}) < _SEVERAL
-        time = f"in {number(tco.years)} years" if whole else f"to month {tco.cash_flow[-1].month}"
+        time = f"in {spoken_years(tco.years)}" if whole else f"to month {tco.cash_flow[-1].month}"
         cash = f"{amount(tco.total, 3)} {time}"
         cash += f"; rent {amount(rented(rent, tco), 3)}" if rent is not None else ", likely"
         rows.append(("to commit", median_words(tco.purchase, tco.currency), cash))

@@ -40,7 +40,7 @@ from ffplan.studies.cost.parts import (
     waiting,
 )
 from ffplan.studies.cost.phases import _phase_reports, _priced_counts
-from ffplan.studies.cost.words import _cost_assumptions, headline, run_words
+from ffplan.studies.cost.words import _cost_assumptions, headline, outlives, run_words
 
 if TYPE_CHECKING:
     from ffplan.catalog.store import Catalog
@@ -223,6 +223,7 @@ def run_report(ledger: Ledger, timed: TimedJob | None, account: _Accounted) -> R
         plan=row.plan,
         memory_words=row.memory_words,
         sure=report.sure,
+        outlives=outlives(ledger, float(run.days), float(account.v["life"])),
         gpus=timed.job.gpus,
         batch=row.plan.batch,
         tokens=timed.job.tokens,

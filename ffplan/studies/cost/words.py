@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ffplan.base.formatting import amount, listed, number, percent, plural, short
+from ffplan.base.formatting import amount, listed, number, percent, plural, short, spoken_years
 from ffplan.cost.inputs import SIZING
 from ffplan.cost.power import HOURS_PER_YEAR
 from ffplan.cost.site import rack_limit
@@ -132,12 +132,23 @@ def memory_edge(run: RunReport) -> str:
     return f"Its plan is at the edge of memory; the fastest that fits beyond doubt takes {slower}."
 
 
-def _outlives(run: RunReport, tco: Tco) -> str:
-    years = run.days.likely * 24 / HOURS_PER_YEAR
-    if years <= tco.years:
-        return ""
-    life = f"the {number(tco.years)} years that its hardware is paid for"
-    return f"The run takes {number(years, 2)} years, longer than {life}."
+def outlives(ledger: Ledger, days: float, paid: float) -> str | None:
+    """Return how much longer a run takes than its hardware is paid for; None if it ends before, or rents by the hour.
+
+    Args:
+        days: days of the run [day].
+        paid: life of the hardware, or years of the rent [year].
+    """
+    rented, years = ledger.owned.rent is not None, days * 24 / HOURS_PER_YEAR
+    if years <= paid or (rented and not ledger.account.term.committed):
+        return None
+    whose = "of its rent" if rented else "that its hardware is paid for"
+    return f"{spoken_years(years, 2)}, longer than the {spoken_years(paid)} {whose}"
+
+
+def outlived(run: RunReport) -> str:
+    """State that a run takes longer than its hardware is paid for; empty if it does not."""
+    return "" if run.outlives is None else f"The run takes {run.outlives}."
 
 
 def headline(study: CostStudy) -> tuple[str, ...]:
@@ -161,13 +172,12 @@ def headline(study: CostStudy) -> tuple[str, ...]:
         )
     drivers = _driver_words(study.uncertainty) if study.uncertainty else ""
     run = study.run.words if study.run else ""
-    outlives = _outlives(study.run, tco) if study.run else ""
     edge = memory_edge(study.run) if study.run else ""
     sentences = (
         partial,
         run,
         edge,
-        outlives,
+        outlived(study.run) if study.run else "",
         base,
         drivers,
         _rent_words(tco),

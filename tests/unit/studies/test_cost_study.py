@@ -548,3 +548,37 @@ def test_the_floor_of_racks(tmp_path: Path) -> None:
     assert area("superpod-h100-4su") == pytest.approx(1.8)
     assert area(str(stated)) == 4.0
     assert area("superpod-b200-4su") == 2.8
+
+
+@pytest.mark.parametrize(
+    ("name", "section", "whose"),
+    [
+        (POD, ("cost:\n", "ownership: {{life: {years} years}}\n\ncost:\n"), "that its hardware is paid for"),
+        ("aws-p5-64", ("offer: aws-p5-h100-3-year", "price: $2.10/hour\n  term: {years}-year"), "of its rent"),
+    ],
+)
+def test_a_run_that_outlives_its_hardware_is_named_everywhere(
+    name: str, section: tuple[str, str], whose: str, tmp_path: Path
+) -> None:
+    """Its days over the years that are paid decide: in the answer, in a comparison, and in its doubt."""
+    old, new = section
+    job = "--model llama3-70b --tokens 30T --gpus 512"
+    files = {years: vary_design(tmp_path / years, name, (old, new.format(years=years))) for years in made(tmp_path)}
+    for years, file in files.items():
+        run = cost(f"{file} {job} --draws 0")["run"]
+        assert (run["outlives"] is not None) == (run["days"]["likely"] > 365 * int(years))
+        screen = " ".join(ffplan(f"cost {file} {job} --draws 0").out.split())
+        assert (whose in screen) == (run["outlives"] is not None)
+    assert cost(f"{files['1']} {job} --draws 0")["run"]["outlives"].endswith(whose)
+    assert cost(f"{files['3']} {job} --draws 0")["run"]["outlives"] is None
+    against = ffplan(f"compare {files['1']} {files['3']} {job}").out
+    assert "sure)" not in against
+    assert "Too long" in against
+
+
+def made(folder: Path) -> tuple[str, ...]:
+    """Return the years that are tried, with a folder for each."""
+    years = ("1", "3")
+    for name in years:
+        (folder / name).mkdir()
+    return years
