@@ -97,13 +97,13 @@ def _bom(bom: Bom) -> list[Block]:
     header = ("kind", "what", "pieces", "each", "total", "%", "price")
     rows = _bom_rows(bom.lines)
     rate = f", a unit of it {bom.exchange_rate:g} {bom.currency}" if bom.exchange_rate else ""
+    each = f", {_amount(bom.per_accelerator)} an accelerator" if bom.per_accelerator is not None else ""
+    ends = f"{_amount(bom.total_low)} to {_amount(bom.total_high)}"
     lines = [
-        ("likely total", f"{_amount(bom.total)} {bom.currency}; {_amount(bom.total_low)} to {_amount(bom.total_high)}"),
+        ("likely total", f"{_amount(bom.total)} {bom.currency}{each}; lowest to highest prices {ends}"),
         ("of it", f"{_amount(bom.hardware)} for what the design plans, as `ffplan design` has it"),
         ("prices", f"{bom.price_book} of {bom.price_date}{rate}"),
     ]
-    if bom.per_accelerator is not None:
-        lines.insert(1, ("per accelerator", f"{_amount(bom.per_accelerator)} {bom.currency}"))
     if bom.missing:
         lines.append(("no price", ", ".join(dict.fromkeys(line.part for line in bom.missing))))
     if bom.excluded:

@@ -101,6 +101,23 @@ def test_a_cheaper_second_phase(tmp_path: Path) -> None:
     assert sum(row["capex"] for row in cheap["tco"]["cash_flow"]) == pytest.approx(cheap["tco"]["capex"], rel=1e-6)
 
 
+@pytest.mark.parametrize("change", [0, -20, 15])
+@pytest.mark.parametrize("own", [False, True])
+def test_the_parts_of_the_purchase_are_one_number_everywhere(change: int, own: bool, tmp_path: Path) -> None:
+    phases = "phases:\n  - {name: a, after: 0 months, nodes: [64]}\n"
+    phases += f"  - {{name: b, after: 9 months, nodes: [127], price_change: {change} %}}\n\ncost:\n"
+    file = vary_design(tmp_path, POD, (COST, ("ownership: {facility: own}\n" if own else "") + phases))
+    design = json.loads(ffplan(f"design {file} --format json").out)
+    site, bill = design["site"], cost(f"{file} --draws 0")["bom"]
+    assert site["planned"] == pytest.approx(design["cost"]["total"]) == pytest.approx(bill["hardware"])
+    parts = sum(site[name] or 0.0 for name in ("planned", "phases", "stood_in", "building"))
+    assert parts == pytest.approx(site["purchase"]) == pytest.approx(bill["total"])
+    assert (site["phases"] > 0) - (site["phases"] < 0) == (change > 0) - (change < 0)
+    assert site["per_accelerator"] == pytest.approx(site["purchase_p50"] / design["accelerators"])
+    said = " ".join(ffplan(f"design {file} --section whole").out.split())
+    assert ": median of the draws, P10 to P90 likely prices " in said
+
+
 def building(found: Any) -> float:
     """Return the price of an own building at 11 USD/W."""
     return 11.0 * float(found["power"]["it_rated_kw"]) * 1e3
