@@ -106,7 +106,7 @@ class BomLine:
     currency: str
     """Currency of its amounts."""
     scope: str
-    """`planned` by the design, `phases` for the other prices of later phases, `stood-in` by the ownership profile if the
+    """`planned` by the design, `phases` for other prices of later phases, `stood-in` by the ownership profile if the
     design leaves it open, or `building`."""
 
 
