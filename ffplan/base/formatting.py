@@ -77,6 +77,11 @@ def kilowatts(value: float) -> str:
     return f"{number(value)} kW" if value < 10_000 else f"{number(value / 1e3)} MW"
 
 
+def at_least(text: str, missing: object) -> str:
+    """Return a sum with what it is if parts are missing in it, such as `at least 77.36 kW`."""
+    return f"at least {text}" if missing else text
+
+
 @_traced
 def plural(count: int, word: str, many: str = "") -> str:
     """Return a count with its noun, such as `1 row`, `2 rows` and `2 leaves`; `many` is an irregular plural."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ffplan.base.formatting import amount, input_value, kilowatts, listed, number, percent, short
+from ffplan.base.formatting import amount, at_least, input_value, kilowatts, listed, number, percent, short
 from ffplan.report.document import Block, Document, Grid, Lines, Remarks, _Body, provenance
 from ffplan.report.first.cost import _cost_screen
 from ffplan.report.phrases import _plan_words, _sure_words
@@ -190,8 +190,9 @@ def _power(p: SitePower) -> list[Block]:
     rows.append(("IT", *(f"{value:,.1f}" for value in (p.it_idle_kw, p.it_training_kw, p.it_rated_kw))))
     racks = ", ".join(f"{count:,} {name}" for name, count in p.racks_of.items())
     year = f"{short(p.energy_mwh_year)} MWh, {short(p.carbon_t_year)} t CO2e, {short(p.water_m3_year)} m3 of water"
+    facility = f"{kilowatts(p.facility_kw)} in training, {kilowatts(p.facility_peak_kw)} peak, PUE {p.pue:g}"
     lines = [
-        ("facility", f"{kilowatts(p.facility_kw)} in training, {kilowatts(p.facility_peak_kw)} peak, PUE {p.pue:g}"),
+        ("facility", at_least(facility, p.missing)),
         (
             "racks",
             f"{p.racks:,} ({racks}); the fullest {number(p.fullest_rack_kw)} kW rated, {p.rack_amperes_54v:,.0f} A at "

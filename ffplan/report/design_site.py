@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from ffplan.base.formatting import (
     amount,
+    at_least,
     flops,
     kilowatts,
     listed,
@@ -131,7 +132,8 @@ def _site_lines(a: Assessment) -> Lines | None:
             lines.append(("purchase", f"{purchase_words(s, s.currency)}: median of the draws, P10 to P90"))
         lines.append(("likely prices", f"{amount(s.purchase)} {s.currency} = {of.removeprefix('+ ')}{without}"))
     partial = _missing_power(s.missing)
-    powers = f"{kilowatts(s.facility_peak_kw)} at the rated peak, {kilowatts(s.facility_training_kw)} in training"
+    peak = at_least(kilowatts(s.facility_peak_kw), s.missing)
+    powers = f"{peak} at the rated peak, {kilowatts(s.facility_training_kw)} in training"
     powers += f" (IT {kilowatts(s.it_training_kw)})"
     use = f"at {percent(s.utilisation)} utilisation"
     lines += [

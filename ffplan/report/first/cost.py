@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ffplan.base.formatting import amount, input_value, kilowatts, listed, number, percent, plural, spoken_years
+from ffplan.base.formatting import (
+    amount,
+    at_least,
+    input_value,
+    kilowatts,
+    listed,
+    number,
+    percent,
+    plural,
+    spoken_years,
+)
 from ffplan.inputs.design_files import as_argument
 from ffplan.report.document import _FirstScreen
 from ffplan.results.cost import benchmark, cheaper_index, recalled_drivers, rented
@@ -25,7 +35,8 @@ def _cost_screen(study: CostStudy) -> _FirstScreen:
     tco, run = study.tco, study.run
     owned, trained = _owned(tco) if tco else [], _run(run) if run else []
     power = study.power
-    peak = ("facility peak", kilowatts(power.facility_peak_kw), f"{kilowatts(power.facility_kw)} in training")
+    rated = at_least(kilowatts(power.facility_peak_kw), power.missing)
+    peak = ("facility peak", rated, f"{at_least(kilowatts(power.facility_kw), power.missing)} in training")
     return _FirstScreen(
         head=f"{study.design.name} · {plural(study.accelerators, 'accelerator')} · cost in {study.currency}",
         verdict=_verdict(study),

@@ -322,19 +322,20 @@ def study_run(design: ResolvedDesign, catalog: Catalog, request: CostRequest, ti
     return run_report(ledger, timed, accounted(ledger, inputs_for(ledger, timed, catalog), timed, request))
 
 
-def hour_and_peak(design: ResolvedDesign, catalog: Catalog) -> tuple[tuple[float, str] | None, float]:
+def hour_and_peak(design: ResolvedDesign, catalog: Catalog) -> tuple[tuple[float, str] | None, float | None]:
     """Return the cost of an accelerator-hour in use [currency/h] with its currency, and the facility's rated peak [kW].
 
     Returns:
         The hour as the mean over unlike accelerators, None without prices; of one kind it is the figure of
-        `tco.per_accelerator_hour.likely`. The peak is `power.facility_peak_kw`.
+        `tco.per_accelerator_hour.likely`. The peak is `power.facility_peak_kw`, None where parts of it are missing.
 
     Raises:
         InputError: if the fabric cannot hold the design, or its ownership is wrong.
     """
     ledger = ledger_for(design, catalog, CostRequest(draws=0))
     account = accounted(ledger, inputs_for(ledger, None, catalog, drawn=False), None, CostRequest(draws=0))
-    peak = power_report(ledger, account.v, account.year).facility_peak_kw
+    power = power_report(ledger, account.v, account.year)
+    peak = None if power.missing else power.facility_peak_kw
     if not ledger.costed:
         return None, peak
     kind = ledger.account.bearing / ledger.account.accelerators
