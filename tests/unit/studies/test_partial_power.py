@@ -72,10 +72,10 @@ def test_tokens_of_a_megawatt_need_the_whole_power(bare: str) -> None:
 
 def test_no_recommendation_rests_on_a_partial_peak(bare: str) -> None:
     asked = ("recommend", "--model", "llama3-8b", "--tokens", "1T", "--days", "30", "-a", "h100-sxm-80gb")
-    asked += ("--chance", "0.5", "--catalog", bare, "-f", "json")
-    found = json.loads(ffplan(*asked).out)
+    rest = ("--chance", "0.5", "--catalog", bare, "-f", "json")
+    found = json.loads(ffplan(*asked, *rest).out)
     assert found["designs"]
     assert all(row["missing_power"] == ["hgx-h100-8nic"] for row in found["designs"])
-    limited = json.loads(ffplan(*asked, "--power", "50MW").out)
+    limited = json.loads(ffplan(*asked, *rest, "--power", "50MW").out)
     assert limited["designs"] == []
     assert limited["unmeasured"]
