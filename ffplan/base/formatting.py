@@ -77,10 +77,21 @@ def kilowatts(value: float) -> str:
     return f"{number(value)} kW" if value < 10_000 else f"{number(value / 1e3)} MW"
 
 
+def at_least(text: str, missing: object) -> str:
+    """Return a sum with what it is if parts are missing in it, such as `at least 77.36 kW`."""
+    return f"at least {text}" if missing else text
+
+
 @_traced
 def plural(count: int, word: str, many: str = "") -> str:
     """Return a count with its noun, such as `1 row`, `2 rows` and `2 leaves`; `many` is an irregular plural."""
     return f"{count:,} {word if count == 1 else many or f'{word}s'}"
+
+
+def spoken_years(value: float, digits: int = 4) -> str:
+    """Return a span of years with its noun, such as `1 year` and `0.5 years`."""
+    shown = number(value, digits)
+    return f"{shown} {'year' if shown == '1' else 'years'}"
 
 
 def dated(date: str | None) -> str:

@@ -106,7 +106,8 @@ class BomLine:
     currency: str
     """Currency of its amounts."""
     scope: str
-    """`planned` by the design, `stood-in` by the ownership profile if the design leaves it open, or `building`."""
+    """`planned` by the design, `phases` for other prices of later phases, `stood-in` by the ownership profile if the
+    design leaves it open, or `building`."""
 
 
 @record

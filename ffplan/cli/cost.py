@@ -73,9 +73,12 @@ def _own_job(design: ResolvedDesign, parts: Catalog, tokens: str | None) -> Time
 
 
 def _rented(design: ResolvedDesign, parts: Catalog, offer: str) -> ResolvedDesign:
-    """Return the design with its cluster rented by an offer, or at a quote such as 2.10:3-year."""
+    """Return the design with its cluster rented by an offer, or at a quote such as 2.10:3-year.
+
+    What a rented design bills besides stays, and the share paid upfront of a rent that has a term.
+    """
     from ffplan.base.errors import did_you_mean
-    from ffplan.catalog.prices import RentBook
+    from ffplan.catalog.prices import TERM_YEARS, RentBook
     from ffplan.design.ownership import offers_for
     from ffplan.design.ownership_schema import Rent, quoted_rent
 
@@ -84,13 +87,20 @@ def _rented(design: ResolvedDesign, parts: Catalog, offer: str) -> ResolvedDesig
     assert isinstance(book, RentBook)
     if offer[:1].isdigit():
         try:
-            return replace(design, rent=quoted_rent(offer, book))
+            rent = quoted_rent(offer, book)
         except UsageError as error:
             raise UsageError(f"ffplan cost: {error}") from None
-    known = offers_for(book, accelerator.id) if accelerator is not None else []
-    if offer not in known:
-        raise UsageError(f"ffplan cost: --rent {offer}: {did_you_mean(offer, known, what='offer of this accelerator')}")
-    return replace(design, rent=Rent(book=book.id, offer=offer))
+    else:
+        known = offers_for(book, accelerator.id) if accelerator is not None else []
+        if offer not in known:
+            nearest = did_you_mean(offer, known, what="offer of this accelerator")
+            raise UsageError(f"ffplan cost: --rent {offer}: {nearest}")
+        rent = Rent(book=book.id, offer=offer)
+    if design.rent is not None:
+        term = rent.term if rent.offer is None else book.offers[offer].term
+        kept = {"extras": design.rent.extras, "upfront": design.rent.upfront if term in TERM_YEARS else None}
+        rent = rent.model_copy(update=kept)
+    return replace(design, rent=rent)
 
 
 def _shown(timed: Callable[[], TimedJob], model: str) -> TimedJob:

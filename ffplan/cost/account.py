@@ -32,6 +32,9 @@ if TYPE_CHECKING:
 
     Values = Mapping[str, Number]
 
+HARDWARE_LIFE = "hardware_life"
+"""Input of the life of rented hardware, over which its embodied carbon is spread; that of `life` is the contract's."""
+
 
 @record
 class Account:
@@ -41,6 +44,9 @@ class Account:
     """Priced parts with their numbers, spares included; none of a rented fleet. Pieces of phases with other prices are
     weighted by their price over the book's."""
     accelerators: int
+    bearing: int
+    """Accelerators that jobs run on [1]: they bear what all of the site costs, draws and embodies, those of other kinds
+    included, so that hardware that stands idle makes no job cheaper."""
     servers: int
     switches: int
     links: int
@@ -94,7 +100,7 @@ class YearAccount:
     year: Number
     """Their sum [currency per year]."""
     hour: Number
-    """Cost of an accelerator-hour in use [currency]."""
+    """Cost of an accelerator-hour in use, of those that jobs run on [currency]."""
     energy_mwh: Number
     """Energy of a year at the meter [MWh]."""
     carbon_t: Number
@@ -241,8 +247,8 @@ def account_year(account: Account, v: Values) -> YearAccount:
 
     Equation:
         year = capital + building + support + licences + staff + energy + colocation (rent of racks times PUE, as An et
-        al., arXiv 2408.14158, section VIII-C, have it, or price * rated kW); hour = year / (accelerators *
-        8,760 h * utilisation); energy at u * training + (1 - u) * idle power, times PUE
+        al., arXiv 2408.14158, section VIII-C, have it, or price * rated kW); hour = year / (accelerators that
+        jobs run on * 8,760 h * utilisation); energy at u * training + (1 - u) * idle power, times PUE
 
     Source:
         Definition of total cost of ownership.
@@ -254,6 +260,7 @@ def account_year(account: Account, v: Values) -> YearAccount:
     bought = {} if account.rented else purchase(account, v)
     capex: Number = sum(bought.values())
     used_hours = account.accelerators * HOURS_PER_YEAR * use
+    job_hours = account.bearing * HOURS_PER_YEAR * use
     building: Number = 0.0 if account.rented else _building(account, v)
     if account.rented:
         yearly = _rented_year(account, v, used_hours)
@@ -267,7 +274,7 @@ def account_year(account: Account, v: Values) -> YearAccount:
         building=building,
         yearly=yearly,
         year=year,
-        hour=year / used_hours,
+        hour=year / job_hours,
         energy_mwh=energy,
         carbon_t=run_carbon(energy, v["grid"]),
         # water is stated over IT energy, hence without PUE
@@ -311,12 +318,12 @@ def account_run(account: Account, job: RunJob, year: YearAccount, v: Values) -> 
     hours = accelerator_hours(job.gpus, seconds)
     # a run never idles
     training, _ = mean_power(account, v)
-    watts = training / account.accelerators
+    watts = training / account.bearing
     energy = run_energy(hours, watts, v["pue"])
     carbon = run_carbon(energy, v["grid"])
     # hours in use: idle hours are borne by the jobs that run
-    life_hours = v["life"] * HOURS_PER_YEAR * v["utilisation"]
-    embodied = _embodied_carbon(_embodied_kg(account, v) / account.accelerators, hours, life_hours)
+    life_hours = v.get(HARDWARE_LIFE, v["life"]) * HOURS_PER_YEAR * v["utilisation"]
+    embodied = _embodied_carbon(_embodied_kg(account, v) / account.bearing, hours, life_hours)
     cost = run_cost(hours, year.hour)
     # petaFLOP/s of progress: what restarts repeat does not count
     useful = job.tflops_gpu * speed * v["effective"] / effort / 1e3

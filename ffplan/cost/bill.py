@@ -25,8 +25,9 @@ SHARES = (
     ("installation", "installation", 1),
 )
 """Lines that are a share of the hardware: input, description and sign."""
-PLANNED, STOOD_IN, BUILDING = "planned", "stood-in", "building"
-"""Scopes of lines: planned by the design, added by its ownership profile, and the building."""
+PLANNED, PHASED, STOOD_IN, BUILDING = "planned", "phases", "stood-in", "building"
+"""Scopes of lines: planned by the design, what other prices of its phases add to that, added by its ownership profile,
+and the building."""
 
 
 @record
@@ -146,7 +147,7 @@ def _phase_lines(account: Account, lines: list[BomLine], prices: dict[str, Input
     return [
         BomLine(
             kind="phases",
-            scope=PLANNED,
+            scope=PHASED,
             part=None,
             description="other prices of later phases",
             quantity=1,

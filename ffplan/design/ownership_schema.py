@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Annotated, Literal, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
-from pydantic import Field, ValidationError
+from pydantic import ValidationError
 
 from ffplan.base.errors import UsageError
 from ffplan.catalog.ownership import Effort, OwnershipFields, PerHourEstimate, PerMonth, ShareEstimate
 from ffplan.catalog.prices import Term
 from ffplan.inputs.model import Frozen, Identifier
 from ffplan.inputs.part_ids import OwnershipId, RentBookId
+from ffplan.inputs.quantities import Share
 
 if TYPE_CHECKING:
     from ffplan.catalog.prices import RentBook
@@ -48,7 +49,7 @@ class Rent(Frozen):
     term: Term | None = None
     """Billing of that price: hours in use for `on-demand`, `spot` and `capacity-block`, every hour for `1-year`
     and `3-year`; needed with `price`."""
-    upfront: Annotated[float, Field(ge=0, le=1)] | None = None
+    upfront: Share | None = None
     """Share of a 1-year or 3-year rent paid upfront [1]; the offer's if omitted."""
     extras: PerMonth | None = None
     """Storage, egress and support billed in addition [currency per month]."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ffplan.base.outcomes import BomLine
+from ffplan.cost.account import HARDWARE_LIFE
 from ffplan.cost.yearly import YEARLY
 from ffplan.figures.figure import Figure
 from ffplan.results.cost import (
@@ -30,7 +31,8 @@ HOUR = ("utilisation", "life", "capital", "residual", "support", "colocation", "
 """Inputs of the price of an accelerator-hour."""
 DRAWN = ("power", "idle", "pue", "utilisation")
 """Inputs of power over a year."""
-CARBON = ("grid", "embodied_accelerator", "embodied_server", "embodied_switch", "embodied_link", "life", "utilisation")
+EMBODIED = ("embodied_accelerator", "embodied_server", "embodied_switch", "embodied_link")
+CARBON = ("grid", *EMBODIED, "life", HARDWARE_LIFE, "utilisation")
 _CASH = ("capital", "residual", "life", "lead_time", "commissioning")
 _POWER = "ffplan.cost.power"
 
@@ -74,7 +76,7 @@ COST: Table = {
     Tco: {
         "year": Figure(how="sum of the rows"),
         "capex": Figure(
-            label="purchase",
+            label="purchase at likely prices",
             unit="currency",
             better=-1,
             how="sum of the bill of materials, the building included",
@@ -130,6 +132,8 @@ COST: Table = {
             how="sum of purchases and running costs so far, less the residual value at the end", inputs=_CASH
         ),
         "discounted": Figure(how="sum of each month / (1 + cost of capital)^(months / 12)", inputs=_CASH),
+        "waited": Figure(how="the design's `delay`, or the rent by the hour of what is ordered and not ready"),
+        "rented_months": Figure(how="months from each order on, by its part of the accelerators"),
     },
     BomLine: {
         "quantity": lambda line: Figure(how=line.description),
@@ -169,7 +173,7 @@ COST: Table = {
         "energy_mwh_year": Figure(
             how="8,760 h * (utilisation * power in training + (1 - utilisation) * power without load) * PUE",
             of=("carbon_t_year", "water_m3_year", "embodied_t"),
-            inputs=("grid", "water", *DRAWN, *(name for name in CARBON if name.startswith("embodied"))),
+            inputs=("grid", "water", *DRAWN, *EMBODIED),
         ),
         "liquid_kw": Figure(how="rated IT power times the share", of=("liquid_share", "coolant_l_min")),
     },

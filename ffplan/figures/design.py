@@ -89,7 +89,7 @@ DESIGN: Table = {
         "spare_ports": Figure(label="spare leaf ports", evidence=_PORTS),
     },
     PowerReport: {
-        "it_kw": Figure(label="IT power", unit="kW", better=-1, threshold="power", evidence=("power",)),
+        "it_kw": Figure(label="planned IT power", unit="kW", better=-1, threshold="power", evidence=("power",)),
         "facility_kw": Figure(place=f"{_POWER}:facility_power", evidence=("power",)),
         "energy_mwh_per_year": Figure(place=f"{_POWER}:annual_energy"),
         "per_node_w": Figure(label="node in training", unit="W", better=-1, evidence=("power",)),

@@ -66,8 +66,8 @@ PER_EXAMPLES = {
     "kW-month": "$150",
     "W": "$10",
     "hour": "$2.10",
-    "month": "$50,000",
-    "year": "$250,000",
+    "month": "$50k",
+    "year": "$250k",
     "GB": "$0.05",
 }
 """Example prices by unit, as messages show them."""

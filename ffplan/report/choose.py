@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ffplan.base.formatting import amount, kilowatts, listed, number, percent, plural
+from ffplan.base.formatting import amount, at_least, kilowatts, listed, number, percent, plural
 from ffplan.report.document import Block, Document, Grid, Lines, Remarks, _Body, _listing, _Matrix, provenance
 from ffplan.report.first.choose import _recommend_screen, _sweep_screen
 from ffplan.report.phrases import _broken_limits, _limit_name, _short_name, left_out
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ffplan.results.recommendation import (
+        FirstDesign,
         InitReport,
         LimitPrice,
         NearWishes,
@@ -69,6 +70,10 @@ def _kept(near: NearWishes) -> str:
     return f"{plural(near.designs, 'design')}" + (f", keeps {near.keeps}" if near.keeps else "")
 
 
+def _peak(design: FirstDesign | RecommendedDesign) -> str:
+    return at_least(kilowatts(design.facility_peak_kw), design.missing_power)
+
+
 def init_document(report: InitReport) -> Document:
     """Return the report of `ffplan init`."""
 
@@ -79,7 +84,7 @@ def init_document(report: InitReport) -> Document:
             ("switches", tuple(f"{design.switches:,}" for design in designs)),
             ("to buy", tuple(f"{amount(design.cost)} {design.currency}" for design in designs)),
             ("per accelerator", tuple(amount(design.cost_per_accelerator) for design in designs)),
-            ("facility, peak", tuple(kilowatts(design.facility_peak_kw) for design in designs)),
+            ("facility, peak", tuple(_peak(design) for design in designs)),
             ("allreduce [GB/s]", tuple(_cell(design.allreduce_gbyte_s) for design in designs)),
             ("tokens/s", tuple(_cell(design.tokens_s, 6) for design in designs)),
         )
@@ -132,7 +137,7 @@ def _rows(designs: tuple[RecommendedDesign, ...], r: RecommendReport) -> tuple[t
             amount(design.capex),
             amount(design.tco),
             number(design.cost_per_million_tokens, 3),
-            kilowatts(design.facility_peak_kw),
+            _peak(design),
         )
         for design in designs
     )

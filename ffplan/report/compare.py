@@ -133,6 +133,10 @@ def _partial_power(a: Assessment) -> str:
     return ", partial" if a.power.missing else ""
 
 
+def _partial_site(a: Assessment) -> str:
+    return ", partial" if a.site is not None and a.site.missing else ""
+
+
 def _currency(a: Assessment) -> str:
     return f" {a.site.currency}" if a.site else ""
 
@@ -175,8 +179,8 @@ def _groups(c: Comparison) -> tuple[tuple[str, tuple[Row, ...]], ...]:
         _counted(c, "reliability.mtbf_hours", _three),
         _counted(c, "reliability.spares"),
         _counted(c, "power.it_kw", kilowatts, _partial_power),
-        _valued(c, "site.facility_peak_kw", kilowatts),
-        _counted(c, "site.energy_mwh_year"),
+        _valued(c, "site.facility_peak_kw", kilowatts, _partial_site),
+        _counted(c, "site.energy_mwh_year", mark=_partial_site),
         _valued(c, "site.purchase_p50", amount, _currency),
         _worded(c, "currency", lambda a: a.cost.currency if a.cost else None),
         _priced(c, "cost.network", _NETWORK),

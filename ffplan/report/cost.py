@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ffplan.base.formatting import amount, input_value, kilowatts, listed, number, percent, short
+from ffplan.base.formatting import amount, at_least, input_value, kilowatts, listed, number, percent, short
 from ffplan.report.document import Block, Document, Grid, Lines, Remarks, _Body, provenance
 from ffplan.report.first.cost import _cost_screen
 from ffplan.report.phrases import _plan_words, _sure_words
@@ -97,13 +97,13 @@ def _bom(bom: Bom) -> list[Block]:
     header = ("kind", "what", "pieces", "each", "total", "%", "price")
     rows = _bom_rows(bom.lines)
     rate = f", a unit of it {bom.exchange_rate:g} {bom.currency}" if bom.exchange_rate else ""
+    each = f", {_amount(bom.per_accelerator)} an accelerator" if bom.per_accelerator is not None else ""
+    ends = f"{_amount(bom.total_low)} to {_amount(bom.total_high)}"
     lines = [
-        ("likely total", f"{_amount(bom.total)} {bom.currency}; {_amount(bom.total_low)} to {_amount(bom.total_high)}"),
+        ("likely total", f"{_amount(bom.total)} {bom.currency}{each}; lowest to highest prices {ends}"),
         ("of it", f"{_amount(bom.hardware)} for what the design plans, as `ffplan design` has it"),
         ("prices", f"{bom.price_book} of {bom.price_date}{rate}"),
     ]
-    if bom.per_accelerator is not None:
-        lines.insert(1, ("per accelerator", f"{_amount(bom.per_accelerator)} {bom.currency}"))
     if bom.missing:
         lines.append(("no price", ", ".join(dict.fromkeys(line.part for line in bom.missing))))
     if bom.excluded:
@@ -190,8 +190,9 @@ def _power(p: SitePower) -> list[Block]:
     rows.append(("IT", *(f"{value:,.1f}" for value in (p.it_idle_kw, p.it_training_kw, p.it_rated_kw))))
     racks = ", ".join(f"{count:,} {name}" for name, count in p.racks_of.items())
     year = f"{short(p.energy_mwh_year)} MWh, {short(p.carbon_t_year)} t CO2e, {short(p.water_m3_year)} m3 of water"
+    facility = f"{kilowatts(p.facility_kw)} in training, {kilowatts(p.facility_peak_kw)} peak, PUE {p.pue:g}"
     lines = [
-        ("facility", f"{kilowatts(p.facility_kw)} in training, {kilowatts(p.facility_peak_kw)} peak, PUE {p.pue:g}"),
+        ("facility", at_least(facility, p.missing)),
         (
             "racks",
             f"{p.racks:,} ({racks}); the fullest {number(p.fullest_rack_kw)} kW rated, {p.rack_amperes_54v:,.0f} A at "

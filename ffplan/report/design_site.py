@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from ffplan.base.formatting import (
     amount,
+    at_least,
     flops,
     kilowatts,
     listed,
@@ -14,6 +15,7 @@ from ffplan.base.formatting import (
     span,
 )
 from ffplan.report.document import Lines
+from ffplan.results.design import purchase_words
 
 if TYPE_CHECKING:
     from ffplan.base.outcomes import MissingFigure
@@ -118,12 +120,20 @@ def _site_lines(a: Assessment) -> Lines | None:
         return None
     lines = []
     if s.purchase is not None:
-        parts = [("planned in the design", s.planned), ("that its profile adds", s.stood_in), ("building", s.building)]
-        of = " + ".join(f"{amount(value)} {name}" for name, value in parts if value)
+        parts = (
+            ("planned in the design", s.planned),
+            ("for the prices of later phases", s.phases),
+            ("that its profile adds", s.stood_in),
+            ("building", s.building),
+        )
+        of = " ".join(f"{'-' if value < 0 else '+'} {amount(abs(value))} {name}" for name, value in parts if value)
         without = f"; without {listed(s.left_out)}" if s.left_out else ""
-        lines.append(("purchase", f"{amount(s.purchase)} {s.currency} = {of}{without}"))
+        if s.purchase_p50 is not None:
+            lines.append(("purchase", f"{purchase_words(s, s.currency)}: median of the draws, P10 to P90"))
+        lines.append(("likely prices", f"{amount(s.purchase)} {s.currency} = {of.removeprefix('+ ')}{without}"))
     partial = _missing_power(s.missing)
-    powers = f"{kilowatts(s.facility_peak_kw)} at the rated peak, {kilowatts(s.facility_training_kw)} in training"
+    peak = at_least(kilowatts(s.facility_peak_kw), s.missing)
+    powers = f"{peak} at the rated peak, {kilowatts(s.facility_training_kw)} in training"
     powers += f" (IT {kilowatts(s.it_training_kw)})"
     use = f"at {percent(s.utilisation)} utilisation"
     lines += [

@@ -177,7 +177,8 @@ class MoneyDifference:
     against: str
     """Label of the design that it is compared with: the baseline, or the first that runs if the baseline does not."""
     cheaper_share: float | None
-    """Share of draws with it cheaper than that design [1]; null without draws."""
+    """Share of draws with it cheaper than that design [1]; null without draws, and where a run takes longer than its
+    hardware is paid for."""
     difference: Band
     """Its cost of a million tokens less the baseline's [currency]."""
     ratio: Band

@@ -83,6 +83,11 @@ class CashRow:
     """Sum so far [currency]."""
     discounted: float
     """Sum so far, at the cost of capital [currency]."""
+    waited: float | None
+    """Beside that sum, what the waits for first jobs have cost so far: their stated value, or the rent that bridges
+    them [currency]; null if neither is known."""
+    rented_months: float
+    """Months of rent of the whole cluster so far, if each part of it is rented from its order on [month]."""
 
 
 @record
@@ -115,8 +120,9 @@ class RentRow:
     """Months in production after which owning has cost less, the wait, cost of capital and resale left out; null where
     running costs as much as the rent, or after the life of the hardware."""
     break_even_months_from_order: float | None
-    """Months from the order after which owning has cost less: until the first job its side pays what bridges the wait,
-    the other this rent; null if that is after the life of the hardware, or the wait has no price."""
+    """Months from the order after which owning has cost less: until its first job each purchase pays what bridges the
+    wait, the other side this rent from its order on; null if that is after the life of the hardware, or the wait has no
+    price."""
     break_even_utilisation: float | None
     """Utilisation above which an owned hour is cheaper than this one; null without one."""
     why: str | None
@@ -182,7 +188,9 @@ class Tco:
     network_share: float | None
     """Switches, links and side networks over the bill of materials [1]."""
     total: float
-    """Nominal cash over these years: purchase, running costs, less the residual value [currency]."""
+    """Nominal cash over the life: purchase, running costs, less the residual value [currency]."""
+    production_months: float
+    """Months of all accelerators in production in that time: what a rent of as much is paid for [month]."""
     per_accelerator_hour: Band
     """An accelerator-hour in use [currency/h]."""
     per_accelerator_hour_paid: float
@@ -193,6 +201,8 @@ class Tco:
     """Time to production; zero of a rented fleet, unless the design states its own."""
     rents: tuple[RentRow, ...]
     """Owning against every offer of the same accelerator; empty of a rented fleet."""
+    no_rent: str | None
+    """Why owning is set against no rent of a term; null where it is, and of a rented fleet."""
     cash_flow: tuple[CashRow, ...]
     """Month by month."""
     owned: OwnedHour | None = None
@@ -396,16 +406,9 @@ class CostStudy(Result):
     """Recalled figures in the files read."""
 
 
-def bridged(wait: Waiting, month: float) -> float:
-    """Return the cost of bridging the wait for the first job, up to a month after the order [currency]."""
-    if not wait.value or not wait.months:
-        return 0.0
-    return wait.value * min(month / wait.months, 1.0)
-
-
-def rented(row: RentRow, years: float) -> float:
-    """Return what an offer costs over some years [currency]."""
-    return 12 * years * row.month
+def rented(row: RentRow, tco: Tco) -> float:
+    """Return what an offer costs for as long as an owned cluster is in production [currency]."""
+    return row.month * tco.production_months
 
 
 def benchmark(rows: Iterable[RentRow]) -> RentRow | None:

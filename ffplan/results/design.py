@@ -157,7 +157,9 @@ class SiteSummary:
     per_accelerator: float | None
     """The median of the purchase, or without draws the purchase, over accelerators [currency]."""
     planned: float | None
-    """Of it parts that the design plans, at list prices [currency]."""
+    """Of it parts that the design plans, at list prices: `cost.total` [currency]."""
+    phases: float | None
+    """Of it what other prices of later phases add to that [currency]."""
     stood_in: float | None
     """Of it additions of the ownership profile: storage and side networks that the design leaves open, spares, racks,
     cabling, cooling, freight, installation and discount [currency]."""

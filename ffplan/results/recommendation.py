@@ -91,6 +91,8 @@ class RecommendedDesign:
     """Model operations that it keeps up, interruptions included [PFLOP/s]."""
     facility_peak_kw: float
     """Facility power with everything at its maximum [kW]."""
+    missing_power: tuple[str, ...]
+    """Parts whose power is not known: the peak is at least that, and no recommendation rests on it."""
     breaks: dict[str, float]
     """The limits that it breaks, each with its figure over the limit [1]."""
     best_share: float | None
@@ -205,6 +207,8 @@ class FirstDesign:
     """Bill of materials over accelerators [currency]."""
     facility_peak_kw: float
     """Facility power with everything at its maximum [kW]."""
+    missing_power: tuple[str, ...]
+    """Parts whose power is not known: the peak is at least that."""
     allreduce_gbyte_s: float | None
     """Algorithm bandwidth of an allreduce of 1 GiB over all accelerators [GB/s]."""
     tokens_s: float | None

@@ -153,6 +153,8 @@ class RunReport:
     """Why its memory is at the edge; null if it fits."""
     sure: SurePlan | None
     """The fastest plan that fits beyond doubt, if a search found one at the edge of memory; else null."""
+    outlives: str | None
+    """How much longer it takes than its hardware, or a rent of a term, is paid for; null if it ends before."""
     gpus: int
     """Accelerators that the job holds."""
     batch: int

@@ -131,7 +131,8 @@ class ServeRow:
     """Energy of an output token [J]; null if unknown."""
     output_tokens_s_mw: float | None
     """Output tokens a second of all copies for each megawatt of the facility's rated peak [1/s], of which their
-    accelerators and idle ones beside them bear their part, as of the cost; null without a design."""
+    accelerators and idle ones beside them bear their part, as of the cost; null without a design, and where its power
+    is not wholly known."""
     cost: ServeCost | None
     """Cost; null without a price."""
     band: TokenBand

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+
 import pytest
 
+from ffplan.figures.figure import Figure
+from ffplan.figures.origins import FIGURES
 from tests.figures import BEGIN, FigureError, computed, marked_pages, shown, value_at, with_figures
 
 PAGE = "a cluster of <!-- figure: design fire-flyer-2; {}; , -->{}<!-- end --> switches"
@@ -41,3 +45,17 @@ def test_paths_and_formats() -> None:
     assert value_at(document, "rows[-1].n") == 4
     assert (shown(0.0929, ".1%"), shown(1250, ","), shown(0.5, ".2f")) == ("9.3 %", "1,250", "0.50")
     assert computed("design fire-flyer-2", "fabric.switches.total - fabric.switches.leaf / 2") == 21
+
+
+ONE_QUANTITY = {"goodput", "switches", "links", "purchase at likely prices"}
+"""Labels of a quantity that several results have."""
+
+
+def test_no_label_names_two_quantities() -> None:
+    """Tables of one report and of another say the same words of the same number alone."""
+    named = defaultdict(list)
+    for kind, table in FIGURES.items():
+        for field, figure in table.items():
+            if isinstance(figure, Figure) and figure.label:
+                named[figure.label].append(f"{kind.__name__}.{field}")
+    assert {label for label, found in named.items() if len(found) > 1} == ONE_QUANTITY

@@ -67,6 +67,25 @@ def _memory_at_edge(examined: Examined) -> Iterator[Breach]:
         )
 
 
+@rule(
+    "run-outlives-hardware",
+    title="The run of the workload takes longer than its hardware, or a rent of a term, is paid for",
+    why="A run's cost is its share of hardware that lives as long; beyond it the hardware is bought or rented again.",
+    example="workload: {model: llama3-70b, gpus: 64, tokens: 15T}\nownership: {life: 2 years}",
+    good="workload: {model: llama3-70b, gpus: 1024, tokens: 15T}\nownership: {life: 2 years}",
+    fix="More accelerators, fewer tokens, or a longer life or term.",
+    severity=Severity.WARNING,
+)
+def _run_outlives_hardware(examined: Examined) -> Iterator[Breach]:
+    run = examined.run
+    if run is not None and run.outlives is not None:
+        yield Breach(
+            path=("workload", "tokens"),
+            message=f"the run of `{run.model}` takes {run.outlives}",
+            remedy="give it more accelerators or fewer tokens, or plan a longer life or term",
+        )
+
+
 def _storage_group(design: ResolvedDesign) -> int | None:
     return next((position for position, group in enumerate(design.spec.nodes) if group.role == "storage"), None)
 

@@ -181,6 +181,8 @@ def _paper(design: RecommendedDesign, report: RecommendReport) -> str:
     lacks = ["no training run"] if design.estimated_from else []
     if design.recalled_share > MOST_RECALLED:
         lacks.append(f"{percent(design.recalled_share)} of its price recalled")
+    if design.missing_power:
+        lacks.append("power not wholly known")
     price = f"{amount(design.capex, 3)} {report.currency}"
     return f"{design.accelerators:,} {design.accelerator} at {price} ({', '.join(lacks)})"
 

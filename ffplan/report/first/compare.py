@@ -86,6 +86,7 @@ def _advice(c: Comparison) -> tuple[tuple[str, str], ...]:
         ("Why", _why(c)),
         ("Even at", _flips(c)),
         ("Memory", _memory(c)),
+        ("Too long", _too_long(c)),
         ("Left out", _left_out(c)),
         ("No ratio", c.incomparable[0] if c.incomparable else ""),
         ("Next", _next(c)),
@@ -245,6 +246,12 @@ def _flips(c: Comparison) -> str:
         f"(now {input_value(row.input, row.likely, row.unit, currency)})"
         for row in near_flips(difference)[:_FLIPS]
     )
+
+
+def _too_long(c: Comparison) -> str:
+    """Return which runs take longer than their hardware is paid for; empty without any."""
+    runs = [(side.label, side.run.outlives) for side in c.money.sides if side.run is not None] if c.money else []
+    return listed(f"the run on {label} takes {words}" for label, words in runs if words is not None)
 
 
 def _memory(c: Comparison) -> str:

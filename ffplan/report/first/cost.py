@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ffplan.base.formatting import amount, input_value, kilowatts, listed, number, percent, plural
+from ffplan.base.formatting import (
+    amount,
+    at_least,
+    input_value,
+    kilowatts,
+    listed,
+    number,
+    percent,
+    plural,
+    spoken_years,
+)
 from ffplan.inputs.design_files import as_argument
 from ffplan.report.document import _FirstScreen
 from ffplan.results.cost import benchmark, cheaper_index, recalled_drivers, rented
@@ -18,13 +28,15 @@ if TYPE_CHECKING:
 """Least chance of the side that a verdict names [1]."""
 _DRIVERS = 3
 """Inputs named as what moves the cost [1]."""
+_SEVERAL = 2
 
 
 def _cost_screen(study: CostStudy) -> _FirstScreen:
     tco, run = study.tco, study.run
     owned, trained = _owned(tco) if tco else [], _run(run) if run else []
     power = study.power
-    peak = ("facility peak", kilowatts(power.facility_peak_kw), f"{kilowatts(power.facility_kw)} in training")
+    rated = at_least(kilowatts(power.facility_peak_kw), power.missing)
+    peak = ("facility peak", rated, f"{at_least(kilowatts(power.facility_kw), power.missing)} in training")
     return _FirstScreen(
         head=f"{study.design.name} · {plural(study.accelerators, 'accelerator')} · cost in {study.currency}",
         verdict=_verdict(study),
@@ -32,6 +44,7 @@ def _cost_screen(study: CostStudy) -> _FirstScreen:
         advice=(
             ("Left out", listed(tco.partial) if tco else ""),
             ("Memory", _memory(run)),
+            ("Too long", f"the run takes {run.outlives}" if run is not None and run.outlives else ""),
             ("Moves it", _drivers(study)),
             ("Even at", _levels(study)),
             ("Next", _next(study)),
@@ -51,7 +64,7 @@ def _verdict(study: CostStudy) -> tuple[str, ...]:
         return ("Partial: parts of the cost have no price, so owning is set against no rent.",)
     rent = benchmark(tco.rents)
     if rent is None:
-        return (f"Owning is set against no rent: none of 1 or 3 years can be signed at this size.{_other_rent(tco)}",)
+        return (f"Owning is set against no rent: {tco.no_rent}.{_other_rent(tco)}",)
     lead = owning_beside(rent, "GPU-hour", f"the cheapest {rent.term} rent listed, {rent.offer}")
     even = rent.break_even_months_from_order
     months = f", and breaks even {even:.0f} months after the order" if even is not None else ""
@@ -105,8 +118,10 @@ def _owned(tco: Tco) -> list[tuple[str, str, str]]:
     hour, rent = band_words(tco.per_accelerator_hour, tco.currency), benchmark(tco.rents)
     rows = []
     if tco.facility != "rented":
-        cash = f"{amount(tco.total, 3)} in {number(tco.years)} years"
-        cash += f"; rent {amount(rented(rent, tco.years), 3)}" if rent is not None else ", likely"
+        whole = len({row.month for row in tco.cash_flow if row.capex}) < _SEVERAL
+        time = f"in {spoken_years(tco.years)}" if whole else f"to month {tco.cash_flow[-1].month}"
+        cash = f"{amount(tco.total, 3)} {time}"
+        cash += f"; rent {amount(rented(rent, tco), 3)}" if rent is not None else ", likely"
         rows.append(("to commit", median_words(tco.purchase, tco.currency), cash))
     against = f"{rent.term} rent {rent.hour:,.2f}" if rent else f"at {percent(tco.utilisation)} utilisation"
     if tco.owned is not None:

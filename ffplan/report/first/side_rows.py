@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
-from ffplan.base.formatting import data_size, kilowatts, number, percent
+from ffplan.base.formatting import at_least, data_size, kilowatts, number, percent
 from ffplan.base.record import record
 from ffplan.base.tracked import split_marks
 from ffplan.results.design import purchase_words
@@ -121,7 +121,7 @@ def _cluster_rows(c: Comparison) -> list[_SideRow]:
 def _sizes(c: Comparison, each: str) -> _SideRow:
     """Return the accelerators of each design, with the power of all where two designs differ in size."""
     counts = [f"{a.accelerators:,}" for a in c.designs]
-    peaks = [kilowatts(a.site.facility_peak_kw) for a in c.designs if a.site is not None]
+    peaks = [_peak(a, 1)[0] for a in c.designs if a.site is not None]
     if each and len(counts) == len(peaks) == _PAIR:
         return _row("gpus", "GPUs, their peak", [(f"{n}, {kw}", None) for n, kw in zip(counts, peaks, strict=True)])
     return _row("gpus", "GPUs", [(count, None) for count in counts])
@@ -156,7 +156,8 @@ def _purchase_row(c: Comparison, pairs: Sequence[tuple[Assessment, int]], each: 
 def _peak(a: Assessment, share: int) -> tuple[str, float | None]:
     if a.site is None:
         return "-", None
-    return kilowatts(a.site.facility_peak_kw / share), a.site.facility_peak_kw / share
+    peak = a.site.facility_peak_kw / share
+    return at_least(kilowatts(peak), a.site.missing), None if a.site.missing else peak
 
 
 def _side_rows(c: Comparison) -> list[_SideRow]:

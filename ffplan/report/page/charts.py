@@ -10,7 +10,7 @@ from ffplan.inputs.workloads import PoolPlan
 from ffplan.report.document import MeasuredCurve, _Chart, _Point
 from ffplan.report.page.sweep_charts import _scale_chart, _sweep_charts
 from ffplan.results.comparison import Comparison
-from ffplan.results.cost import CostStudy, benchmark, bridged
+from ffplan.results.cost import CostStudy, benchmark
 from ffplan.results.design import Assessment
 from ffplan.results.fleet_plan import FleetPlan
 from ffplan.results.serve_comparison import ServeComparison
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from ffplan.results.collective import CollectiveReport
-    from ffplan.results.cost import CashRow, RentRow, SwingRow, Tco, Waiting
+    from ffplan.results.cost import CashRow, RentRow, SwingRow, Tco
     from ffplan.results.run import Band, StepPart
 
 MOST_TERMS = 8
@@ -236,11 +236,9 @@ def _cash(study: CostStudy) -> _Chart | None:
         return None
     tco = study.tco
     rent = benchmark(tco.rents)
-    points = _cash_points(
-        "rented" if tco.facility == "rented" else "owned", tco.cash_flow, tco.waiting if rent else None, 1
-    )
+    points = _cash_points("rented" if tco.facility == "rented" else "owned", tco.cash_flow, 1, waits=rent is not None)
     if rent is not None:
-        points += _rented(points, rent, f"rented: {rent.offer}", 1)
+        points += _rented(tco.cash_flow, rent, f"rented: {rent.offer}", 1)
     return _Chart(
         title="Cash so far, owned against rented" if rent else "Cash so far",
         kind="lines",
@@ -252,22 +250,29 @@ def _cash(study: CostStudy) -> _Chart | None:
     )
 
 
-def _cash_points(series: str, flow: Sequence[CashRow], wait: Waiting | None, share: int) -> list[_Point]:
-    """Return the cash of owning by month; `wait` adds the rent until the first job, `share` divides by accelerators."""
-    step = max(1, len(flow) // _MONTHS_SHOWN)
+def _cash_points(series: str, flow: Sequence[CashRow], share: int, *, waits: bool) -> list[_Point]:
+    """Return the cash of owning by month; `waits` adds what they cost, `share` divides by accelerators."""
     return [
         _Point(
             f"month {row.month}",
-            (row.cumulative + (bridged(wait, row.month) if wait else 0.0)) / share,
+            (row.cumulative + (row.waited or 0.0 if waits else 0.0)) / share,
             x=float(row.month),
             series=series,
         )
-        for row in (*flow[:-1:step], flow[-1])
+        for row in _shown(flow)
     ]
 
 
-def _rented(points: Sequence[_Point], rent: RentRow, series: str, share: int) -> list[_Point]:
-    return [replace(point, value=rent.month / share * (point.x or 0.0), series=series) for point in points]
+def _rented(flow: Sequence[CashRow], rent: RentRow, series: str, share: int) -> list[_Point]:
+    return [
+        _Point(f"month {row.month}", rent.month / share * row.rented_months, x=float(row.month), series=series)
+        for row in _shown(flow)
+    ]
+
+
+def _shown(flow: Sequence[CashRow]) -> tuple[CashRow, ...]:
+    step = max(1, len(flow) // _MONTHS_SHOWN)
+    return (*flow[:-1:step], flow[-1])
 
 
 def _compared_cash(c: Comparison) -> _Chart | None:
@@ -282,16 +287,15 @@ def _compared_cash(c: Comparison) -> _Chart | None:
     points: list[_Point] = []
     for side in sides:
         share = counts[side.label] if apart else 1
-        owned = _cash_points(side.label, side.cash_flow, side.waiting if against else None, share)
-        points += owned
+        points += _cash_points(side.label, side.cash_flow, share, waits=against)
         if against and side.rent is not None:
-            points += _rented(owned, side.rent, f"{side.label} rented: {side.rent.offer}", share)
+            points += _rented(side.cash_flow, side.rent, f"{side.label} rented: {side.rent.offer}", share)
     even = [
         f"{side.label} is even with its rent {side.rent.break_even_months_from_order:.0f} months after the order."
         for side in sides
         if against and side.rent is not None and side.rent.break_even_months_from_order is not None
     ]
-    waits = against and any(side.waiting is not None and side.waiting.value for side in sides)
+    waits = against and any(side.cash_flow[-1].waited for side in sides)
     note = " ".join((*even, *(["Owned includes what the wait costs."] if waits else [])))
     return _Chart(
         title="Cash so far, owned against rented" if against else "Cash so far",
@@ -307,7 +311,7 @@ def _compared_cash(c: Comparison) -> _Chart | None:
 def _even(rent: RentRow | None, tco: Tco) -> str:
     if rent is None:
         return ""
-    wait = tco.waiting.value
+    wait = tco.cash_flow[-1].waited
     bridge = f" Owned includes {amount(wait, 3)} {tco.currency} for the wait." if wait else ""
     if rent.break_even_months_from_order is None:
         return f"Owning never breaks even: {rent.why}.{bridge}" if rent.why else bridge.strip()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from ffplan.base.formatting import listed
 from ffplan.base.record import record
 from ffplan.catalog.parts import FABRICS, Accelerator, Link, Nic, NicSlot, Server, Switch
 from ffplan.catalog.prices import PriceBook
@@ -313,6 +314,9 @@ def _why_not(built: Draft | Built, wishes: Wishes) -> str:
     reasons = []
     if wishes.budget is not None and (cost := built.purchase) > wishes.budget:
         reasons.append(f"costs {cost / 1e6:,.2f} of {wishes.budget / 1e6:,.2f} million")
+    if wishes.watts is not None and built.ledger.missing_power:
+        parts = listed(dict.fromkeys(f"`{gap.part}`" for gap in built.ledger.missing_power))
+        reasons.append(f"draws what nobody knows: no power of {parts}")
     drawn = built.drawn(wishes.power_of)
     if wishes.watts is not None and drawn > wishes.watts:
         reasons.append(f"draws {drawn / 1e6:,.2f} of {wishes.watts / 1e6:,.2f} MW {POWERS[wishes.power_of]}")

@@ -215,8 +215,18 @@ _HELD: dict[str, Callable[[_SizedCluster], float]] = {
 }
 
 
+def _by_power(target: Target) -> bool:
+    """Return whether designs are chosen by their power."""
+    return target.aim == "power" or any(limit.name == "power" for limit in target.limits)
+
+
 def _trusted(candidate: _SizedCluster, target: Target) -> bool:
-    """Return whether a design may win: its speed was measured, and most of its price was seen, or it was asked for."""
+    """Return whether a design may win: its speed was measured, and most of its price was seen, or it was asked for.
+
+    Where power is what counts, all of it is known.
+    """
+    if _by_power(target) and candidate.study.power.missing:
+        return False
     measured = candidate.timed.report.estimated_from is None and candidate.recalled_share <= MOST_RECALLED
     return measured or bool(target.allowed)
 

@@ -213,6 +213,7 @@ def _row(
         cost_per_million_tokens=candidate.token_cost,
         sustained_pflops=candidate.timed.job.tflops_gpu * candidate.timed.job.gpus * run.effective / run.effort / 1e3,
         facility_peak_kw=study.power.facility_peak_kw,
+        missing_power=tuple(dict.fromkeys(gap.part for gap in study.power.missing)),
         breaks=broken(candidate, target),
         best_share=chance.best if best is not None else None,
         in_time_share=chance.in_time if best is not None else None,
@@ -317,7 +318,8 @@ def recommendation(
             "Days are likely ones, with P10 to P90 by the model's error over published runs and by failures; a cluster "
             "is sized for the chance of being in time that was asked for.",
             "An accelerator without a training run among the measurements, or whose price is mostly recalled, is "
-            "listed apart and never recommended unless `--accelerator` names it.",
+            "listed apart and never recommended unless `--accelerator` names it. Where power is limited, or is to be "
+            "least, so is a design whose power is not wholly known.",
             "The share of `best` draws prices and speeds for all designs together, and resizes each to its drawn "
             "speed: it tells how far the ranking rests on quotes and measurements that you do not have yet.",
             *(grows if target.stages else ()),

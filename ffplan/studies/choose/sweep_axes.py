@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ffplan.design.resolved import ResolvedDesign
 
 _DRAWN = (".p10", ".p50", ".p90")
-"""Ends of the paths of quantiles, which a sweep does not draw."""
+"""Ends of the paths of quantiles."""
 
 
 def _column_of(metric: str, columns: Collection[str]) -> str:
@@ -47,15 +47,19 @@ def _studied(
         unpriced = tuple(gap.part for gap in assessment.cost.missing)
         figures = {path: value for path, value in figures.items() if not path.startswith("cost.")}
     if sections & {"bom", "tco", "run"}:
-        figures |= _money(design, catalog, run="run" in sections, priced=not unpriced)
+        drawn = any(name.endswith(_DRAWN) for name in metrics)
+        figures |= _money(design, catalog, run="run" in sections, priced=not unpriced, drawn=drawn)
     if sections & {"train", "goodput"}:
         figures |= _workload(design, catalog, goodput="goodput" in sections)
     return figures, unpriced
 
 
-def _money(design: ResolvedDesign, catalog: Catalog, *, run: bool, priced: bool) -> dict[str, float]:
+def _money(
+    design: ResolvedDesign, catalog: Catalog, *, run: bool, priced: bool, drawn: bool = False
+) -> dict[str, float]:
+    """Return the numbers of a cost study; `drawn`: quantiles too, which are the draws of `ffplan cost`."""
     from ffplan.studies.cost.cost import study_cost
-    from ffplan.studies.cost.ledger import CostRequest
+    from ffplan.studies.cost.ledger import DRAWS, CostRequest
     from ffplan.studies.train.default_job import timed_workload
 
     timed = None
@@ -63,9 +67,10 @@ def _money(design: ResolvedDesign, catalog: Catalog, *, run: bool, priced: bool)
         if design.workload is None or design.workload.tokens is None:
             raise UsageError("`run` metrics are of the design's `workload` with its `tokens`, which it does not have")
         timed = timed_workload(design, catalog, design.workload)
-    cost = numbers(plain(study_cost(design, catalog, CostRequest(draws=0), timed)))
+    cost = numbers(plain(study_cost(design, catalog, CostRequest(draws=DRAWS if drawn else 0), timed)))
     kinds = ("bom", "tco", "run") if priced else ()
-    return {path: value for path, value in cost.items() if path.split(".")[0] in kinds}
+    found = {path: value for path, value in cost.items() if path.split(".")[0] in kinds}
+    return found if drawn else {path: value for path, value in found.items() if not path.endswith(_DRAWN)}
 
 
 def _workload(design: ResolvedDesign, catalog: Catalog, *, goodput: bool) -> dict[str, float]:

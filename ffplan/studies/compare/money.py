@@ -29,6 +29,7 @@ from ffplan.studies.cost.cost import (
 )
 from ffplan.studies.cost.ledger import Ledger, with_nic_prices
 from ffplan.studies.cost.parts import flip_row, input_rows, swing_row
+from ffplan.studies.cost.words import outlives
 from ffplan.studies.train.default_job import TimedJob, timed_job
 
 if TYPE_CHECKING:
@@ -129,6 +130,15 @@ def _with_nic_prices(side: _Side) -> _Side:
     return replace(side, ledger=wide, inputs=(*side.inputs, *wide.inputs[len(side.ledger.inputs) :]))
 
 
+def _outlives(side: _Side) -> bool:
+    """Return whether the run takes longer than its hardware, or a rent of a term, is paid for."""
+    if side.timed is None:
+        return False
+    v = likely(side.inputs)
+    _, run = evaluate(side.ledger.account, side.timed.job, v)
+    return run is not None and outlives(side.ledger, float(run.days), float(v["life"])) is not None
+
+
 def _difference(side: _Side, base: _Side, request: CostRequest) -> MoneyDifference:
     """Return one design against the baseline."""
     inputs = _by_key([base, side])
@@ -142,7 +152,8 @@ def _difference(side: _Side, base: _Side, request: CostRequest) -> MoneyDifferen
     mine, theirs = side.run(drawn).per_million, base.run(drawn).per_million
     one, two = side.run(v).per_million, base.run(v).per_million
     lower: Any = mine < theirs
-    share = float(lower.mean()) if getattr(lower, "shape", ()) else None
+    whole = not any(_outlives(one) for one in (side, base))  # no draw says what hardware bought again costs
+    share = float(lower.mean()) if getattr(lower, "shape", ()) and whole else None
     return MoneyDifference(
         label=side.label,
         against=base.label,

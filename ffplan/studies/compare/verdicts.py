@@ -114,7 +114,7 @@ def _measures(design: Assessment, base: Assessment, ratios: Ratios) -> Iterator[
         less="fewer",
     )
     yield _Measure(
-        name="IT power",
+        name="planned IT power",
         ratio=_scaled(ratios.it_power, per_accelerator),
         low=True,
         show=lambda a: kilowatts(a.power.it_kw / (1 if same else a.accelerators)),

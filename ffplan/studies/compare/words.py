@@ -10,7 +10,7 @@ from ffplan.base.formatting import input_value, listed, number, percent, plural
 from ffplan.results.comparison import FAR, cheaper_of, even_steps, largest_gap, near_flips
 from ffplan.results.cost import recalled_drivers
 from ffplan.results.difference import EVEN
-from ffplan.studies.cost.words import DRIVERS, memory_edge, money
+from ffplan.studies.cost.words import DRIVERS, memory_edge, money, outlived
 
 if TYPE_CHECKING:
     from ffplan.results.comparison import JobSide, MoneyComparison, MoneyDifference, MoneySide, ScaleRow
@@ -142,7 +142,9 @@ def money_headline(report: MoneyComparison, labels: tuple[str, ...], base: str, 
     lines: list[str] = []
     for side in report.sides:
         if side.run is not None:
-            lines.append(" ".join(filter(None, (f"{side.label}: {side.run.words}", memory_edge(side.run)))))
+            lines.append(
+                " ".join(filter(None, (f"{side.label}: {side.run.words}", memory_edge(side.run), outlived(side.run))))
+            )
         elif side.refused:
             lines.append(f"{side.label}: no run: {side.refused}.")
         if side.partial:

@@ -10,7 +10,7 @@ from ffplan.base.errors import InputError
 from ffplan.base.record import record
 from ffplan.base.version import __version__
 from ffplan.catalog.prices import TERM_YEARS
-from ffplan.cost.account import Account, RunJob, RunOutcome, YearAccount, account_run, account_year
+from ffplan.cost.account import HARDWARE_LIFE, Account, RunJob, RunOutcome, YearAccount, account_run, account_year
 from ffplan.cost.draws import sample
 from ffplan.cost.inputs import Input, rent_input
 from ffplan.cost.rent import MONTHS, RentTerm, rented_hour
@@ -24,6 +24,7 @@ from ffplan.results.run import Band, RunReport
 from ffplan.studies.basis.provenance import announced, design_info, files_read, recalled_figures
 from ffplan.studies.cost.ledger import CostRequest, Ledger, _ledger_of, _speed_inputs, with_nic_prices
 from ffplan.studies.cost.parts import (
+    _cash_of,
     _Drawn,
     _rent_rows,
     _running_month,
@@ -33,12 +34,13 @@ from ffplan.studies.cost.parts import (
     flip_row,
     input_rows,
     network_share,
+    no_rent,
     power_report,
     swing_row,
     waiting,
 )
-from ffplan.studies.cost.phases import _phase_reports, _priced_counts, purchases
-from ffplan.studies.cost.words import _cost_assumptions, headline, run_words
+from ffplan.studies.cost.phases import _phase_reports, _priced_counts
+from ffplan.studies.cost.words import _cost_assumptions, headline, outlives, run_words
 
 if TYPE_CHECKING:
     from ffplan.catalog.store import Catalog
@@ -71,7 +73,10 @@ def ledger_for(design: ResolvedDesign, catalog: Catalog, request: CostRequest) -
     new = replace(
         life, likely=years, low=years, high=years, distribution="fixed", source=source, status="given", date=None
     )
-    return replace(ledger, inputs=tuple(new if entry.name == "life" else entry for entry in ledger.inputs))
+    inputs = [new if entry.name == "life" else entry for entry in ledger.inputs]
+    if ledger.owned.rent is not None:  # a contract ends, and the provider's hardware lives on
+        inputs.append(replace(life, input=HARDWARE_LIFE, key=HARDWARE_LIFE, label="life of the rented hardware"))
+    return replace(ledger, inputs=tuple(inputs))
 
 
 def inputs_for(ledger: Ledger, timed: TimedJob | None, catalog: Catalog, *, drawn: bool = True) -> tuple[Input, ...]:
@@ -163,6 +168,7 @@ _NO_MONEY = (
     "embodied_server",
     "embodied_switch",
     "embodied_link",
+    HARDWARE_LIFE,
     "speed",
     "speed_own",
     "effective",
@@ -217,6 +223,7 @@ def run_report(ledger: Ledger, timed: TimedJob | None, account: _Accounted) -> R
         plan=row.plan,
         memory_words=row.memory_words,
         sure=report.sure,
+        outlives=outlives(ledger, float(run.days), float(account.v["life"])),
         gpus=timed.job.gpus,
         batch=row.plan.batch,
         tokens=timed.job.tokens,
@@ -254,9 +261,8 @@ def tco_of(ledger: Ledger, account: _Accounted, bom: out.Bom | None) -> out.Tco:
     rents = _rent_rows(ledger, v, year, _Drawn({**v, **account.drawn}, drawn.hour) if account.drawn else None)
     rented = ledger.owned.rent is not None
     life = float(v["life"])
-    running = float(_running_month(year))
-    rate = float(v["capital"])
-    flow = cash_flow(purchases(ledger, v, year), running, life * MONTHS, float(_remaining(ledger, v, year)), rate)
+    cash = _cash_of(ledger, v, year)
+    flow = cash_flow(cash, float(_remaining(ledger, v, year)), float(v["capital"]))
     return out.Tco(
         currency=ledger.owned.currency,
         partial=ledger.left_out,
@@ -268,11 +274,13 @@ def tco_of(ledger: Ledger, account: _Accounted, bom: out.Bom | None) -> out.Tco:
         yearly=_year_rows(year),
         network_share=network_share(bom),
         total=flow[-1].cumulative,
+        production_months=cash.produced,
         per_accelerator_hour=band(year.hour, drawn.hour),
         per_accelerator_hour_paid=float(year.hour) * float(v["utilisation"]),
         utilisation=float(v["utilisation"]),
         waiting=waiting(ledger, v),
         rents=rents,
+        no_rent=no_rent(ledger, rents),
         cash_flow=flow,
     )
 
@@ -314,19 +322,24 @@ def study_run(design: ResolvedDesign, catalog: Catalog, request: CostRequest, ti
     return run_report(ledger, timed, accounted(ledger, inputs_for(ledger, timed, catalog), timed, request))
 
 
-def hour_and_peak(design: ResolvedDesign, catalog: Catalog) -> tuple[tuple[float, str] | None, float]:
+def hour_and_peak(design: ResolvedDesign, catalog: Catalog) -> tuple[tuple[float, str] | None, float | None]:
     """Return the cost of an accelerator-hour in use [currency/h] with its currency, and the facility's rated peak [kW].
 
     Returns:
-        The figures of `tco.per_accelerator_hour.likely`, None without prices, and of `power.facility_peak_kw`.
+        The hour as the mean over unlike accelerators, None without prices; of one kind it is the figure of
+        `tco.per_accelerator_hour.likely`. The peak is `power.facility_peak_kw`, None where parts of it are missing.
 
     Raises:
         InputError: if the fabric cannot hold the design, or its ownership is wrong.
     """
     ledger = ledger_for(design, catalog, CostRequest(draws=0))
     account = accounted(ledger, inputs_for(ledger, None, catalog, drawn=False), None, CostRequest(draws=0))
-    peak = power_report(ledger, account.v, account.year).facility_peak_kw
-    return (float(account.year.hour), ledger.owned.currency) if ledger.costed else None, peak
+    power = power_report(ledger, account.v, account.year)
+    peak = None if power.missing else power.facility_peak_kw
+    if not ledger.costed:
+        return None, peak
+    kind = ledger.account.bearing / ledger.account.accelerators
+    return (float(account.year.hour) * kind, ledger.owned.currency), peak
 
 
 def study_cost(

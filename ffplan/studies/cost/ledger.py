@@ -150,6 +150,7 @@ def _account(
     return Account(
         parts=parts,
         accelerators=design.accelerators,
+        bearing=design.compute.accelerators_per_node * design.compute.group.count,
         servers=sum(node.count for node in nodes),
         switches=sum(count for _, count in switch_items(design, fabric)) + sum(p.switches for p in site.networks),
         links=site.cables,

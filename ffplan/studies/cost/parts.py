@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import fields
 from typing import TYPE_CHECKING
 
 from ffplan.base.array_math import Number
+from ffplan.base.formatting import listed
 from ffplan.base.outcomes import InputRow
 from ffplan.base.record import record
 from ffplan.catalog.prices import TERM_YEARS
 from ffplan.cost.account import mean_power
 from ffplan.cost.bill import bill
+from ffplan.cost.cash import Cash, month_of
 from ffplan.cost.power import HOURS_PER_YEAR, facility_power
-from ffplan.cost.rent import MONTHS, NEVER, RentTerm, break_even_months, break_even_utilisation, rented_hour
+from ffplan.cost.rent import MONTHS, NEVER, RentTerm, break_even_utilisation, rented_hour
 from ffplan.cost.run import run_energy
 from ffplan.cost.site import rack_area, rack_limit
 from ffplan.cost.yearly import YEARLY
 from ffplan.design.ownership import booked, offers_for
 from ffplan.results import cost as out
+from ffplan.studies.cost.phases import _first_part, purchases
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from ffplan.catalog.prices import Offer
     from ffplan.cost.account import Values, YearAccount
     from ffplan.cost.inputs import Input
@@ -156,10 +156,35 @@ def _energy_of_use(ledger: Ledger, v: Values) -> Number:
 def _offers_of(ledger: Ledger) -> list[tuple[str, Assumed]]:
     book, accelerator = ledger.owned.rents, ledger.design.compute.accelerator
     rate = ledger.owned.rate_of(book.currency)
-    kinds = {g.accelerator.id for g in ledger.design.groups if g.group.role == "compute" and g.accelerator}
-    if accelerator is None or rate is None or len(kinds) > 1:
+    if accelerator is None or rate is None or _beyond_offers(ledger):
         return []
     return [(name, booked(book, book.offers[name].price, rate)) for name in offers_for(book, accelerator.id)]
+
+
+def _beyond_offers(ledger: Ledger) -> str:
+    """Return why offers of the rent book cannot be set beside the cluster; empty if they can."""
+    book = ledger.owned.rents
+    kinds = sorted({g.accelerator.id for g in ledger.design.groups if g.group.role == "compute" and g.accelerator})
+    if len(kinds) > 1:
+        named = listed(f"`{kind}`" for kind in kinds)
+        return f"the cluster has accelerators of {len(kinds)} kinds, {named}, and an offer rents one"
+    if ledger.owned.rate_of(book.currency) is None:
+        return f"no rate turns {book.currency}, in which `{book.id}` is, into {ledger.owned.currency}"
+    return ""
+
+
+def no_rent(ledger: Ledger, rows: tuple[out.RentRow, ...]) -> str | None:
+    """Return why owning is set against no rent of a term; None where it is, and of a rented fleet."""
+    if ledger.owned.rent is not None or out.benchmark(rows) is not None:
+        return None
+    if ledger.left_out:
+        return f"its cost leaves out {listed(ledger.left_out)}"
+    if why := _beyond_offers(ledger):
+        return why
+    if not rows and ledger.design.compute.accelerator is not None:
+        return f"`{ledger.owned.rents.id}` has no offer of `{ledger.design.compute.accelerator.id}`"
+    terms = [row for row in rows if row.term in TERM_YEARS and not row.index]
+    return f"none of 1 or 3 years can be signed {'at this size' if terms else 'for its accelerators'}"
 
 
 def _rent_row(
@@ -170,15 +195,11 @@ def _rent_row(
     hour = float(rented_hour(price, use, term, v["capital"]))
     count = ledger.account.accelerators
     rent = price * count * HOURS_PER_YEAR * (1.0 if term.committed else use) / MONTHS
-    running = _running_month(year) + year.yearly.get("building", 0.0) / MONTHS
-    months = float(break_even_months(year.capex, running, rent))
-    life = float(v["life"]) * MONTHS
-    wait = waiting(ledger, v)
-    from_order: float | None = None
-    if wait.value is not None:
-        paid = wait.value - float(rent) * wait.months
-        from_order = wait.months + float(break_even_months(year.capex + paid, running, rent))
-    why = _never(months, from_order, life, wait.months)
+    cash = _cash_of(ledger, v, year)
+    at_once = cash.at_once()
+    months, life = at_once.even(float(rent)), at_once.end
+    from_order = None if cash.wait is None else cash.even(float(rent))
+    why = _never(months, from_order, life, cash.end)
     utilisation: float | None = None
     no_use = "every hour of the rent is paid: utilisation acts on both alike" if term.committed else None
     if not term.committed:
@@ -216,20 +237,20 @@ def _cheaper(price: float, term: RentTerm, drawn: _Drawn | None) -> float | None
     return float(np.mean(drawn.hour < rented_hour(price, drawn.v["utilisation"], term, drawn.v["capital"])))
 
 
-def _never(months: float, from_order: float | None, life: float, wait: float) -> str | None:
+def _never(months: float, from_order: float | None, life: float, end: float) -> str | None:
     """Return why owning never breaks even within the life of the hardware; None if it does.
 
-    Months run from the first job on, those of `from_order` from the order, with what bridges the wait; None if the wait
-    has no price.
+    Months and `life` run from the first job on, those of `from_order` and `end` from the order, with what bridges the
+    wait; None if the wait has no price.
     """
     if months == NEVER:
         return "running costs as much as the rent"
     if months > life:
         return f"it would take {months:.0f} months, and the hardware is written off after {life:.0f}"
-    if from_order is not None and from_order > wait + life:
+    if from_order is not None and from_order > end:
         return (
             f"with what bridges the wait it would take {from_order:.0f} months from the order, and the hardware is "
-            f"written off after {wait + life:.0f}"
+            f"written off after {end:.0f}"
         )
     return None
 
@@ -266,6 +287,12 @@ def hourly_rent(ledger: Ledger) -> tuple[Assumed, str] | None:
     return min(hourly, key=lambda offer: (offer[0].likely, offer[1]), default=None)
 
 
+def _cash_of(ledger: Ledger, v: Values, year: YearAccount) -> Cash:
+    """Return the cash of a cluster by date."""
+    parts = purchases(ledger, v, year, waiting(ledger, v))
+    return Cash(purchases=parts, running=float(_running_month(year)), life=float(v["life"]) * MONTHS)
+
+
 def waiting(ledger: Ledger, v: Values) -> out.Waiting:
     """Return the months from the order to the first job, and what they cost."""
     lead, commissioning = map(float, ledger.to_production(v))
@@ -279,9 +306,11 @@ def waiting(ledger: Ledger, v: Values) -> out.Waiting:
         return _waiting(lead, commissioning, ledger.owned.delay_month * months, "the design's `delay`")
     hourly = hourly_rent(ledger)
     if hourly is None:
-        return _waiting(lead, commissioning, None, "no rent by the hour is known for the accelerator")
+        why = _beyond_offers(ledger) or "no rent by the hour is known for the accelerator"
+        return _waiting(lead, commissioning, None, why)
     entry, name = hourly
-    hours = ledger.account.accelerators * HOURS_PER_YEAR / MONTHS * float(v["utilisation"])
+    count = _first_part(ledger) * ledger.account.accelerators
+    hours = count * HOURS_PER_YEAR / MONTHS * float(v["utilisation"])
     return _waiting(lead, commissioning, months * hours * entry.likely, f"rent that bridges them: {name}")
 
 
@@ -295,35 +324,32 @@ def _waiting(lead: float, commissioning: float, value: float | None, basis: str)
     )
 
 
-_FORGIVEN = 1e-9
-Purchase = tuple[float, float, float, float]
-"""Delivery month, month of the first job, share of the running costs from then on [1], price [currency]."""
-
-
-def cash_flow(
-    purchases: Iterable[Purchase], running: float, months: float, residual: float, rate: float
-) -> tuple[out.CashRow, ...]:
+def cash_flow(cash: Cash, residual: float, rate: float) -> tuple[out.CashRow, ...]:
     """Return the cash flow month by month: purchases at delivery, running costs from the first job on.
 
     Args:
-        running: running costs of the whole cluster [currency per month].
-        months: life, from the first job of the last purchase [month].
         residual: proceeds of the sale at its end [currency].
         rate: cost of capital a year [1].
     """
-    bought = list(purchases)
-    last = round(max(ready for _, ready, _, _ in bought)) + math.ceil(months - _FORGIVEN)
-    short = math.ceil(months - _FORGIVEN) - months
-    rows, total, discounted = [], 0.0, 0.0
+    end, last = cash.end, month_of([cash.end])
+    rows, total, discounted, bought, ran = [], 0.0, 0.0, 0.0, 0.0
     for month in range(last + 1):
-        capex = sum(price for delivery, _, _, price in bought if month == round(delivery))
-        standing = sum(part for _, ready, part, _ in bought if month > round(ready))
-        opex = running * standing * (1 - short if month == last else 1.0)
+        capex, opex = cash.bought(month) - bought, cash.ran(min(month, end)) - ran
+        bought, ran = bought + capex, ran + opex
         sold = residual if month == last else 0.0
         total += capex + opex - sold
         discounted += (capex + opex - sold) * (1 + rate) ** (-month / MONTHS)
         rows.append(
-            out.CashRow(month=month, capex=capex, opex=opex, residual=sold, cumulative=total, discounted=discounted)
+            out.CashRow(
+                month=month,
+                capex=capex,
+                opex=opex,
+                residual=sold,
+                cumulative=total,
+                discounted=discounted,
+                waited=None if cash.wait is None else cash.waited(month),
+                rented_months=cash.rented(month),
+            )
         )
     return tuple(rows)
 

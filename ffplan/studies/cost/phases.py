@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from ffplan.base.array_math import ceil_div
 from ffplan.cost.bill import part_lines
 from ffplan.cost.bom import Item
+from ffplan.cost.cash import Purchase, one_purchase
 from ffplan.cost.power import HOURS_PER_YEAR
 from ffplan.cost.rent import MONTHS
 from ffplan.reliability.hazards import EDGE_ROLES
@@ -19,8 +20,8 @@ if TYPE_CHECKING:
     from ffplan.cost.inputs import Input
     from ffplan.design.resolved import ResolvedDesign
     from ffplan.design.schema import Phase
+    from ffplan.results.cost import Waiting
     from ffplan.studies.cost.ledger import Ledger
-    from ffplan.studies.cost.parts import Purchase
 
 
 def _counts(design: ResolvedDesign, phase: Phase) -> list[int]:
@@ -170,24 +171,45 @@ def _reserve(ledger: Ledger, stands: _Standing) -> tuple[str, ...]:
     return tuple(text for text in reserved if text)
 
 
-def purchases(ledger: Ledger, v: Values, year: YearAccount) -> list[Purchase]:
-    """Return the purchases by date: delivery, first job, part of the running costs, price.
+def _first_part(ledger: Ledger) -> float:
+    """Return the part of the accelerators that the first order buys [1]."""
+    phases = ledger.design.spec.phases
+    return _Standing(ledger, phases[0]).accelerators / ledger.account.accelerators if phases else 1.0
 
-    Discount, freight, installation, racks and the building are split over phases as the parts are.
+
+def purchases(ledger: Ledger, v: Values, year: YearAccount, wait: Waiting) -> tuple[Purchase, ...]:
+    """Return the purchases by date.
+
+    Discount, freight, installation, racks and the building are split over phases as the parts are. What bridges a
+    month of the first wait bridges, by accelerators, those of later phases; a stated `delay` is of the first job alone.
     """
     lead, commissioning = map(float, ledger.to_production(v))
     if ledger.owned.rent is not None:
         term = ledger.account.term
         rent = float(v["rent"]) * ledger.account.accelerators * HOURS_PER_YEAR
-        return [(0.0, lead + commissioning, 1.0, term.upfront * rent * (term.years or 0.0))]
+        prepaid = term.upfront * rent * (term.years or 0.0)
+        return (one_purchase(0.0, lead + commissioning, prepaid, wait.value),)
     if not ledger.design.spec.phases:
-        return [(lead, lead + commissioning, 1.0, float(year.capex + year.building))]
+        return (one_purchase(lead, lead + commissioning, float(year.capex + year.building), wait.value),)
     bought: list[Purchase] = []
-    before = 0
+    nodes = accelerators = 0
     total = sum(group.group.count for group in ledger.design.groups)
+    bridge = 0.0 if not wait.value or not wait.months else wait.value / wait.months / _first_part(ledger)
     for report in _phase_reports(ledger, v, year):
-        count = sum(report.nodes.values())
-        delivery = max(report.order_month, report.ready_month - commissioning)
-        bought.append((delivery, report.ready_month, (count - before) / total, report.capex))
-        before = count
-    return bought
+        count, part = sum(report.nodes.values()), (report.accelerators - accelerators) / ledger.account.accelerators
+        later = (
+            0.0 if ledger.owned.delay_month is not None else bridge * part * (report.ready_month - report.order_month)
+        )
+        bought.append(
+            Purchase(
+                order=report.order_month,
+                delivery=max(report.order_month, report.ready_month - commissioning),
+                ready=report.ready_month,
+                running=(count - nodes) / total,
+                accelerators=part,
+                price=report.capex,
+                wait=None if wait.value is None else later if bought else wait.value,
+            )
+        )
+        nodes, accelerators = count, report.accelerators
+    return tuple(bought)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from ffplan.base.errors import InputError
 from ffplan.cost.account import account_year, buys, whole_purchase
-from ffplan.cost.bill import BUILDING, PLANNED, STOOD_IN
+from ffplan.cost.bill import BUILDING, PHASED, PLANNED, STOOD_IN
 from ffplan.cost.draws import sample
 from ffplan.cost.sensitivity import likely
 from ffplan.results.design import SiteSummary
@@ -56,7 +56,7 @@ def _site_summary(design: ResolvedDesign, catalog: Catalog, request: CostRequest
     bom, power = bom_report(ledger), power_report(ledger, v, year)
     of = {
         scope: sum(line.total for line in bom.lines if line.scope == scope) if bom is not None else None
-        for scope in (PLANNED, STOOD_IN, BUILDING)
+        for scope in (PLANNED, PHASED, STOOD_IN, BUILDING)
     }
     purchase = purchase_band(ledger, request) if bom is not None and request.draws else None
     return SiteSummary(
@@ -69,6 +69,7 @@ def _site_summary(design: ResolvedDesign, catalog: Catalog, request: CostRequest
         if bom is not None
         else None,
         planned=of[PLANNED],
+        phases=of[PHASED],
         stood_in=of[STOOD_IN],
         building=of[BUILDING],
         left_out=ledger.left_out,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ffplan.base.formatting import amount, listed, number, percent, plural, short
+from ffplan.base.formatting import amount, listed, number, percent, plural, short, spoken_years
 from ffplan.cost.inputs import SIZING
 from ffplan.cost.power import HOURS_PER_YEAR
 from ffplan.cost.site import rack_limit
@@ -96,9 +96,7 @@ def _months(value: float) -> str:
 def _rent_words(tco: Tco) -> str:
     row = benchmark(tco.rents)
     if row is None:
-        if not tco.rents:
-            return ""
-        return "No rent of a 1-year or 3-year term is known for the accelerator: owning is set against none."
+        return f"Owning is set against no rent: {tco.no_rent}." if tco.no_rent and not tco.partial else ""
     offer = f"the cheapest {row.term} rent, {row.offer} at {money(row.hour, tco.currency)}"
     lead = owning_beside(row, "accelerator-hour in use", offer)
     if (index := cheaper_index(tco.rents)) is not None:
@@ -134,12 +132,23 @@ def memory_edge(run: RunReport) -> str:
     return f"Its plan is at the edge of memory; the fastest that fits beyond doubt takes {slower}."
 
 
-def _outlives(run: RunReport, tco: Tco) -> str:
-    years = run.days.likely * 24 / HOURS_PER_YEAR
-    if years <= tco.years:
-        return ""
-    life = f"the {number(tco.years)} years that its hardware is paid for"
-    return f"The run takes {number(years, 2)} years, longer than {life}."
+def outlives(ledger: Ledger, days: float, paid: float) -> str | None:
+    """Return how much longer a run takes than its hardware is paid for; None if it ends before, or rents by the hour.
+
+    Args:
+        days: days of the run [day].
+        paid: life of the hardware, or years of the rent [year].
+    """
+    rented, years = ledger.owned.rent is not None, days * 24 / HOURS_PER_YEAR
+    if years <= paid or (rented and not ledger.account.term.committed):
+        return None
+    whose = "of its rent" if rented else "that its hardware is paid for"
+    return f"{spoken_years(years, 2)}, longer than the {spoken_years(paid)} {whose}"
+
+
+def outlived(run: RunReport) -> str:
+    """State that a run takes longer than its hardware is paid for; empty if it does not."""
+    return "" if run.outlives is None else f"The run takes {run.outlives}."
 
 
 def headline(study: CostStudy) -> tuple[str, ...]:
@@ -163,13 +172,12 @@ def headline(study: CostStudy) -> tuple[str, ...]:
         )
     drivers = _driver_words(study.uncertainty) if study.uncertainty else ""
     run = study.run.words if study.run else ""
-    outlives = _outlives(study.run, tco) if study.run else ""
     edge = memory_edge(study.run) if study.run else ""
     sentences = (
         partial,
         run,
         edge,
-        outlives,
+        outlived(study.run) if study.run else "",
         base,
         drivers,
         _rent_words(tco),
@@ -219,6 +227,18 @@ def _staff(ledger: Ledger) -> Iterator[str]:
         )
 
 
+def _unlike(ledger: Ledger) -> Iterator[str]:
+    """Say which accelerators bear the costs, where the cluster has several kinds of nodes with them."""
+    account, job = ledger.account, ledger.design.compute
+    if account.bearing == account.accelerators or job.accelerator is None:
+        return
+    others = account.accelerators - account.bearing
+    yield (
+        f"The {account.bearing:,} `{job.accelerator.id}` that jobs run on bear what all of the cluster costs, draws "
+        f"and embodies: the other {plural(others, 'accelerator')} run no part of a job, and count at power in training."
+    )
+
+
 def _cost_assumptions(ledger: Ledger, error: tuple[float, str] | None) -> tuple[str, ...]:
     owned = ledger.owned
     profile: OwnershipProfile = owned.profile
@@ -245,6 +265,7 @@ def _cost_assumptions(ledger: Ledger, error: tuple[float, str] | None) -> tuple[
         "Energy of a year: power in training for the hours in use, power without load for the rest; carbon is "
         "location-based, without certificates."
     )
+    sentences += _unlike(ledger)
     if ledger.missing_power:
         parts = listed(f"`{gap.path}` of `{gap.part}`" for gap in ledger.missing_power)
         sentences.append(f"Power is partial: no {parts}.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ffplan.base.formatting import dated
@@ -166,33 +167,53 @@ def _training_parts(report: TrainReport) -> tuple[Derivation, ...]:
 
 
 def _run_parts(
-    run: RunReport, study: CostStudy, *, factors: tuple[Derivation, ...], tokens_at: str
+    run: RunReport, study: CostStudy, field: str, *, factors: tuple[Derivation, ...], tokens_at: str
 ) -> tuple[Derivation, ...]:
-    parts: list[Derivation] = [
-        derived(
-            "accelerator-hours",
-            run.accelerator_hours.likely,
-            "h",
-            "ffplan.cost.run:accelerator_hours",
-            (
-                derived("days", run.days.likely, "days", "ffplan.cost.run:run_seconds"),
-                given(
-                    "tokens a second", run.tokens_s, "1/s", how=f"step {run.step_s:.4g} s, MFU {100 * run.mfu:.1f} %"
-                ),
-                *factors,
-            ),
-        )
-    ]
-    if study.tco is not None:
-        most = max((row.amount for row in study.tco.yearly), default=0.0)
-        rows = tuple(
-            given(row.label, row.amount, f"{study.currency}/year", binds=row.amount == most) for row in study.tco.yearly
-        )
-        hour = study.tco.per_accelerator_hour.likely
-        place = "ffplan.cost.account:account_year"
-        parts.append(derived("an accelerator-hour in use", hour, f"{study.currency}/h", place, rows))
-    parts.append(given("tokens", run.tokens, "", place=tokens_at))
-    return tuple(parts)
+    """Return what a figure of a run is made of: time, money, energy or carbon, and nothing of the others."""
+    tokens = given("tokens", run.tokens, "", place=tokens_at)
+    rate = given("tokens a second", run.tokens_s, "1/s", how=f"step {run.step_s:.4g} s, MFU {100 * run.mfu:.1f} %")
+    pace = (tokens, rate, *factors)
+    if field == "days":
+        return pace
+    gpus = given("accelerators of the job", run.gpus, "")
+    whole = (gpus, derived("days", run.days.likely, "days", "ffplan.cost.run:run_seconds", pace))
+    hours = derived("accelerator-hours", run.accelerator_hours.likely, "h", "ffplan.cost.run:accelerator_hours", whole)
+    energy = _energy_parts(run, study, hours)
+    if field.startswith("energy"):
+        return energy
+    if field.startswith("carbon"):
+        return _carbon_parts(run, energy)
+    return (hours, *_hour_parts(study), tokens)
+
+
+def _energy_parts(run: RunReport, study: CostStudy, hours: Derivation) -> tuple[Derivation, ...]:
+    """Return hours, watts and PUE of a run's energy."""
+    watts = run.energy_mwh.likely * 1e6 / (run.accelerator_hours.likely * study.power.pue)
+    how = "IT power in training of the cluster / accelerators that jobs run on"
+    it = given("IT power in training", study.power.it_training_kw, "kW")
+    power = replace(given("IT power of an accelerator with its part of the cluster", watts, "W", how=how), steps=(it,))
+    return hours, power, given("PUE", study.power.pue, "")
+
+
+def _carbon_parts(run: RunReport, energy: tuple[Derivation, ...]) -> tuple[Derivation, ...]:
+    """Return the carbon of a run's energy, and of its part of the hardware."""
+    used = derived("energy", run.energy_mwh.likely, "MWh", "ffplan.cost.run:run_energy", energy)
+    grid = given("carbon intensity of the grid", 1e3 * run.carbon_energy_t / run.energy_mwh.likely, "g CO2e/kWh")
+    of_energy = derived("of energy", run.carbon_energy_t, "t CO2e", "ffplan.cost.run:run_carbon", (used, grid))
+    how = "embodied carbon of the hardware * accelerator-hours of the run / hours in use over its life"
+    return of_energy, given("of the hardware", run.carbon_t.likely - run.carbon_energy_t, "t CO2e", how=how)
+
+
+def _hour_parts(study: CostStudy) -> tuple[Derivation, ...]:
+    """Return the price of an accelerator-hour in use; nothing without prices."""
+    if study.tco is None:
+        return ()
+    most = max((row.amount for row in study.tco.yearly), default=0.0)
+    rows = tuple(
+        given(row.label, row.amount, f"{study.currency}/year", binds=row.amount == most) for row in study.tco.yearly
+    )
+    hour, place = study.tco.per_accelerator_hour.likely, "ffplan.cost.account:account_year"
+    return (derived("an accelerator-hour in use", hour, f"{study.currency}/h", place, rows),)
 
 
 _BY_PATH: dict[str, Callable[[Assessment, _Places | None], tuple[Derivation, ...]]] = {

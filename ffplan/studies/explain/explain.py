@@ -202,6 +202,16 @@ def _shown(value: Any) -> str:
     return f"{number(value.amount, 6)} {value.currency}" if isinstance(value, Money) else number(value, 6)
 
 
+def _tried(figure: Any, factor: float) -> str:
+    """Return a figure that is tried; of nothing its range, which is all that a tenth changes of it."""
+    value = _shown(_grown(figure.value, factor))
+    ends = [getattr(figure, end, None) for end in ("low", "high")]
+    if getattr(figure.value, "amount", figure.value) or not any(ends) or None in ends:
+        return value
+    low, high = (_shown(_grown(end, factor)) for end in ends)
+    return f"{value} ({low} to {high})"
+
+
 def _moves_it(changes: list[float | None]) -> bool:
     """True if one of two changes moves the value; a refused design says nothing of it."""
     return any(change is not None and abs(change) > _LEAST for change in changes)
@@ -244,7 +254,7 @@ def _of_part(
             changed = _scaled(part, path, factor)
             if changed is None:
                 break
-            tried.append(_shown(_grown(figure.value, factor)))
+            tried.append(_tried(figure, factor))
             changes.append(_relative(value(replace(entry, part=changed), path), base))
         if len(changes) < 2:
             continue
@@ -253,7 +263,7 @@ def _of_part(
             tried,
             changes,
             name=f"{part.id}: {'.'.join(map(str, path))}",
-            value=_shown(figure.value),
+            value=_tried(figure, 1.0),
             place=_figure_at(entry, *path),
             source=source.title,
             grade=str(figure.grade or source.grade),

@@ -292,7 +292,7 @@ def _explain_run(
             raise UsageError(f"ffplan explain: run.{field} is 1: no input of the account")
         return run, factors[field], ((), 0)
     given_at = _stated_at(design.document, "workload", "tokens") or "the command line"
-    parts = _run_parts(run, study, factors=tuple(factors.values()), tokens_at=given_at)
+    parts = _run_parts(run, study, field, factors=tuple(factors.values()), tokens_at=given_at)
     figure = figure_of(run, field)
     root = _declared(figure.label, band.likely, figure.unit.replace("currency", run.currency), figure, parts)
     account = _Account(ledger=ledger, timed=timed, inputs=inputs, field=field, likely=float(band.likely))

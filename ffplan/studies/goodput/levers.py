@@ -77,7 +77,7 @@ def _job_money(design: ResolvedDesign, catalog: Catalog, gpus: int) -> _JobMoney
     if not ledger.costed:
         return None
     year = float(account_year(ledger.account, likely(ledger.inputs)).year)
-    return _JobMoney(ledger=ledger, year=year * gpus / design.accelerators)
+    return _JobMoney(ledger=ledger, year=year * gpus / ledger.account.bearing)
 
 
 def _storage_again(money: _JobMoney) -> dict[str, float] | None:

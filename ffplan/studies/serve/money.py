@@ -33,7 +33,8 @@ def _price_and_peak(setup: ServeSetup, catalog: Catalog) -> tuple[_HourPrice | N
 
     Returns:
         An owned hour as `ffplan cost` has it, or the cheapest rent to sign; None if the design has no prices, and no
-        offer of the accelerator is known. The peak is None without a design.
+        offer of the accelerator is known. The peak is None without a design, and where
+        parts of it are missing.
     """
     design = setup.fleet.design
     if design is None:

@@ -113,6 +113,10 @@ CASES: dict[str, tuple[tuple[str, tuple[Change, ...]], tuple[str, tuple[Change, 
         (H100, (job(f"{H100_JOB}, plan: {{tensor: 2, micro_batch: 2}}"),)),
         (H100, (job(f"{H100_JOB}, plan: {{tensor: 2, micro_batch: 1}}"),)),
     ),
+    "run-outlives-hardware": (
+        (H100, (job(f"{H100_JOB}, tokens: 200T"), ("site:\n", "ownership: {life: 1 year}\nsite:\n"))),
+        (H100, (job(f"{H100_JOB}, tokens: 2T"), ("site:\n", "ownership: {life: 1 year}\nsite:\n"))),
+    ),
     "no-path-redundancy": (("l40s-8-roce", ()), (H100, ())),
     "no-spares": (
         (H100, (("site:\n", "ownership: {spare_nodes: 0 %}\nsite:\n"),)),

@@ -15,6 +15,7 @@ from tests.formulas import declining_value
 ACCOUNT = Account(
     parts=(("server", 2), ("switch", 1)),
     accelerators=16,
+    bearing=16,
     servers=2,
     switches=1,
     links=16,

@@ -5,6 +5,7 @@ from pydantic_core import PydanticCustomError
 
 from ffplan.inputs import dimensions as d
 from ffplan.inputs import quantities as q
+from tests.support import read_yaml
 
 
 @pytest.mark.parametrize(
@@ -189,3 +190,12 @@ def test_changes(text: object, value: float) -> None:
 def test_what_is_no_change(text: object) -> None:
     with pytest.raises(PydanticCustomError):
         q._parse_change(text)
+
+
+@pytest.mark.parametrize("per", sorted(q.PER_EXAMPLES))
+def test_every_example_of_a_price_can_be_copied_into_braces(per: str) -> None:
+    """A comma would end the value there."""
+    example = f"{q.PER_EXAMPLES[per]}/{per}"
+    read = read_yaml(f"rent: {{extras: {example}, term: on-demand}}")["rent"]
+    assert read == {"extras": example, "term": "on-demand"}
+    assert q.parse_money(read["extras"], per=per).amount > 0

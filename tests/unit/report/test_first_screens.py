@@ -144,7 +144,7 @@ def test_three_designs_are_as_close_as_two(tmp_path: Path) -> None:
 def test_rents_that_nobody_can_sign_are_no_benchmark() -> None:
     """A market level is named as one, beside the statement that no rent of years can be signed."""
     said = " ".join(ffplan("cost", "gb200-nvl72-16").out.split())
-    assert "none of 1 or 3 years can be signed at this size. The lowest market level, market-gb200" in said
+    assert "none of 1 or 3 years can be signed for its accelerators. The lowest market level, market-gb200" in said
 
 
 def test_a_sustained_rate_is_no_number_of_days() -> None:

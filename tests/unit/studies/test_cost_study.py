@@ -101,6 +101,23 @@ def test_a_cheaper_second_phase(tmp_path: Path) -> None:
     assert sum(row["capex"] for row in cheap["tco"]["cash_flow"]) == pytest.approx(cheap["tco"]["capex"], rel=1e-6)
 
 
+@pytest.mark.parametrize("change", [0, -20, 15])
+@pytest.mark.parametrize("own", [False, True])
+def test_the_parts_of_the_purchase_are_one_number_everywhere(change: int, own: bool, tmp_path: Path) -> None:
+    phases = "phases:\n  - {name: a, after: 0 months, nodes: [64]}\n"
+    phases += f"  - {{name: b, after: 9 months, nodes: [127], price_change: {change} %}}\n\ncost:\n"
+    file = vary_design(tmp_path, POD, (COST, ("ownership: {facility: own}\n" if own else "") + phases))
+    design = json.loads(ffplan(f"design {file} --format json").out)
+    site, bill = design["site"], cost(f"{file} --draws 0")["bom"]
+    assert site["planned"] == pytest.approx(design["cost"]["total"]) == pytest.approx(bill["hardware"])
+    parts = sum(site[name] or 0.0 for name in ("planned", "phases", "stood_in", "building"))
+    assert parts == pytest.approx(site["purchase"]) == pytest.approx(bill["total"])
+    assert (site["phases"] > 0) - (site["phases"] < 0) == (change > 0) - (change < 0)
+    assert site["per_accelerator"] == pytest.approx(site["purchase_p50"] / design["accelerators"])
+    said = " ".join(ffplan(f"design {file} --section whole").out.split())
+    assert ": median of the draws, P10 to P90 likely prices " in said
+
+
 def building(found: Any) -> float:
     """Return the price of an own building at 11 USD/W."""
     return 11.0 * float(found["power"]["it_rated_kw"]) * 1e3
@@ -188,12 +205,74 @@ def test_a_rented_fleet_has_no_purchase() -> None:
     assert found["tco"]["cash_flow"][1]["opex"] > 0
 
 
+def test_the_contract_moves_no_embodied_carbon(tmp_path: Path) -> None:
+    """Hardware is made once and lives as long, however long somebody rents it."""
+    embodied = []
+    for offer in (
+        "offer: aws-p5-h100-3-year",
+        "price: $2.10/hour\n  term: 1-year",
+        "price: $2/hour\n  term: on-demand",
+    ):
+        file = vary_design(tmp_path, "aws-p5-64", ("offer: aws-p5-h100-3-year", offer))
+        run = cost(f"{file} --model llama3-8b --tokens 1T --draws 0 --years 2")["run"]
+        embodied.append(run["carbon_t"]["likely"] - run["carbon_energy_t"])
+    assert embodied == pytest.approx([embodied[0]] * 3)
+    assert embodied[0] > 0
+
+
 def test_a_stated_rent_by_the_hour(tmp_path: Path) -> None:
     new = "price: $2.50/hour\n  term: on-demand\n  extras: $10,000/month"
     file = vary_design(tmp_path, "aws-p5-64", ("offer: aws-p5-h100-3-year", new))
     found = cost(f"{file} --draws 0")["tco"]
     hours = 512 * 8760 * 0.85
     assert found["per_accelerator_hour"]["likely"] == pytest.approx(2.5 + 120_000 / hours)
+
+
+OWN_QUOTE = "price: $2.10/hour\n  term: 3-year\n  extras: $20k/month\n  upfront: 50 %"
+
+
+@pytest.mark.parametrize("other", ["price: $9/hour\n  term: 3-year", "price: $9/hour\n  term: 1-year"])
+def test_a_new_quote_keeps_what_the_design_bills_besides(other: str, tmp_path: Path) -> None:
+    """The design's rent at another price, quoted again at its own, is the design."""
+    book = "offer: aws-p5-h100-3-year"
+    own = vary_design(tmp_path, "aws-p5-64", (book, OWN_QUOTE))
+    before = cost(f"{own} --draws 0")["tco"]
+    (tmp_path / "other").mkdir()
+    dearer = vary_design(tmp_path / "other", "aws-p5-64", (book, f"{other}\n  extras: $20k/month\n  upfront: 0.5"))
+    again = cost(f"{dearer} --draws 0 --rent 2.10:3-year")["tco"]
+    assert again["yearly"] == before["yearly"]
+    assert {row["name"] for row in again["yearly"]} == {"rent", "prepaid", "extras"}
+    hourly = cost(f"{own} --draws 0 --rent 2.10:on-demand")["tco"]["yearly"]
+    assert {row["name"] for row in hourly} == {"rent", "extras"}
+
+
+PODS = "  - {role: compute, server: hgx-h100-8nic, count: 127,"
+L40S = "  - {role: compute, server: l40s-8gpu, count: 6}\n" + PODS
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "why"),
+    [
+        (POD, (PODS, L40S), "of 2 kinds, `h100-sxm-80gb` and `l40s`, and an offer rents one"),
+        ("deepseek-v3-2048", ("", ""), "`rents-2026` has no offer of `h800-sxm`"),
+        ("gb200-nvl72-64", ("", ""), "none of 1 or 3 years can be signed for its accelerators"),
+        (POD, ("", ""), None),
+        ("aws-p5-64", ("", ""), None),
+    ],
+)
+def test_the_reason_why_owning_is_set_against_no_rent(
+    name: str, change: tuple[str, str], why: str | None, tmp_path: Path
+) -> None:
+    file = vary_design(tmp_path, name, change) if change[0] else name
+    found = cost(f"{file} --draws 0")
+    said = found["tco"]["no_rent"]
+    assert (said or "").endswith(why or ""), said
+    assert (said is None) == (why is None)
+    screen = " ".join(ffplan(f"cost {file} --draws 0").out.split())
+    assert ("set against no rent" in screen) == (why is not None)
+    if said is not None:
+        assert f"Owning is set against no rent: {said}." in screen
+        assert f"Owning is set against no rent: {said}." in " ".join(found["headline"])
 
 
 def test_own_against_rent_by_hand() -> None:
@@ -486,3 +565,37 @@ def test_the_floor_of_racks(tmp_path: Path) -> None:
     assert area("superpod-h100-4su") == pytest.approx(1.8)
     assert area(str(stated)) == 4.0
     assert area("superpod-b200-4su") == 2.8
+
+
+@pytest.mark.parametrize(
+    ("name", "section", "whose"),
+    [
+        (POD, ("cost:\n", "ownership: {{life: {years} years}}\n\ncost:\n"), "that its hardware is paid for"),
+        ("aws-p5-64", ("offer: aws-p5-h100-3-year", "price: $2.10/hour\n  term: {years}-year"), "of its rent"),
+    ],
+)
+def test_a_run_that_outlives_its_hardware_is_named_everywhere(
+    name: str, section: tuple[str, str], whose: str, tmp_path: Path
+) -> None:
+    """Its days over the years that are paid decide: in the answer, in a comparison, and in its doubt."""
+    old, new = section
+    job = "--model llama3-70b --tokens 30T --gpus 512"
+    files = {years: vary_design(tmp_path / years, name, (old, new.format(years=years))) for years in made(tmp_path)}
+    for years, file in files.items():
+        run = cost(f"{file} {job} --draws 0")["run"]
+        assert (run["outlives"] is not None) == (run["days"]["likely"] > 365 * int(years))
+        screen = " ".join(ffplan(f"cost {file} {job} --draws 0").out.split())
+        assert (whose in screen) == (run["outlives"] is not None)
+    assert cost(f"{files['1']} {job} --draws 0")["run"]["outlives"].endswith(whose)
+    assert cost(f"{files['3']} {job} --draws 0")["run"]["outlives"] is None
+    against = ffplan(f"compare {files['1']} {files['3']} {job}").out
+    assert "sure)" not in against
+    assert "Too long" in against
+
+
+def made(folder: Path) -> tuple[str, ...]:
+    """Return the years that are tried, with a folder for each."""
+    years = ("1", "3")
+    for name in years:
+        (folder / name).mkdir()
+    return years

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import yaml
@@ -20,6 +20,9 @@ from ffplan.studies.explain.explain import _figure_at, _scaled
 from ffplan.studies.explain.path import known_figures
 from ffplan.studies.explain.serving import SERVED_FIGURES, _path_in_row
 from tests.support import ROOT, assess_file, collective, ffplan, ffplan_once, shipped_design, valid, vary_design
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
 
 
 def explained(*arguments: str) -> dict[str, Any]:
@@ -149,7 +152,8 @@ def test_inputs_of_a_run_are_placed_and_graded() -> None:
     assert effective["less"] > 0
     assert effective["more"] is None  # no job gives more than all of its time
     assert (rows["depreciation life"]["grade"], rows["PUE"]["grade"]) == ("estimate", "")
-    (share,) = [step for step in found["root"]["steps"][0]["steps"] if step["label"].startswith("effective")]
+    days = found["root"]["steps"][0]["steps"][1]
+    (share,) = [step for step in days["steps"] if step["label"].startswith("effective")]
     assert (share["place"], share["source"]) == (effective["place"], f"{effective['source']}, status D")
 
 
@@ -163,10 +167,44 @@ def test_inputs_of_a_run_are_explained(effort: str, likely: float, ends: list[fl
     assert root["value"] == likely
     assert [step["value"] for step in root["steps"]] == ends
     assert ("superpod-h100-4su.yaml:" if effort else "catalogs/ownership/owned-2026.yaml:") in root["place"]
-    hours = explained(str(file), "run.days", *job)["root"]["steps"][0]
-    assert root in hours["steps"]
+    assert root in explained(str(file), "run.days", *job)["root"]["steps"]
     stated = explained(str(file), "run.effective", *job)["root"]
     assert (stated["value"], Path(stated["place"]).name.partition(":")[0]) == (0.9, "superpod-h100-4su.yaml")
+
+
+MADE_OF: dict[str, Callable[..., float]] = {
+    "days": lambda tokens, rate, effective, effort: tokens / (rate * effective) * effort / 86_400,
+    "energy_mwh": lambda hours, watts, pue: hours * watts * pue / 1e6,
+    "carbon_t": lambda energy, hardware: energy + hardware,
+    "cost": lambda hours, price, _: hours * price,
+}
+"""A figure of a run from what it is made of, in the order in which they are named."""
+
+
+def every(step: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    for inner in step["steps"]:
+        yield inner
+        yield from every(inner)
+
+
+@pytest.mark.parametrize("field", MADE_OF)
+def test_a_figure_of_a_run_is_made_of_its_parts_and_not_of_itself(field: str, tmp_path: Path) -> None:
+    file = vary_design(tmp_path, "superpod-h100-4su", ("cost:\n", "ownership: {effective: 90 %}\n\ncost:\n"))
+    job = ("--model", "llama3-8b", "--tokens", "2T", "--gpus", "512")
+    root = explained(str(file), f"run.{field}", *job)["root"]
+    assert MADE_OF[field](*(step["value"] for step in root["steps"])) == pytest.approx(root["value"])
+    labels = [step["label"] for step in every(root)]
+    assert root["label"] not in labels
+    assert ("an accelerator-hour in use" in labels) == (field == "cost")
+
+
+def test_a_tenth_of_nothing_shows_the_range_that_it_changes() -> None:
+    """A discount of nothing moves the median by its high end alone."""
+    found = explained("superpod-h100-4su", "site.purchase_p50")
+    discount = influence(found, "owned-2026: discount")
+    assert (discount["at_less"], discount["at_more"]) == ("0 (0 to 0.135)", "0 (0 to 0.165)")
+    for row in found["influences"]:
+        assert row["at_less"] != row["at_more"], row["input"]
 
 
 @pytest.mark.deep

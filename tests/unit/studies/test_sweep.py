@@ -698,6 +698,20 @@ def test_metrics_of_a_run() -> None:
     assert (refused.code, "`workload` with its `tokens`" in refused.err) == (2, True), refused.err
 
 
+def test_quantiles_of_a_run_are_the_draws_of_its_cost() -> None:
+    """A percentile of a sweep is the number that `cost` prints, by the same seed, and no likely value."""
+    axes = ("workload.model=llama3-8b", "workload.tokens=1T", "workload.gpus=64")
+    bands = ("run.days", "run.cost", "tco.purchase", "tco.per_accelerator_hour")
+    names = tuple(f"{band}.{end}" for band in bands for end in ("likely", "p10", "p50", "p90"))
+    found = swept(*axes, design="superpod-b200-4su", metrics=names).chunk(0)
+    asked = ("--model", "llama3-8b", "--tokens", "1T", "--gpus", "64", "-f", "json")
+    study = json.loads(ffplan("cost", "superpod-b200-4su", *asked).out)
+    for name in names:
+        section, field, end = name.split(".")
+        assert found.columns[name][0] == pytest.approx(study[section][field][end]), name
+    assert found.columns["run.cost.p10"][0] < found.columns["run.cost.p50"][0] < found.columns["run.cost.p90"][0]
+
+
 def test_metrics_of_goodput() -> None:
     """What failures leave of a workload is what `goodput` says of it, of the same accelerators."""
     axes = ("workload.model=llama3-8b", "workload.gpus=64,128")
