@@ -13,6 +13,7 @@ import pytest
 
 from ffplan.base.plain import numbers, plain
 from ffplan.base.tracked import split_marks, track
+from ffplan.cost.account import HARDWARE_LIFE
 from ffplan.cost.inputs import LABELS
 from ffplan.figures.figure import Figure, equation
 from ffplan.figures.origins import FIGURES, Origins
@@ -78,7 +79,7 @@ def test_every_equation_of_the_table_is_stated(place: str) -> None:
 
 
 def test_every_input_of_the_table_is_one_of_the_account() -> None:
-    known = {*LABELS, "speed", "speed_own", "power", "rent", "extras", "effective"}
+    known = {*LABELS, HARDWARE_LIFE, "speed", "speed_own", "power", "rent", "extras", "effective"}
     named = {name for _, _, entry in ENTRIES for name in entry.inputs if not name.endswith(".")}
     assert named <= known, named - known
 

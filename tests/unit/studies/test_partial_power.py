@@ -47,7 +47,7 @@ def test_a_partial_peak_is_printed_as_a_least_one(command: str, bare: str) -> No
 
 
 def test_no_comparison_ranks_by_a_partial_peak(bare: str) -> None:
-    run = ffplan("compare", POD, "superpod-b200-4su", "--draws", "0", "--catalog", bare)
+    run = ffplan(f"compare {POD} superpod-b200-4su --draws 0 --catalog {bare}")
     (line,) = [line for line in run.out.splitlines() if "facility peak" in line]
     assert "%" not in line
     assert "x" not in line.split("kW")[-1]
