@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from math import log
 from statistics import NormalDist
 from typing import TYPE_CHECKING
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
 
     from ffplan.catalog.store import Catalog
     from ffplan.design.resolved import ResolvedDesign
-    from ffplan.results.serving import ServeCost, ServeReport
+    from ffplan.results.serving import ServeReport
     from ffplan.studies.serve.answer import ServeQuestion
 
     Asked = tuple[str, ResolvedDesign, Catalog, ServeQuestion]
@@ -106,18 +105,11 @@ def _side(
         facility_peak_kw=costed.power.facility_peak_kw,
         capex=costed.tco.purchase.p50 if costed.bom is not None and costed.tco is not None else None,
         recalled_share=costed.bom.recalled_share if costed.bom is not None else None,
-        # the price of an hour is the mean over unlike accelerators, so that those of other kinds cost as much
-        cost=None if row.cost is None else _borne_by_all(row.cost, accelerators / fleet_of(design).gpus),
+        cost=row.cost,
         band=engine_speed(asked.engine, accelerator, report.plan.precision).band,
         calibrated=report.calibrated_on is not None,
         choices=report.choices,
     )
-
-
-def _borne_by_all(cost: ServeCost, ratio: float) -> ServeCost:
-    """Return the cost of tokens that bear more hours; `ratio`: all accelerators over those of the kind that serves."""
-    fields = ("per_million_output", "per_million_input", "per_million_output_all")
-    return replace(cost, **{name: ratio * getattr(cost, name) for name in fields})
 
 
 def _verdict(sides: Sequence[ServedSide], baseline: str) -> ServeVerdict | None:

@@ -359,7 +359,10 @@ def _of_unlike(setup: ServeSetup) -> list[str]:
         return []
     used = {part.fleet.accelerator.id for part in setup.kinds}
     left = ", ".join(kind for kind in _kinds_of(design) if kind not in used)
-    said = [f"The design's {left} serve nothing: --accelerator chooses the kind."] if left else []
+    said = []
+    if left:
+        borne = "; what they cost and draw is borne by those that serve" if setup.others else ""
+        said.append(f"The design's {left} serve nothing: --accelerator chooses the kind{borne}.")
     return [*said, "An owned accelerator-hour is the mean of the design's unlike accelerators."]
 
 

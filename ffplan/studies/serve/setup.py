@@ -26,7 +26,7 @@ from ffplan.serving.plan import on_network
 from ffplan.serving.pools import Pools, pools_loop, pools_open_loop, slices
 from ffplan.serving.room import MemoryUse, memory_use, requests_with_room
 from ffplan.serving.step import Served
-from ffplan.studies.serve.links import Fleet, ServeError, _link_of, _units_of
+from ffplan.studies.serve.links import Fleet, ServeError, _link_of, _units_of, fleet_of
 
 if TYPE_CHECKING:
     from ffplan.base.array_math import Number
@@ -133,8 +133,18 @@ class ServeSetup:
 
     @property
     def bearing(self) -> float:
-        """Accelerators that bear cost and facility for each copy or unit [1]: its own, and a part of idle ones."""
-        return self.gpus + self.idle / self.copies
+        """Accelerators that bear cost and facility for each copy or unit [1]: its own, and a part of those that serve
+        nothing, of other kinds too unless only some accelerators of the design serve.
+        """
+        return self.gpus + (self.idle + self.others) / self.copies
+
+    @property
+    def others(self) -> int:
+        """Accelerators of other kinds in a design that serves with all of its own kinds [1]."""
+        design, fleets = self.fleet.design, [part.fleet for part in self.kinds]
+        if design is None or any(fleet.gpus < fleet_of(fleet.design or design).gpus for fleet in fleets):
+            return 0
+        return int(design.accelerators) - sum(fleet.gpus for fleet in fleets)
 
     @property
     def groups(self) -> float:
