@@ -30,7 +30,7 @@ def fleet(
 ) -> None:
     """Plan clusters, sites and orders over quarters of demand: chance to be short, cash, power, carbon, late orders.
 
-    Exit code 1 if demand is met, or a site's power held, with less than the chance.
+    Exit code 1 if demand is met, or a site's power held, with less than the chance, or that power is not known in full.
     """
     if draws == 0:
         raise UsageError("ffplan fleet: --draws 0: chances are counted over draws; write 1 or more")
@@ -45,5 +45,5 @@ def fleet(
     progress.end()
     document = _with_extras(fleet_plan_document(plan), form, [], catalog, "fleet-plan")
     emit(document, form, output)
-    if plan.totals.met < chance or any(site.over > 1 - chance for site in plan.sites):
+    if plan.totals.met < chance or any(site.over > 1 - chance or site.unchecked for site in plan.sites):
         raise typer.Exit(EXIT_FINDINGS)
