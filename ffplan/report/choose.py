@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ffplan.base.formatting import amount, kilowatts, listed, number, percent, plural
+from ffplan.base.next_commands import following
 from ffplan.report.document import Block, Document, Grid, Lines, Remarks, _Body, _listing, _Matrix, provenance
 from ffplan.report.first.choose import _recommend_screen, _sweep_screen
 from ffplan.report.phrases import _broken_limits, _limit_name, _short_name, left_out
@@ -94,7 +95,7 @@ def init_document(report: InitReport) -> Document:
         notes += [f"{design.name}: {design.fewer}." for design in designs if design.fewer]
         files = [design.file for design in designs if design.file]
         if len(files) > 1:
-            notes.append(f"Next: ffplan compare {' '.join(files)}")
+            notes.append(following(f"Next: ffplan compare {' '.join(files)}"))
         if notes:
             blocks.append(Remarks(tuple(notes)))
         return _Body("ffplan init", blocks)
@@ -290,7 +291,8 @@ def _recommend_blocks(r: RecommendReport) -> list[Block]:
         blocks.append(_listing("Left out", left_out(r)))
     files = [design.file for design in r.designs if design.file]
     if files:
-        blocks.append(Remarks((f"Written: {', '.join(files)}. Next: ffplan compare {' '.join(files[:3])}",)))
+        step = following(f"ffplan compare {' '.join(files[:3])}")
+        blocks.append(Remarks((f"Written: {', '.join(files)}. Next: {step}",)))
     blocks.append(_listing("Assumptions", r.assumptions))
     return blocks
 
