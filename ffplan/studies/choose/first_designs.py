@@ -147,7 +147,7 @@ def _tiers(idea: Idea, parts: _Parts, nodes: int) -> tuple[int, ...]:
 
 
 _LIMITS = {"facility-peak": "facility_peak", "facility-training": "facility_training", "it-training": "it_power"}
-"""Limits of design files that hold a wished power; the IT peak has none."""
+"""Limits of design files that hold a wished power; the IT peak is held by the facility's, over the PUE."""
 
 
 def _limits(wishes: Wishes, currency: str) -> list[str]:
@@ -156,6 +156,9 @@ def _limits(wishes: Wishes, currency: str) -> list[str]:
         lines.append(f"  capex: {wishes.budget:.15g} {currency}  # the whole bill of `ffplan cost`, in the median")
     if wishes.watts is not None and wishes.power_of in _LIMITS:
         lines.append(f"  {_LIMITS[wishes.power_of]}: {wishes.watts / 1e6:.15g} MW")
+    elif wishes.watts is not None:
+        most = wishes.watts * wishes.pue / 1e6
+        lines.append(f"  facility_peak: {most:.15g} MW  # PUE times {wishes.watts / 1e6:.6g} MW of IT at its peak")
     if wishes.days is not None and wishes.tokens is not None:
         lines.append(f"  run_days: {wishes.days:.15g}")
     return lines

@@ -316,3 +316,38 @@ def test_designs_never_name_a_model_that_no_catalogue_has(
     assert ffplan(*said[0].split()).code == 0
     if command.startswith("init"):
         assert ffplan(*command.split(), *said[1].split()).code == 0
+
+
+@pytest.mark.parametrize(
+    "wish",
+    [
+        ("--gpus", "64"),
+        ("--accelerator", "b200"),
+        ("--budget", "$1M"),
+        ("--power", "1MW"),
+        ("--power-of", "it-peak"),
+        ("--power-of", "facility-peak"),
+        ("--switch", "qm9700"),
+        ("--fabric", "fat-tree"),
+        ("--model", "llama3.1-8b"),
+        ("--prices", "usd-2024"),
+        ("--pue", "1.25"),
+    ],
+)
+def test_a_copy_takes_no_wish_whatever_its_value(wish: tuple[str, str], tmp_path: Path) -> None:
+    done = ffplan("init", "--from", "fire-flyer-2", *wish, "--folder", str(tmp_path))
+    assert done.code == 2
+    assert f"--from copies a design as it is; drop {wish[0]}, or --from" in done.err
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("power_of", list(POWERS))
+def test_a_wished_power_is_a_limit_that_check_holds(power_of: str, tmp_path: Path) -> None:
+    """It holds as written, and is broken by the last limit that the same design does not meet."""
+    (item, *_) = started(tmp_path, f"--accelerator h100-sxm-80gb --power 400kW --power-of {power_of} --pue 1.4")
+    path = Path(item["file"])
+    assert ffplan("check", item["file"], "--fail-on", "error").code == 0
+    count = re.search(r"count: (\d+)", path.read_text())
+    assert count is not None
+    path.write_text(path.read_text().replace(count[0], f"count: {int(count[1]) + 4}"))
+    assert "above the limit of at most" in ffplan("check", item["file"]).out
