@@ -293,7 +293,7 @@ class _Members:
         """Return tokens of a quarter: of the fastest plan, with the model's errors, failures, effort and idle hours."""
         design, catalog = self._design(name)
         model = self._model(catalog, demand)
-        tokens = max(float(estimate.value) for estimate in demand.tokens)
+        tokens = max(float(estimate.range[1]) for estimate in demand.tokens)  # what is likely may be none
         timed = self.designs.kept(
             (name, model.id, tokens),
             lambda: timed_on(design, catalog, model, PlanFields(), None, tokens, searching=True),

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
 import yaml
 
 import ffplan
+from tests.support import ROOT
 from tests.support import ffplan as run
 
 if TYPE_CHECKING:
@@ -91,3 +93,26 @@ def test_a_sweep_tells_no_risk_of_a_site_that_cannot_be_checked(tmp_path: Path) 
     swept = json.loads(run("sweep", str(path), "--vary", f"clusters[0].design={LACKING},{WHOLE}", "-f", "json").out)
     risks = [row["metrics"].get("sites.s.over") for row in swept["sample"]]
     assert risks == [None, 0.0]
+
+
+@pytest.mark.parametrize("place", ["beside", "elsewhere", "changed beside", "nowhere"])
+def test_check_reads_the_catalogue_that_fleet_reads(place: str, tmp_path: Path) -> None:
+    """A part beside the fleet file is none of either, unless --catalog names the folder; it changes no shipped part."""
+    text = (ROOT / "catalogs/switches/nvidia/qm9700.yaml").read_text()
+    name = "qm9700" if place == "changed beside" else "my-switch"
+    text = re.sub(r"^id: .*", f"id: {name}", text, count=1, flags=re.MULTILINE)
+    if place == "changed beside":
+        text = re.sub(r"^ports: .*", "ports: {value: 2, source: none}", text, count=1, flags=re.MULTILINE)
+    folder = tmp_path if place.endswith("beside") else tmp_path / "parts"
+    folder.mkdir(exist_ok=True)
+    if place != "nowhere":
+        (folder / f"{name}.yaml").write_text(text)
+    design = (ROOT / f"designs/{WHOLE}.yaml").read_text()
+    (tmp_path / "own.yaml").write_text(re.sub(r"^( +switch:) \S+", rf"\1 {name}", design, flags=re.MULTILINE))
+    path = fleet_file(tmp_path, "own.yaml", site={})
+    for catalog in ((), ("--catalog", str(folder))):
+        checked = run("check", str(path), *catalog)
+        planned = run("fleet", str(path), "--draws", "50", *catalog)
+        assert (checked.code == 0) == (planned.code == 0), (checked, planned)
+        known = (place == "changed beside" and not catalog) or (place in ("beside", "elsewhere") and bool(catalog))
+        assert (planned.code == 0) == known
