@@ -14,18 +14,25 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ffplan.results.recommendation import (
+        FirstDesign,
         InitReport,
         LimitPrice,
         NearWishes,
         RecommendedDesign,
         RecommendReport,
         UnmetWishes,
+        WishedDesign,
     )
     from ffplan.results.sweep import SweepAxis, SweepReport
 
 
 def _cell(value: float | None, digits: int = 3) -> str:
     return "-" if value is None else number(value, digits)
+
+
+def _least(design: FirstDesign | WishedDesign) -> str:
+    """Return the words before a power that parts of unknown power are not in."""
+    return "at least " if design.unrated else ""
 
 
 def _wishes(unmet: UnmetWishes) -> str:
@@ -41,7 +48,8 @@ def _taken(unmet: UnmetWishes) -> Grid:
     designs = unmet.designs
 
     def powers(label: str, name: str) -> tuple[str, ...]:
-        return (label, *(f"{getattr(design, name):,.0f}" for design in designs))
+        gaps = name not in ("compute_kw", "storage_kw")
+        return (label, *(f"{_least(design) if gaps else ''}{getattr(design, name):,.0f}" for design in designs))
 
     rows = (
         (f"to buy [{designs[0].currency}]", *(amount(design.cost) for design in designs)),
@@ -80,7 +88,7 @@ def init_document(report: InitReport) -> Document:
             ("switches", tuple(f"{design.switches:,}" for design in designs)),
             ("to buy", tuple(f"{amount(design.cost)} {design.currency}" for design in designs)),
             ("per accelerator", tuple(amount(design.cost_per_accelerator) for design in designs)),
-            ("facility, peak", tuple(kilowatts(design.facility_peak_kw) for design in designs)),
+            ("facility, peak", tuple(_least(design) + kilowatts(design.facility_peak_kw) for design in designs)),
             ("allreduce [GB/s]", tuple(_cell(design.allreduce_gbyte_s) for design in designs)),
             ("tokens/s", tuple(_cell(design.tokens_s, 6) for design in designs)),
         )
@@ -91,6 +99,9 @@ def init_document(report: InitReport) -> Document:
         blocks.append(_Matrix("Designs to start from", tuple(design.name for design in designs), shown))
         blocks.append(Lines("Ideas", tuple((design.name, design.idea) for design in designs)))
         notes = [f"Left out: {text}." for text in report.left_out]
+        notes += [
+            f"{design.name}: its power is partial: no {listed(design.unrated)}." for design in designs if design.unrated
+        ]
         notes += [f"{design.name}: {design.refused}" for design in designs if design.refused]
         notes += [f"{design.name}: {design.fewer}." for design in designs if design.fewer]
         files = [design.file for design in designs if design.file]

@@ -120,8 +120,8 @@ def _choices(catalog: Catalog, server: Server, book: PriceBook, wishes: Wishes) 
             continue
         if switch.fabric not in (nic.fabrics or FABRICS):
             continue
-        if wishes.watts is not None and switch.power is None:
-            continue  # what it draws cannot be held against the wish
+        if (wishes.watts is not None or wishes.powered) and switch.power is None:
+            continue  # what it draws cannot be held against the wish, or another design
         breakout = round(switch.rate.value / nic.rate.value)
         most = switch.splits.value if switch.splits else 1
         if breakout < 1 or switch.rate.value != breakout * nic.rate.value or breakout > max(1, most):
