@@ -49,6 +49,45 @@ def _with_base(data: dict[str, Any], base: dict[str, Any]) -> dict[str, Any]:
     return merged
 
 
+def _of_user(document: Document, base: dict[str, Any], parent: dict[str, Any]) -> Document:
+    """Return a shipped profile that extends a user's profile in place of the shipped one.
+
+    It brings the sources of its own figures, under another name where the user's profile has another source of the
+    name, and leaves out only the hazards that are there.
+
+    Args:
+        base: data of the user's profile, merged with those that it extends.
+        parent: data of the shipped one.
+    """
+    data = document.data
+    own = data.get("sources", {})
+    sources = {**parent["sources"], **own}
+    figures = {field: value for field, value in data.items() if field != "sources"}
+    names: dict[str, str] = {}
+    for name in dict.fromkeys((*own, *_sources_of(figures))):
+        same = base["sources"].get(name, sources[name]) == sources[name]
+        names[name] = name if same else f"{name}-of-{data['id']}"
+    changed = {**_renamed(figures, names), "sources": {names[name]: sources[name] for name in names}}
+    if WITHOUT in data:
+        changed[WITHOUT] = [name for name in data[WITHOUT] if name in base["hazards"]]
+    return replace(document, root=replace(document.root, data=changed))
+
+
+def _sources_of(value: Any) -> Iterator[str]:
+    """Yield the names of the sources of all figures below a value."""
+    for key, child in value.items() if isinstance(value, dict) else enumerate(value if isinstance(value, list) else ()):
+        if key == "source":
+            yield child
+        else:
+            yield from _sources_of(child)
+
+
+def _renamed(value: Any, names: dict[str, str]) -> Any:
+    if isinstance(value, dict):
+        return {key: names[child] if key == "source" else _renamed(child, names) for key, child in value.items()}
+    return [_renamed(child, names) for child in value] if isinstance(value, list) else value
+
+
 def _extension_faults(document: Document, base: dict[str, Any]) -> Iterator[Finding]:
     data = document.data
     sources = data.get("sources")

@@ -6,14 +6,14 @@ import re
 from copy import copy
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ffplan.base.errors import Finding, InputError, UsageError, did_you_mean
 from ffplan.base.files import data_folder
 from ffplan.base.formatting import article
 from ffplan.catalog.folders import KINDS, Root, _other_id, _placed_index, _shipped_index
 from ffplan.catalog.parts import Part
-from ffplan.catalog.read import METHODS, Entry, _recalled_paths, base_name, read_part
+from ffplan.catalog.read import METHODS, Entry, _of_user, _recalled_paths, _with_base, base_name, read_part
 from ffplan.inputs.document import Document, parse_document, read_bytes
 from ffplan.inputs.part_ids import unknown_part
 
@@ -216,9 +216,21 @@ class Catalog:
             return None
         base = self._base(ReliabilityProfile, name, document, (*chain, key))  # counts as read
         if known is None:
-            shipped = self._ships(key[1]) and self._ships(base.key[1])
+            shipped = self._ships(key[1]) and self._all_ship(base)
+            if self._ships(key[1]) and not shipped:
+                document = _of_user(document, base.data, self._shipped_data(name))
             known = self._parsed[str(path)] = read_part(document, base, shipped=shipped)
         return replace(known, key=key)
+
+    def _all_ship(self, entry: Entry) -> bool:
+        return self._ships(entry.key[1]) and (entry.base is None or self._all_ship(entry.base))
+
+    def _shipped_data(self, name: str) -> dict[str, Any]:
+        """Return the data of a shipped reliability profile, merged with the shipped one that it extends."""
+        path, label = self._place(name, len(self._roots) - 1)
+        data: dict[str, Any] = parse_document(self._content(path, label), label).data
+        base = base_name(data)
+        return data if base is None else _with_base(data, self._shipped_data(base))
 
     def _with_constants(self, part: Part, document: Document, position: int) -> Part:
         """Merge a library with the constants of its base, which must not extend another.

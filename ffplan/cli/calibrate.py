@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from ffplan.base.errors import UsageError
+from ffplan.base.next_commands import following
 from ffplan.catalog.named import part_of
 from ffplan.cli.formats import FormatOption, ReportFormat
 from ffplan.cli.options import CatalogOption, OutputOption, _complete_part, _part_option
@@ -256,6 +257,6 @@ def calibrate_serving(
     if folder is not None and target is not None:
         told = result.report.constants
         _refuse_doubts(_WHO, result.doubts if told and not force else (), "" if told else "the runs tell no constant")
-        written = _write_overlay(target, folder, result.overlay, _WHO)
-        typer.echo(f"{_WHO}: wrote {written}", err=True)
-        typer.echo(f"{_WHO}: use it: ffplan serve ... --catalog {folder} --engine {result.report.engine}", err=True)
+        typer.echo(f"{_WHO}: wrote {_write_overlay(target, folder, result.overlay, _WHO)}", err=True)
+        step = f"ffplan serve ... --catalog {folder} --engine {result.report.engine}"
+        typer.echo(f"{_WHO}: use it: {following(step)}", err=True)

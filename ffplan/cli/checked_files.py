@@ -153,10 +153,9 @@ def _design(result: _CheckedFile, document: Document, task: _Task) -> _CheckedFi
 
 def _check(document: Document, path: Path, kind: str, task: _Task) -> tuple[Finding, ...]:
     if kind == "fleet":
-        from ffplan.catalog.store import Catalog
         from ffplan.studies.fleet.plan import check_fleet
 
-        check_fleet(document, Catalog(task.catalogs, beside=str(path.parent)))
+        check_fleet(document, _parts(task.catalogs).fresh())  # what `ffplan fleet` reads, no part beside the file
     elif kind in OTHER_KINDS:
         from ffplan.inputs.validate import validate
 

@@ -6,10 +6,9 @@ from typing import Annotated
 
 import typer
 
-from ffplan.base.errors import EXIT_FINDINGS, UsageError
+from ffplan.base.errors import EXIT_FINDINGS
 from ffplan.base.outcomes import IN_TIME
 from ffplan.cli.formats import FormatOption, ReportFormat
-from ffplan.cli.job import DrawsOption
 from ffplan.cli.options import CatalogOption, OutputOption, SeedOption
 from ffplan.cli.output import emit
 from ffplan.cli.page import _with_extras
@@ -22,7 +21,10 @@ def fleet(
         float,
         typer.Option("--chance", min=0.5, max=0.99, help="Chance wanted that demand is met and orders are in time."),
     ] = IN_TIME,
-    draws: DrawsOption = None,
+    draws: Annotated[
+        int | None,
+        typer.Option("--draws", min=1, max=10_000_000, help="Draws of the uncertain inputs; 10,000 if omitted."),
+    ] = None,
     seed: SeedOption = 0,
     form: FormatOption = ReportFormat.TABLE,
     output: OutputOption = None,
@@ -30,10 +32,8 @@ def fleet(
 ) -> None:
     """Plan clusters, sites and orders over quarters of demand: chance to be short, cash, power, carbon, late orders.
 
-    Exit code 1 if demand is met, or a site's power held, with less than the chance.
+    Exit code 1 if demand is met, or a site's power held, with less than the chance, or that power is not known in full.
     """
-    if draws == 0:
-        raise UsageError("ffplan fleet: --draws 0: chances are counted over draws; write 1 or more")
     from ffplan.catalog.store import Catalog
     from ffplan.report.fleet_plan import fleet_plan_document
     from ffplan.studies.cost.ledger import DRAWS, CostRequest
@@ -45,5 +45,5 @@ def fleet(
     progress.end()
     document = _with_extras(fleet_plan_document(plan), form, [], catalog, "fleet-plan")
     emit(document, form, output)
-    if plan.totals.met < chance or any(site.over > 1 - chance for site in plan.sites):
+    if plan.totals.met < chance or any(site.over > 1 - chance or site.unchecked for site in plan.sites):
         raise typer.Exit(EXIT_FINDINGS)

@@ -12,10 +12,10 @@ import typer
 from ffplan.base.control_characters import visible
 from ffplan.base.errors import EXIT_FINDINGS, UsageError
 from ffplan.base.files import is_file, is_folder
-from ffplan.base.formatting import ids_listed
+from ffplan.base.formatting import ids_listed, listed
 from ffplan.cli.formats import FormatOption, ReportFormat
 from ffplan.cli.loading import MOST, _parsed, choice
-from ffplan.cli.options import CatalogOption, PricesOption, _complete_design, _part_option
+from ffplan.cli.options import CatalogOption, PricesOption, _complete_design, _given_options, _part_option
 from ffplan.cli.output import emit, write
 from ffplan.cli.progress import Progress
 
@@ -84,7 +84,7 @@ def _row(built: Built, file: str | None, wishes: Wishes, catalog: Catalog) -> Fi
         cost=built.purchase,
         cost_per_accelerator=built.purchase / assessment.accelerators,
         facility_peak_kw=built.study.power.facility_peak_kw,
-        missing_power=tuple(dict.fromkeys(gap.part for gap in built.study.power.missing)),
+        unrated=built.unrated,
         allreduce_gbyte_s=timed[0].algbw_gbyte_s if timed else None,
         tokens_s=tokens_s,
         refused=refused,
@@ -126,7 +126,20 @@ def _make_room(targets: list[Path], *, force: bool) -> None:
             raise UsageError(f"ffplan init: {target} exists already; {remedy}")
 
 
+_WISHES = ("gpus", "accelerator", "budget", "power", "power_of", "switch", "fabric", "model", "prices", "pue")
+"""Options that a copied design does not take."""
+
+
+def _refuse_wishes(ctx: typer.Context) -> None:
+    given = _given_options(ctx)
+    wished = [name for name in _WISHES if name in given]
+    if wished:
+        named = listed(f"--{name.replace('_', '-')}" for name in wished)
+        raise UsageError(f"ffplan init: --from copies a design as it is; drop {named}, or --from")
+
+
 def init(
+    ctx: typer.Context,
     *,
     gpus: Annotated[
         int | None, typer.Option("--gpus", "-g", min=1, max=MOST, help="Accelerators; the rest decides if omitted.")
@@ -162,8 +175,7 @@ def init(
     if name is not None and not IDENTIFIER.fullmatch(name):
         raise UsageError(f"ffplan init: --name: `{name}` is invalid; use lower-case letters, digits, `.`, `+` and `-`")
     if start is not None:
-        if gpus or accelerator or budget or power or model or switch or fabric:
-            raise UsageError("ffplan init: --from copies a design as it is; drop the wishes, or --from")
+        _refuse_wishes(ctx)
         _copied(start, name, folder, force=force)
         return
     if accelerator is None:

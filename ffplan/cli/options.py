@@ -62,6 +62,11 @@ def _project_catalogs(given: list[str] | None = None) -> list[str]:
     return [*(given or ()), *folders]
 
 
+def _given_catalogs(folders: list[str] | None) -> list[str]:
+    """Return the folders of parts of the command line, without the project's."""
+    return folders[: len(folders) - len(_project_catalogs())] if folders else []
+
+
 def _project_prices() -> str | None:
     settings = _settings(_here())
     return None if settings is None else settings[1].prices

@@ -16,7 +16,8 @@ import typer
 from ffplan.base.control_characters import visible_but_styles
 from ffplan.base.errors import EXIT_FINDINGS, EXIT_PIPE, UsageError
 from ffplan.base.files import is_file, is_folder, write_whole
-from ffplan.cli.options import _by_comma
+from ffplan.base.next_commands import reading
+from ffplan.cli.options import _by_comma, _given_catalogs
 from ffplan.cli.progress import LINE
 
 if TYPE_CHECKING:
@@ -54,7 +55,8 @@ def _with_view(command: Callable[..., None]) -> Callable[..., None]:
             _refuse_page("--format html", options.get("output"), remedy)
         token = _view.set((full, tuple(section or ())))
         try:
-            command(**options)
+            with reading(_given_catalogs(options.get("catalog"))):
+                command(**options)
         finally:
             _view.reset(token)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import re
-from datetime import datetime
+from datetime import UTC, datetime
 from io import StringIO
 from math import isfinite
 from typing import TYPE_CHECKING, Any
@@ -29,7 +29,7 @@ _OUTPUTS = (
 _TIMES = ("time", "timestamp", "arrival", "arrived_at")
 _MOST = 10_000_000
 _MILLI = 1e3
-"""Numbers of a `timestamp` in JSON lines are milliseconds, as Mooncake's are."""
+"""Numbers of a `timestamp` in JSON lines are milliseconds, as Mooncake's are; dates are not."""
 
 
 @record
@@ -78,7 +78,7 @@ def _checked(
         tokens = [_tokens(row.get(column), name, line, column) for column in (prompt, output)]
         at = None
         if time is not None:
-            at = _seconds(row.get(time), name, line, time) / scale
+            at = _seconds(row.get(time), name, line, time, scale)
             start = at if start is None else start
             if requests and requests[-1].time is not None and at - start < requests[-1].time:
                 raise _fault(name, line, "the time is earlier than on the line above", "sort the requests by time")
@@ -134,12 +134,14 @@ def _tokens(value: Any, name: str, line: int, column: str) -> float:
     return number
 
 
-def _seconds(value: Any, name: str, line: int, column: str) -> float:
+def _seconds(value: Any, name: str, line: int, column: str, scale: float) -> float:
+    """Return a time of arrival: a number over its scale, or a date, which is in UTC unless it states an offset [s]."""
     number = _number(value)
     if number is not None and abs(number) < 1e15:
-        return number
+        return number / scale
     try:
-        return datetime.fromisoformat(str(value).strip()[:26]).timestamp()
+        date = datetime.fromisoformat(str(value).strip())
+        return (date if date.tzinfo is not None else date.replace(tzinfo=UTC)).timestamp()
     except ValueError:
         message = f"`{column}` is {value!r}, no time"
         raise _fault(name, line, message, "write seconds, or a date such as 2023-11-16 18:15:46") from None

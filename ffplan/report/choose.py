@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ffplan.base.formatting import amount, at_least, kilowatts, listed, number, percent, plural
+from ffplan.base.next_commands import following
 from ffplan.report.document import Block, Document, Grid, Lines, Remarks, _Body, _listing, _Matrix, provenance
 from ffplan.report.first.choose import _recommend_screen, _sweep_screen
 from ffplan.report.phrases import _broken_limits, _limit_name, _short_name, left_out
@@ -13,7 +14,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ffplan.results.recommendation import (
-        FirstDesign,
         InitReport,
         LimitPrice,
         NearWishes,
@@ -41,7 +41,8 @@ def _taken(unmet: UnmetWishes) -> Grid:
     designs = unmet.designs
 
     def powers(label: str, name: str) -> tuple[str, ...]:
-        return (label, *(f"{getattr(design, name):,.0f}" for design in designs))
+        gaps = name not in ("compute_kw", "storage_kw")
+        return (label, *(at_least(f"{getattr(design, name):,.0f}", gaps and design.unrated) for design in designs))
 
     rows = (
         (f"to buy [{designs[0].currency}]", *(amount(design.cost) for design in designs)),
@@ -70,10 +71,6 @@ def _kept(near: NearWishes) -> str:
     return f"{plural(near.designs, 'design')}" + (f", keeps {near.keeps}" if near.keeps else "")
 
 
-def _peak(design: FirstDesign | RecommendedDesign) -> str:
-    return at_least(kilowatts(design.facility_peak_kw), design.missing_power)
-
-
 def init_document(report: InitReport) -> Document:
     """Return the report of `ffplan init`."""
 
@@ -84,7 +81,7 @@ def init_document(report: InitReport) -> Document:
             ("switches", tuple(f"{design.switches:,}" for design in designs)),
             ("to buy", tuple(f"{amount(design.cost)} {design.currency}" for design in designs)),
             ("per accelerator", tuple(amount(design.cost_per_accelerator) for design in designs)),
-            ("facility, peak", tuple(_peak(design) for design in designs)),
+            ("facility, peak", tuple(at_least(kilowatts(one.facility_peak_kw), one.unrated) for one in designs)),
             ("allreduce [GB/s]", tuple(_cell(design.allreduce_gbyte_s) for design in designs)),
             ("tokens/s", tuple(_cell(design.tokens_s, 6) for design in designs)),
         )
@@ -95,11 +92,14 @@ def init_document(report: InitReport) -> Document:
         blocks.append(_Matrix("Designs to start from", tuple(design.name for design in designs), shown))
         blocks.append(Lines("Ideas", tuple((design.name, design.idea) for design in designs)))
         notes = [f"Left out: {text}." for text in report.left_out]
+        notes += [
+            f"{design.name}: its power is partial: no {listed(design.unrated)}." for design in designs if design.unrated
+        ]
         notes += [f"{design.name}: {design.refused}" for design in designs if design.refused]
         notes += [f"{design.name}: {design.fewer}." for design in designs if design.fewer]
         files = [design.file for design in designs if design.file]
         if len(files) > 1:
-            notes.append(f"Next: ffplan compare {' '.join(files)}")
+            notes.append(following(f"Next: ffplan compare {' '.join(files)}"))
         if notes:
             blocks.append(Remarks(tuple(notes)))
         return _Body("ffplan init", blocks)
@@ -137,7 +137,7 @@ def _rows(designs: tuple[RecommendedDesign, ...], r: RecommendReport) -> tuple[t
             amount(design.capex),
             amount(design.tco),
             number(design.cost_per_million_tokens, 3),
-            _peak(design),
+            at_least(kilowatts(design.facility_peak_kw), design.missing_power),
         )
         for design in designs
     )
@@ -295,7 +295,8 @@ def _recommend_blocks(r: RecommendReport) -> list[Block]:
         blocks.append(_listing("Left out", left_out(r)))
     files = [design.file for design in r.designs if design.file]
     if files:
-        blocks.append(Remarks((f"Written: {', '.join(files)}. Next: ffplan compare {' '.join(files[:3])}",)))
+        step = following(f"ffplan compare {' '.join(files[:3])}")
+        blocks.append(Remarks((f"Written: {', '.join(files)}. Next: {step}",)))
     blocks.append(_listing("Assumptions", r.assumptions))
     return blocks
 

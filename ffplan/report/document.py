@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from ffplan.base.control_characters import inert, visible
 from ffplan.base.formatting import plural
+from ffplan.base.next_commands import following
 from ffplan.base.record import record
 from ffplan.results.collective import MeasuredPoint
 from ffplan.results.explanation import Evidence, Origin
@@ -234,7 +235,8 @@ class _FirstScreen:
     """Figures that a page shows large: label, figure and remark; if empty, the first of a table without a header."""
 
     def advised(self, *, page: bool = False) -> tuple[tuple[str, str], ...]:
-        return tuple(row for row in (*self.advice, ("Next", "" if page else self.to_page)) if row[1])
+        rows = (*self.advice, ("Next", "" if page else self.to_page))
+        return tuple((label, following(text) if label == "Next" else text) for label, text in rows if text)
 
 
 @record

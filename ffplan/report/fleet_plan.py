@@ -8,11 +8,13 @@ from ffplan.base.formatting import amount, first_few, kilowatts, listed, number,
 from ffplan.report.document import Document, Grid, Lines, _Body, _FirstScreen, _listing, _recalled_count, recalled
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from ffplan.report.document import Block
     from ffplan.results.fleet_plan import FleetPlan, FleetQuarter, OrderChoice, PlannedCluster, Spread
 
-_ROWS, _DEMANDS, _SITES = 6, 2, 2
-"""Quarters, demands and sites of the first screen [1]."""
+_ROWS, _DEMANDS, _SITES, _GAPS = 6, 2, 2, 2
+"""Quarters, demands, sites and missing figures of the first screen [1]."""
 _SHOWN_NAME = 14
 """Letters of a demand's name over its column [1]."""
 
@@ -31,19 +33,57 @@ def _met(plan: FleetPlan) -> str:
 
 
 def _over(plan: FleetPlan) -> str:
-    """Return the site that is over its power with more than the chance allowed; empty if none is."""
+    """Return the site that is over its power with more than the chance allowed, or cannot be checked; empty if none."""
     worst = max(plan.sites, key=lambda site: site.over, default=None)
-    if worst is None or worst.over <= 1 - plan.chance:
+    if worst is not None and worst.over > 1 - plan.chance:
+        least = "At least " if worst.unrated else ""
+        return f" {least}{percent(worst.over)} risk that site {worst.site} is over its power."
+    unchecked = next((site for site in plan.sites if site.unchecked), None)
+    if unchecked is None:
         return ""
-    return f" {percent(worst.over)} risk that site {worst.site} is over its power."
+    power, lacks = kilowatts(unchecked.facility_peak_kw), first_few(unchecked.unrated, _GAPS)
+    return f" The power of site {unchecked.site} cannot be checked: at least {power}, with no {lacks}."
+
+
+def _unrated(plan: FleetPlan) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(figure for cluster in plan.clusters for figure in cluster.unrated))
+
+
+def _least_power(plan: FleetPlan) -> str:
+    """Return the words before a power, an energy or its carbon: parts without a rating are not in them."""
+    return _least(_unrated(plan))
+
+
+def _least_cash(plan: FleetPlan) -> str:
+    """Return the words before a sum of money: parts without a price, and energy that is not known, are not in it."""
+    return _least(_unrated(plan)) or _least_bought(plan)
+
+
+def _least_bought(plan: FleetPlan) -> str:
+    return next((_least(cluster.left_out) for cluster in plan.clusters if cluster.left_out), "")
+
+
+def _least(lacks: Collection[str]) -> str:
+    return "at least " if lacks else ""
+
+
+def _gaps(plan: FleetPlan) -> list[str]:
+    """Return what the amounts and powers leave out, a line for each."""
+    bought: dict[tuple[str, ...], list[str]] = {}
+    for cluster in plan.clusters:
+        if cluster.left_out:
+            bought.setdefault(cluster.left_out, []).append(cluster.name)
+    lines = [f"of the purchase of {first_few(names, _GAPS)}: {listed(lacks)}" for lacks, names in bought.items()]
+    return [*lines, *([f"of power and energy: {first_few(unrated, _GAPS)}"] if (unrated := _unrated(plan)) else [])]
 
 
 def _money(plan: FleetPlan) -> str:
     totals = plan.totals
     book = totals.book_value.p50
     retired = f" Retired hardware has a book value of {amount(book, 3)}." if book else ""
+    cash = _least_cash(plan) + _ranged(totals.cash, plan.currency)
     return (
-        f"{_ranged(totals.cash, plan.currency)} over {plural(len(plan.quarters), 'quarter')}: "
+        f"{cash[0].upper()}{cash[1:]} over {plural(len(plan.quarters), 'quarter')}: "
         f"{amount(totals.purchase.p50, 3)} to buy, {amount(totals.running.p50, 3)} to run.{retired}"
     )
 
@@ -66,9 +106,14 @@ def _quarter_row(quarter: FleetQuarter, names: tuple[str, ...]) -> tuple[str, ..
     )
 
 
-def _quarter_header(names: tuple[str, ...]) -> tuple[str, ...]:
+def _quarter_header(plan: FleetPlan, names: tuple[str, ...]) -> tuple[str, ...]:
     short = (name if len(name) <= _SHOWN_NAME else f"{name[: _SHOWN_NAME - 1]}…" for name in names)
-    return ("quarter", "GPUs", "buy mn", "run mn", "peak", *short)
+    return ("quarter", "GPUs", "buy mn", "run mn", _headed("peak", plan), *short)
+
+
+def _headed(title: str, plan: FleetPlan) -> str:
+    """Return the title of a column of powers or energies."""
+    return f"{title}, {least.strip()}" if (least := _least_power(plan)) else title
 
 
 def _shown_quarters(plan: FleetPlan) -> list[FleetQuarter]:
@@ -129,6 +174,9 @@ def _saving(cluster: PlannedCluster, plan: FleetPlan) -> tuple[float, str]:
 
 def _dates(plan: FleetPlan) -> str:
     savings = [_saving(cluster, plan) for cluster in plan.clusters if cluster.choices]
+    partial = [cluster.name for cluster in plan.clusters if cluster.left_out and not cluster.placed]
+    if partial and not savings:
+        return f"owning {first_few(partial, _GAPS)} is not compared with rent, nor other dates: the purchase is partial"
     if not savings:
         return ""
     most, text = max(savings)
@@ -140,15 +188,16 @@ def _sites(plan: FleetPlan) -> str:
     texts = []
     for site in rows:
         limit = "" if site.limit_kw is None else f" of {kilowatts(site.limit_kw)}"
-        over = f", {percent(site.over)} likely over" if site.over > 0 else ""
-        texts.append(f"{site.site} {kilowatts(site.facility_peak_kw)}{limit}{over}")
+        least = _least(site.unrated)
+        over = f", {least}{percent(site.over)} likely over" if site.over > 0 else ""
+        texts.append(f"{site.site} {least}{kilowatts(site.facility_peak_kw)}{limit}{over}")
     return first_few(texts, _SITES)
 
 
 def _carbon(plan: FleetPlan) -> str:
     totals = plan.totals
     return (
-        f"{number(totals.energy_mwh.p50 / 1e3, 3)} GWh, {number(totals.carbon_t.p50, 3)} t CO2e, "
+        f"{_least_power(plan)}{number(totals.energy_mwh.p50 / 1e3, 3)} GWh, {number(totals.carbon_t.p50, 3)} t CO2e, "
         f"{number(totals.embodied_t.p50, 3)} t embodied in what is delivered"
     )
 
@@ -157,6 +206,7 @@ def _fleet_plan_screen(plan: FleetPlan) -> _FirstScreen:
     names = _names(plan)
     risky = {q.quarter for q in plan.quarters if any(row.short > 1 - plan.chance for row in q.demand.values())}
     late = sorted((one for one in plan.clusters if one.needed in risky), key=lambda one: -(one.late or 0.0))
+    least = _least_power(plan)
     unpriced = [name for name in plan.models if name not in plan.shortfall_hour]
     state = f"state `shortfall: $4/hour`: no rent by the hour is known for {listed(unpriced)}" if unpriced else ""
     return _FirstScreen(
@@ -166,20 +216,25 @@ def _fleet_plan_screen(plan: FleetPlan) -> _FirstScreen:
         ),
         verdict=(_met(plan) + _over(plan), _money(plan)),
         figures=tuple(_quarter_row(quarter, names) for quarter in _shown_quarters(plan)),
-        header=_quarter_header(names),
+        header=_quarter_header(plan, names),
         advice=(
             ("Late", next(filter(None, (_late_text(cluster, plan) for cluster in late)), "")),
             ("Order", _dates(plan) or state),
             ("Sites", _sites(plan)),
             ("Carbon", _carbon(plan)),
+            ("Left out", "; ".join(_gaps(plan))),
             ("Columns", f"{_shown_part(plan)}GPUs and {plan.currency} on average; capacity over demand (risk)"),
         ),
         unverified=_recalled_count(plan.unverified),
         tiles=(
             ("every demand met", percent(plan.totals.met), f"{percent(plan.chance)} wanted"),
-            ("cash", amount(plan.totals.cash.p50, 3), f"{plan.currency} over {plural(len(plan.quarters), 'quarter')}"),
-            ("highest peak", kilowatts(max(q.facility_peak_kw.p50 for q in plan.quarters)), "of all sites"),
-            ("carbon", f"{number(plan.totals.carbon_t.p50, 3)} t", "CO2e of the energy"),
+            (
+                "cash",
+                _least_cash(plan) + amount(plan.totals.cash.p50, 3),
+                f"{plan.currency} over {plural(len(plan.quarters), 'quarter')}",
+            ),
+            ("highest peak", least + kilowatts(max(q.facility_peak_kw.p50 for q in plan.quarters)), "of all sites"),
+            ("carbon", f"{least}{number(plan.totals.carbon_t.p50, 3)} t", "CO2e of the energy"),
         ),
     )
 
@@ -198,9 +253,9 @@ def _orders(plan: FleetPlan) -> Grid:
             cluster.order,
             cluster.ready,
             cluster.retire,
-            "rented" if cluster.rented else amount(cluster.purchase.p50, 3),
-            amount(cluster.year.p50, 3),
-            kilowatts(cluster.facility_peak_kw),
+            "rented" if cluster.rented else _least(cluster.left_out) + amount(cluster.purchase.p50, 3),
+            _least((*cluster.left_out, *cluster.unrated)) + amount(cluster.year.p50, 3),
+            _least(cluster.unrated) + kilowatts(cluster.facility_peak_kw),
         )
         for cluster in plan.clusters
     )
@@ -251,21 +306,29 @@ def _statement(plan: FleetPlan) -> Grid:
         )
         for quarter in plan.quarters
     )
-    names = ("quarter", "purchase", "running", "book value", "MWh", "t CO2e", "t in hardware")
+    names = (
+        "quarter",
+        "purchase",
+        "running",
+        "book value",
+        _headed("MWh", plan),
+        _headed("t CO2e", plan),
+        "t in hardware",
+    )
     return Grid("Statement", rows, names)
 
 
 def _whole(plan: FleetPlan) -> Lines:
-    totals = plan.totals
+    totals, least = plan.totals, _least_power(plan)
     rows = (
         ("every demand met", percent(totals.met)),
-        ("cash", _ends(totals.cash)),
-        ("purchases", _ends(totals.purchase)),
-        ("running", _ends(totals.running)),
+        ("cash", _least_cash(plan) + _ends(totals.cash)),
+        ("purchases", _least_bought(plan) + _ends(totals.purchase)),
+        ("running", _least_cash(plan) + _ends(totals.running)),
         ("rent of what is missing", "no price" if totals.shortfall is None else _ends(totals.shortfall)),
         ("book value of what retires", _ends(totals.book_value)),
-        ("energy, MWh", _ends(totals.energy_mwh)),
-        ("carbon, t CO2e", _ends(totals.carbon_t)),
+        ("energy, MWh", least + _ends(totals.energy_mwh)),
+        ("carbon, t CO2e", least + _ends(totals.carbon_t)),
         ("embodied carbon, t", _ends(totals.embodied_t)),
     )
     return Lines("Totals", rows)
@@ -275,10 +338,10 @@ def _site_grid(plan: FleetPlan) -> Grid:
     rows = tuple(
         (
             site.site,
-            kilowatts(site.facility_peak_kw),
+            _least(site.unrated) + kilowatts(site.facility_peak_kw),
             site.quarter,
             "" if site.limit_kw is None else kilowatts(site.limit_kw),
-            percent(site.over),
+            "cannot be checked" if site.unchecked and not site.over else _least(site.unrated) + percent(site.over),
         )
         for site in plan.sites
     )
@@ -294,10 +357,11 @@ def _body(plan: FleetPlan) -> _Body:
     ]
     blocks: list[Block] = [
         _whole(plan),
-        Grid("Quarters", tuple(_quarter_row(q, names) for q in plan.quarters), _quarter_header(names)),
+        Grid("Quarters", tuple(_quarter_row(q, names) for q in plan.quarters), _quarter_header(plan, names)),
         _orders(plan),
         *([_site_grid(plan)] if plan.sites else []),
         _uses(plan),
+        *([_listing("Left out", gaps)] if (gaps := _gaps(plan)) else []),
         *([_listing("Late", late)] if late else []),
         *(_choices(cluster) for cluster in plan.clusters if cluster.choices),
         _demands(plan),

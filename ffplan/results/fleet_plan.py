@@ -106,7 +106,11 @@ class PlannedCluster:
     year: Spread
     """Cost of a year, capital included [currency per year]."""
     facility_peak_kw: float
-    """Facility power with everything at its maximum [kW]."""
+    """Facility power with everything at its maximum, without the unrated parts [kW]."""
+    unrated: tuple[str, ...]
+    """Figures of power that its files lack: power, energy and carbon are at least as much."""
+    left_out: tuple[str, ...]
+    """What its purchase leaves out, in categories and parts: it costs at least as much; empty of a rent."""
     use: dict[str, float]
     """Share of its node-hours for each demand [1]."""
     capacity: dict[str, Spread]
@@ -121,7 +125,8 @@ class PlannedCluster:
     order_by: str | None
     """Last month of an order that is ready by then with the chance wanted; null likewise, or if it was placed."""
     choices: tuple[OrderChoice, ...]
-    """Other dates of the order; empty if it was placed, or what is missing has no price."""
+    """Other dates of the order; empty if it was placed, its purchase leaves parts out, or what is missing
+    has no price."""
 
 
 @record
@@ -137,7 +142,15 @@ class FleetSiteRow:
     quarter: str
     """First month of that quarter."""
     over: float
-    """Chance that a quarter exceeds the limit [1]."""
+    """Chance that a quarter exceeds the limit, without the unrated parts [1]."""
+    unrated: tuple[str, ...]
+    """Figures of power that the files of what stands there lack: the peak is at least as much, and the limit cannot be
+    checked."""
+
+    @property
+    def unchecked(self) -> bool:
+        """Whether the limit holds what is rated alone, and cannot be checked."""
+        return self.limit_kw is not None and bool(self.unrated)
 
 
 @record

@@ -206,9 +206,9 @@ class FirstDesign:
     cost_per_accelerator: float
     """Bill of materials over accelerators [currency]."""
     facility_peak_kw: float
-    """Facility power with everything at its maximum [kW]."""
-    missing_power: tuple[str, ...]
-    """Parts whose power is not known: the peak is at least that."""
+    """Facility power with everything at its maximum, without the unrated parts [kW]."""
+    unrated: tuple[str, ...]
+    """Figures of power that its files lack: the power is at least as much."""
     allreduce_gbyte_s: float | None
     """Algorithm bandwidth of an allreduce of 1 GiB over all accelerators [GB/s]."""
     tokens_s: float | None
@@ -249,6 +249,8 @@ class WishedDesign:
     """IT power in training [kW]."""
     facility_kw: float
     """Facility power in training: IT power times PUE [kW]."""
+    unrated: tuple[str, ...]
+    """Figures of power that its files lack: the powers are at least as much."""
     unmet: str
     """Which wishes it does not meet."""
 

@@ -46,6 +46,8 @@ class Wishes:
     model: str | None = None
     power_of: str = "facility-peak"
     """What `watts` bounds, a name of `POWERS`."""
+    powered: bool = False
+    """Whether designs are compared by their power, so that every switch's must be known, as with `watts`."""
     note: str = ""
     """Comment for the files: which wishes they do not meet."""
     excluded: tuple[str, ...] = ()
@@ -193,6 +195,11 @@ class Built:
     def bom(self) -> Bom | None:
         """Its bill of materials; None without prices."""
         return bom_report(self.ledger)
+
+    @property
+    def unrated(self) -> tuple[str, ...]:
+        """Figures of power that the catalogue lacks: its powers are at least as much."""
+        return tuple(dict.fromkeys(f"`{gap.path}` of `{gap.part}`" for gap in self.ledger.missing_power))
 
     @cached_property
     def purchase(self) -> float:

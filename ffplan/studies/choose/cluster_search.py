@@ -75,6 +75,7 @@ class _ClusterSearch:
             accelerator=accelerator,
             budget=target.capex,
             watts=target.watts,
+            powered=target.aim == "power",
             model=target.model,
             tokens=target.tokens,
             days=target.days,

@@ -121,8 +121,8 @@ def _choices(catalog: Catalog, server: Server, book: PriceBook, wishes: Wishes) 
             continue
         if switch.fabric not in (nic.fabrics or FABRICS):
             continue
-        if wishes.watts is not None and switch.power is None:
-            continue  # what it draws cannot be held against the wish
+        if (wishes.watts is not None or wishes.powered) and switch.power is None:
+            continue  # what it draws cannot be held against the wish, or another design
         breakout = round(switch.rate.value / nic.rate.value)
         most = switch.splits.value if switch.splits else 1
         if breakout < 1 or switch.rate.value != breakout * nic.rate.value or breakout > max(1, most):
@@ -148,7 +148,7 @@ def _tiers(idea: Idea, parts: _Parts, nodes: int) -> tuple[int, ...]:
 
 
 _LIMITS = {"facility-peak": "facility_peak", "facility-training": "facility_training", "it-training": "it_power"}
-"""Limits of design files that hold a wished power; the IT peak has none."""
+"""Limits of design files that hold a wished power; the IT peak is held by the facility's, over the PUE."""
 
 
 def _limits(wishes: Wishes, currency: str) -> list[str]:
@@ -157,6 +157,9 @@ def _limits(wishes: Wishes, currency: str) -> list[str]:
         lines.append(f"  capex: {wishes.budget:.15g} {currency}  # the whole bill of `ffplan cost`, in the median")
     if wishes.watts is not None and wishes.power_of in _LIMITS:
         lines.append(f"  {_LIMITS[wishes.power_of]}: {wishes.watts / 1e6:.15g} MW")
+    elif wishes.watts is not None:
+        most = wishes.watts * wishes.pue / 1e6
+        lines.append(f"  facility_peak: {most:.15g} MW  # PUE times {wishes.watts / 1e6:.6g} MW of IT at its peak")
     if wishes.days is not None and wishes.tokens is not None:
         lines.append(f"  run_days: {wishes.days:.15g}")
     return lines

@@ -168,8 +168,9 @@ class _Horizon:
         return {name: np.maximum(self.capacity[name] - work, 0.0) for name, work in works.items()}
 
     def choices(self, place: int, rest: dict[str, Floats]) -> tuple[out.OrderChoice, ...]:
+        """Return the other dates of an order; none of one that was placed, or whose purchase is partial."""
         member = self.members[place]
-        if member.order < 0 or not all(name in self.prices for name in self.needed):
+        if member.order < 0 or member.left_out or not all(name in self.prices for name in self.needed):
             return ()
         fixed = self._total - self._costs[place] - _total_of(self._rents[name] for name in member.work)
         shifts = [shift for shift in _SHIFTS if member.order + QUARTER * shift >= 0]

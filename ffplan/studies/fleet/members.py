@@ -99,7 +99,11 @@ class _Member:
     residual: Number
     """Value of the hardware at the end of its life, over its price [1]."""
     peak_kw: float
-    """Facility power of one with everything at its maximum [kW]."""
+    """Facility power of one with everything at its maximum, without the unrated parts [kW]."""
+    unrated: tuple[str, ...]
+    """Figures of power that the catalogue lacks: power and energy are at least as much."""
+    left_out: tuple[str, ...]
+    """What the purchase lacks, in categories and parts; empty of a rent."""
     rented: bool
     accelerators: int
     currency: str
@@ -244,6 +248,8 @@ class _Members:
             year=account_year(ledger.account, v),
             residual=v["residual"],
             peak_kw=float(facility_power(ledger.account.rated_w, likely(ledger.inputs)["pue"])) / 1e3,
+            unrated=tuple(dict.fromkeys(f"`{gap.path}` of `{gap.part}`" for gap in ledger.missing_power)),
+            left_out=ledger.left_out,
             rented=ledger.owned.rent is not None,
             accelerators=design.accelerators,
             currency=ledger.owned.currency,
@@ -287,7 +293,7 @@ class _Members:
         """Return tokens of a quarter: of the fastest plan, with the model's errors, failures, effort and idle hours."""
         design, catalog = self._design(name)
         model = self._model(catalog, demand)
-        tokens = max(float(estimate.value) for estimate in demand.tokens)
+        tokens = max(float(estimate.range[1]) for estimate in demand.tokens)  # what is likely may be none
         timed = self.designs.kept(
             (name, model.id, tokens),
             lambda: timed_on(design, catalog, model, PlanFields(), None, tokens, searching=True),

@@ -55,6 +55,8 @@ def _cluster_row(horizon: _Horizon, place: int, chance: float) -> out.PlannedClu
         purchase=_spread(member.price),
         year=_spread(member.capital + member.running),
         facility_peak_kw=member.peak_kw * cluster.count,
+        unrated=member.unrated,
+        left_out=member.left_out,
         use=dict(cluster.use),
         capacity={name: _spread(member.rate(name)) for name in member.work},
         plan={name: work.plan for name, work in member.work.items()},
@@ -81,6 +83,7 @@ class _Ledger:
         self.energy, self.carbon, self.embodied = np.zeros(shape), np.zeros(shape), np.zeros(shape)
         self.accelerators, self.peak = np.zeros(shape), np.zeros(shape)
         self.of_site = {name: np.zeros(shape) for name in horizon.fleet.sites}
+        self.unrated: dict[str, dict[str, None]] = {name: {} for name in horizon.fleet.sites}
         for member, times in zip(horizon.members, horizon.times, strict=True):
             count, year = member.cluster.count, member.year
             stands = horizon.stands(times)
@@ -96,6 +99,8 @@ class _Ledger:
             self.peak += peak
             if member.cluster.site is not None:
                 self.of_site[member.cluster.site] += peak
+                if peak.any():
+                    self.unrated[member.cluster.site] |= dict.fromkeys(member.unrated)
         self.shortfall: Floats | None = None
         if len(horizon.prices) == len(horizon.needed):
             self.shortfall = _total_of(
@@ -172,6 +177,7 @@ def _site_rows(horizon: _Horizon, ledger: _Ledger) -> tuple[out.FleetSiteRow, ..
                 facility_peak_kw=float(peaks[highest]),
                 quarter=horizon.date(highest),
                 over=over,
+                unrated=tuple(ledger.unrated[name]),
             )
         )
     return tuple(rows)

@@ -106,6 +106,7 @@ def _builder(target: FleetTarget, catalog: Catalog, accelerator: str, *, apart: 
         accelerator=accelerator,
         budget=limits.get("capex"),
         watts=1e3 * limits["power"] if "power" in limits else None,
+        powered=target.aim == "power",
         book=target.book,
         pue=target.pue,
         excluded=target.excluded,

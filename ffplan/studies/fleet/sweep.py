@@ -171,13 +171,17 @@ def _figures_of(plan: FleetPlan) -> dict[str, float]:
     """Return the numbers of a plan by their path.
 
     Paths are those of the JSON of `ffplan fleet`, but clusters, sites and other dates have their name in place of their
-    position, which follows the dates of orders: `clusters.b200.late`, `clusters.b200.choices.never.regret`.
+    position, which follows the dates of orders: `clusters.b200.late`, `clusters.b200.choices.never.regret`. A site with
+    parts of unknown power has no risk that it is over its limit.
     """
     clusters: dict[str, Any] = {row.name: plain(row) for row in plan.clusters}
     for row in plan.clusters:
         choices = {_shift(choice): {"cost": choice.cost, "regret": choice.regret} for choice in row.choices}
         clusters[row.name]["choices"] = choices
-    sites = {row.site: row for row in plan.sites}
+    sites: dict[str, dict[str, Any]] = {row.site: plain(row) for row in plan.sites}
+    for site in plan.sites:
+        if site.unchecked:
+            del sites[site.site]["over"]
     parts = {"totals": plan.totals, "quarters": plan.quarters, "clusters": clusters, "sites": sites}
     return numbers(plain(parts | {"shortfall_hour": plan.shortfall_hour}))
 

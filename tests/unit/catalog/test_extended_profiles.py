@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
+import yaml
 
 from ffplan.base.errors import InputError
+from ffplan.catalog.read import holds
 from ffplan.catalog.reliability import ReliabilityProfile
 from ffplan.catalog.store import Catalog
-from tests.support import ffplan
+from tests.support import ROOT, ffplan
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from ffplan.catalog.read import Entry
 
 GROWTH = "{until: {value: 8, source: llama3}, exponent: {value: 1, source: llama3}}"
 HEAD = "kind: reliability\nid: mine\n"
@@ -97,3 +101,73 @@ def test_fields_of_another_kind_of_profile_are_refused(old: str, new: str, words
     catalog = written(tmp_path, whole.replace(old, new).replace("id: reliability-2026", "id: mine"))
     with pytest.raises(InputError, match=words):
         catalog.entry("mine")
+
+
+SHIPPED = sorted(path.stem for path in (ROOT / "catalogs/reliability/profiles").glob("*.yaml"))
+"""Profiles that extend `reliability-2026`."""
+OTHER = {"title": "our own fleet", "date": "2026", "grade": "estimate", "status": "R"}
+
+
+def _as_ours(value: Any) -> Any:
+    """Return data with every figure from the source `ours`."""
+    if isinstance(value, dict):
+        return {key: "ours" if key == "source" else _as_ours(child) for key, child in value.items()}
+    return [_as_ours(child) for child in value] if isinstance(value, list) else value
+
+
+def _replaced(folder: Path, **changed: Any) -> Catalog:
+    """Write a profile of the shipped one's id, with its figures from sources of our own."""
+    place = Catalog().locate("reliability-2026")
+    assert place is not None
+    data = _as_ours(yaml.safe_load(place[0].read_text()))
+    named = dict.fromkeys(changed.pop("named", ()), OTHER)
+    content = {**data, "sources": {"ours": OTHER, **named}, **changed}
+    (folder / "reliability-2026.yaml").write_text(yaml.safe_dump(content, sort_keys=False))
+    return Catalog([str(folder)])
+
+
+def _figures(profile: ReliabilityProfile, entry: Entry) -> dict[str, tuple[object, str]]:
+    """Return value and title of the source of each figure that a shipped profile states itself."""
+    return {
+        ".".join(map(str, path)): (figure.value, profile.sources[figure.source].title)
+        for path, figure in profile.figures()
+        if holds(entry.document.data, path)
+    }
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+@pytest.mark.parametrize("named", [(), ("recalled", "nodes", "rsc-sizes", "llama3", "own")])
+def test_shipped_profiles_keep_their_sources_over_a_base_of_the_user(
+    name: str, named: tuple[str, ...], tmp_path: Path
+) -> None:
+    """The user's file may lack the names of their sources, or give them to others; what it states counts for all."""
+    shipped = Catalog().entry(name)
+    theirs = _replaced(tmp_path, named=named, repair={"value": "604800 s", "source": "ours"}).entry(name)
+    assert isinstance(shipped.part, ReliabilityProfile)
+    assert isinstance(theirs.part, ReliabilityProfile)
+    assert _figures(theirs.part, theirs) == _figures(shipped.part, shipped)
+    if "repair" not in shipped.document.data:
+        assert (theirs.part.repair.value, theirs.part.sources[theirs.part.repair.source].title) == (
+            7 * 86_400,
+            OTHER["title"],
+        )
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_shipped_profiles_leave_out_only_what_is_there(name: str, tmp_path: Path) -> None:
+    """A base without links, switches and bridges: none of them is missed."""
+    data = yaml.safe_load((ROOT / "catalogs/reliability/reliability-2026.yaml").read_text())
+    few = {key: hazard for key, hazard in _as_ours(data["hazards"]).items() if key in ("accelerator", "software")}
+    assert _replaced(tmp_path, hazards=few).entry(name).part.id == name
+
+
+def test_a_profile_of_the_user_may_extend_such_a_shipped_one(tmp_path: Path) -> None:
+    _replaced(tmp_path)
+    catalog = written(tmp_path, f"{HEAD}extends: rsc-1\nname: ours\nvendor: us\n")
+    mine, theirs = catalog.entry("mine").part, catalog.entry("rsc-1").part
+    assert isinstance(mine, ReliabilityProfile)
+    assert isinstance(theirs, ReliabilityProfile)
+    assert mine.hazards == theirs.hazards
+    job = "operate goodput superpod-h100-4su --model llama3.1-70b --draws 20 --profile rsc-1"
+    done = ffplan(f"{job} --catalog {tmp_path}")
+    assert done.code == 0, done.err

@@ -11,8 +11,10 @@ from typing import Any
 import pytest
 
 from ffplan import load
+from ffplan.catalog.store import Catalog
 from ffplan.cli.init import _PowerOf
-from ffplan.studies.choose.candidates import POWERS
+from ffplan.studies.choose.candidates import POWERS, Wishes
+from ffplan.studies.choose.first_designs import Builder
 from tests.support import ROOT, but_few, ffplan, valid
 
 
@@ -316,3 +318,63 @@ def test_designs_never_name_a_model_that_no_catalogue_has(
     assert ffplan(*said[0].split()).code == 0
     if command.startswith("init"):
         assert ffplan(*command.split(), *said[1].split()).code == 0
+
+
+@pytest.mark.parametrize(
+    "wish",
+    [
+        ("--gpus", "64"),
+        ("--accelerator", "b200"),
+        ("--budget", "$1M"),
+        ("--power", "1MW"),
+        ("--power-of", "it-peak"),
+        ("--power-of", "facility-peak"),
+        ("--switch", "qm9700"),
+        ("--fabric", "fat-tree"),
+        ("--model", "llama3.1-8b"),
+        ("--prices", "usd-2024"),
+        ("--pue", "1.25"),
+    ],
+)
+def test_a_copy_takes_no_wish_whatever_its_value(wish: tuple[str, str], tmp_path: Path) -> None:
+    done = ffplan("init", "--from", "fire-flyer-2", *wish, "--folder", str(tmp_path))
+    assert done.code == 2
+    assert f"--from copies a design as it is; drop {wish[0]}, or --from" in done.err
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("power_of", list(POWERS))
+def test_a_wished_power_is_a_limit_that_check_holds(power_of: str, tmp_path: Path) -> None:
+    """It holds as written, and is broken by the last limit that the same design does not meet."""
+    (item, *_) = started(tmp_path, f"--accelerator h100-sxm-80gb --power 400kW --power-of {power_of} --pue 1.4")
+    path = Path(item["file"])
+    assert ffplan("check", item["file"], "--fail-on", "error").code == 0
+    count = re.search(r"count: (\d+)", path.read_text())
+    assert count is not None
+    path.write_text(path.read_text().replace(count[0], f"count: {int(count[1]) + 4}"))
+    assert "above the limit of at most" in ffplan("check", item["file"]).out
+
+
+@pytest.mark.parametrize(("switch", "known"), [("chassis-576x400g", False), ("qm9700", True)])
+def test_a_power_without_some_parts_is_the_least(switch: str, known: bool, tmp_path: Path) -> None:
+    """The parts are those of `cost`; with a wish for power, such a switch is not taken."""
+    options = f"--gpus 288 --accelerator h100-sxm-80gb --switch {switch}"
+    for item in started(tmp_path, options):
+        gaps = json.loads(ffplan("cost", item["file"], "--draws", "0", "-f", "json").out)["power"]["missing"]
+        assert item["unrated"] == [f"`{gap['path']}` of `{gap['part']}`" for gap in gaps]
+        assert bool(item["unrated"]) != known
+    text = " ".join(ffplan(f"init --folder {tmp_path} --force {options}").out.split())
+    assert ("at least" in text) != known
+    assert (f"its power is partial: no `power` of `{switch}`" in text) != known
+    short = " ".join(ffplan(f"init --folder {tmp_path} --force {options} --budget $1M").out.split())
+    assert ("at least" in short) != known
+    asked = ffplan(f"init --folder {tmp_path} --force {options} --power 90MW")
+    assert (asked.code == 0) == known
+
+
+@pytest.mark.parametrize("wish", [{"watts": 90e6}, {"powered": True}, {}])
+def test_no_switch_of_unknown_power_is_compared_by_power(wish: dict[str, Any]) -> None:
+    catalog = Catalog()
+    builder = Builder(Wishes(accelerator="h100-sxm-80gb", book="usd-2026", pue=1.25, gpus=288, **wish), catalog, "mine")
+    assert any(parts.switch.power is None for parts in builder.choices) == (not wish)
+    assert any(parts.switch.power is not None for parts in builder.choices)

@@ -337,8 +337,23 @@ def test_what_is_no_fleet(tmp_path: Path) -> None:
     run_design = run("fleet", "designs/fire-flyer-2.yaml")
     assert (run_design.code, run_design.err.count("error:")) == (2, 1)
     assert "this is not a fleet file" in run_design.err
+
+
+def test_draws_are_what_the_help_says() -> None:
     none = run("fleet", "two-sites", "--draws", "0")
-    assert (none.code, "chances are counted over draws" in none.err) == (2, True)
+    assert (none.code, "--draws: input should be greater than or equal to 1" in none.err) == (2, True)
+    assert "0 for none" not in run("fleet", "--help").out
+
+
+@pytest.mark.parametrize("likely", ["0", "1k"])
+def test_a_demand_that_is_likely_none_may_come(likely: str, tmp_path: Path) -> None:
+    """Its plan is of the largest run that is possible; with nothing likely, half of the draws or more have none."""
+    demand = [{"name": "run", "train": "llama3.1-70b", "tokens": {"low": 0, "likely": likely, "high": "1T"}}]
+    plan = planned(tmp_path, cluster(), demand=demand)
+    certain = planned(tmp_path, cluster(), demand=[{**demand[0], "tokens": "1T"}])
+    assert plan.clusters[0].plan == certain.clusters[0].plan
+    assert plan.clusters[0].capacity == certain.clusters[0].capacity
+    assert plan.totals.met >= certain.totals.met
 
 
 def test_designs_lie_beside_the_fleet_file(tmp_path: Path) -> None:
