@@ -117,7 +117,9 @@ def ours(plan: Plan, run: TrainRun) -> dict[str, float]:
         precision="fp16",
         overlap=(),
     )
-    parts = step_parts(replace(run, plans=parallel_plans(fields, GPUS)))
+    # in the formula, inputs that recomputation gathers serve the gradients of weights too
+    speeds = replace(run.speeds, keeps_gathered=plan.recompute == "full")
+    parts = step_parts(replace(run, plans=parallel_plans(fields, GPUS), speeds=speeds))
     return {name: float(value) for name, value in parts.items()}
 
 

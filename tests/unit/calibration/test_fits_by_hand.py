@@ -269,7 +269,7 @@ def run_of(
         ),
         file=SimpleNamespace(id=name),
         table=SimpleNamespace(assumed=assumed),
-        software=SimpleNamespace(stack=SimpleNamespace(id=stack) if stack else None),
+        software=SimpleNamespace(stack=SimpleNamespace(id=stack) if stack else None, named=bool(stack)),
         shape=SimpleNamespace(experts=object() if experts else None, sequence=4096),
         plans=SimpleNamespace(precision=precision),
         rows=np.array(rows),

@@ -93,7 +93,7 @@ def test_accelerators_that_serve_nothing_make_tokens_dearer(pair: tuple[str, str
         plan = side["plan"]
         load = ("-c", str(round(side["concurrency"])), "--tp", str(plan["tensor"]), "--chunk", str(plan["chunk"]))
         name = pair[0] if side is alone else pair[1]
-        price = best(served(name, "--model", "llama3.1-8b", "--isl", "1000", "--osl", "200", *load))
+        price = best(served(name, *TASK[:6], *load))
         hours = price["cost"]["accelerator_hour"] * side["accelerators"]
         assert price["cost"]["per_million_output_all"] == pytest.approx(hours / (price["output_tokens_s"] * 3600 / 1e6))
         assert price["output_tokens_s_mw"] == pytest.approx(price["output_tokens_s"] / side["facility_peak_kw"] * 1e3)
