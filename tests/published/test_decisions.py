@@ -80,7 +80,7 @@ def test_four_nics_need_a_large_batch(model: str, words: str, tmp_path: Any) -> 
     file = tmp_path / "four-nics.yaml"
     file.write_text(text.replace("count: 127,", "count: 127, nics: 4,").replace("superpod-h100-4su\n", "four-nics\n"))
     found = difference("superpod-h100-4su", str(file), "--model", model, "--gpus", "1016")
-    assert found["cheaper_share"] == pytest.approx({"dense": 0.67, "experts": 0.61}[words], abs=0.02)
+    assert found["cheaper_share"] == pytest.approx({"dense": 0.67, "experts": 0.59}[words], abs=0.02)
     holds("One NIC, four or eight", f"{words} {flip(found, 'batch'):,.0f} sequences")
 
 
@@ -104,7 +104,7 @@ def test_zones_against_three_tiers() -> None:
     holds(title, f"{switches[0]:.0f} switches against {switches[1]:.0f}")
 
 
-@pytest.mark.parametrize(("model", "share"), [("llama3-405b", "52 %"), ("deepseek-v3", "47 %")])
+@pytest.mark.parametrize(("model", "share"), [("llama3-405b", "52 %"), ("deepseek-v3", "46 %")])
 def test_zones_in_the_draws(model: str, share: str, tmp_path: Any) -> None:
     files = []
     inter = "zones: 4\n  inter_zone: {switches: 8, links_per_zone: 64}"

@@ -229,11 +229,18 @@ class _ClusterSearch:
         cluster, _ = self.smallest(idea, round_up(nodes * trial.days / self.target.days), self.target.days)
         return cluster
 
-    def _dearer(self, way: Idea, level: _SizedCluster, best: _SizedCluster) -> bool:
-        """Return whether a leaner fabric saves too little of a design to be the best, since it is never faster."""
-        draft = self.draft(way, level.nodes) if self.target.aim == "capex" else None
-        gap = _aim_of(best, self.target) / _aim_of(level, self.target)
-        return draft is not None and draft.purchase > gap * level.built.purchase
+    def _spared(self, way: Idea, level: _SizedCluster, best: _SizedCluster, *, chosen: bool) -> bool:
+        """Return whether a leaner fabric need not be tried: it is never faster, so it must save.
+
+        One tier is as lean as it gets, but for another switch; for other numbers of NICs than the best's, it must save
+        so much that it becomes the best.
+        """
+        draft = self.draft(way, level.nodes)
+        if draft is None or (level.built.design.spec.fabric.tiers == 1 and draft.purchase >= level.built.purchase):
+            return True
+        if chosen or self.target.aim != "capex":
+            return False
+        return draft.purchase > level.built.purchase * _aim_of(best, self.target) / _aim_of(level, self.target)
 
     def variants(self, full: _SizedCluster) -> list[_SizedCluster]:
         """Return other ways to reach the target: fewer NICs while that saves, and leaner fabrics with every number."""
@@ -251,11 +258,9 @@ class _ClusterSearch:
         clusters, winner = levels[1:], best
         for alternative in IDEAS[1:]:
             for level in levels[:1] if alternative.other else levels:
-                if level.built.design.spec.fabric.tiers == 1 and not alternative.other:
-                    continue  # nothing to make leaner
                 count = level.built.idea.nics
                 way = with_nics(alternative, count) if count else alternative
-                if level is not winner and self._dearer(way, level, best):
+                if not alternative.other and self._spared(way, level, best, chosen=level is winner):
                     continue
                 resized = self._resized(way, level.nodes, _aim_of(best, self.target))
                 if resized is not None:
