@@ -131,6 +131,11 @@ class MissingFigure:
     path: str
     """Field within the file."""
 
+    @property
+    def words(self) -> str:
+        """Its name in a sentence, such as `` `power` of `qm9700` ``."""
+        return f"`{self.path}` of `{self.part}`"
+
 
 @record
 class NodePower:

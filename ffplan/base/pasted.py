@@ -251,7 +251,7 @@ _LABEL = re.compile(
 
 
 def _streams(text: str) -> dict[str, list[tuple[int, str]]]:
-    """Return the numbered lines of each process or host whose label stands in front; empty where there are not several.
+    """Return the numbered lines of each process or host, by the label in front of them; empty with fewer than two.
 
     Their lines come in any order, and so does what they print.
     """

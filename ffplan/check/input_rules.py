@@ -226,7 +226,7 @@ _ROWS = (
     (
         "design-export",
         "A format of another program cannot describe the design",
-        "A simulator that is told of one kind of node, or of full racks alone, would leave out the rest.",
+        "Such a file has one kind of node, or full racks: a simulation of it would leave out the rest.",
         "nodes: [{server: gb200-nvl72-tray, count: 41, ...}]  # --to astra-sim: two racks of 18, and 5",
         "nodes: [{server: gb200-nvl72-tray, count: 36, ...}]",
         "Export a design that the format can describe, or `--to infragraph`, which describes every node.",

@@ -195,7 +195,7 @@ def _of_site(limit: DesignLimit, examined: Examined) -> Iterator[Breach]:
 
 
 def _unrated(missing: Iterable[MissingFigure]) -> str:
-    parts = listed(f"`{figure.path}` of `{figure.part}`" for figure in missing)
+    parts = listed(figure.words for figure in missing)
     return f"no {parts}" if parts else ""
 
 

@@ -84,7 +84,7 @@ def _row(built: Built, file: str | None, wishes: Wishes, catalog: Catalog) -> Fi
         cost=built.purchase,
         cost_per_accelerator=built.purchase / assessment.accelerators,
         facility_peak_kw=built.study.power.facility_peak_kw,
-        unrated=built.unrated,
+        unrated=built.ledger.unrated,
         allreduce_gbyte_s=timed[0].algbw_gbyte_s if timed else None,
         tokens_s=tokens_s,
         refused=refused,

@@ -315,6 +315,11 @@ class ResolvedDesign:
         return tuple(kinds[min(kinds, key=size)])
 
     @property
+    def job_accelerators(self) -> int:
+        """Accelerators of the nodes that jobs run on."""
+        return self.compute.group.count * self.compute.accelerators_per_node
+
+    @property
     def accelerators(self) -> int:
         """Accelerators of the compute nodes."""
         compute = [group for group in self.groups if group.group.role == "compute"]

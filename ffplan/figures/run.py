@@ -1,4 +1,4 @@
-"""The figures of training, of serving, of a training run in money, and those that only a comparison has."""
+"""The figures of training, of serving, of the cost of a run, and of comparisons."""
 
 from __future__ import annotations
 

@@ -149,7 +149,7 @@ def astra_sim(wired: Exported) -> str:
     kind, inside, rate = _scale_up(wired)
     _one_kind(wired, "ASTRA-sim")
     group = wired.design.compute
-    total = group.group.count * group.accelerators_per_node
+    total = wired.design.job_accelerators
     inside = min(inside, total)
     if total % inside:
         raise InputError(_unequal(wired, inside // group.accelerators_per_node))

@@ -81,7 +81,7 @@ _Event: TypeAlias = "tuple[float, int, Callable[[_Job], None], _Job]"
 class _Cluster:
     """State of the simulation: nodes, queue, running jobs and next events.
 
-    Between events, no considered waiting job fits.
+    Between events, no considered waiting job fits that may start: where one is next, it alone.
     """
 
     def __init__(self, rules: ClusterRules, table: JobTable, warm_s: float) -> None:

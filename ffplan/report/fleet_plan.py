@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ffplan.base.formatting import amount, first_few, kilowatts, listed, number, percent, plural, ranged
+from ffplan.base.formatting import amount, at_least, first_few, kilowatts, listed, number, percent, plural, ranged
 from ffplan.report.document import Document, Grid, Lines, _Body, _FirstScreen, _listing, _recalled_count, recalled
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
-
     from ffplan.report.document import Block
     from ffplan.results.fleet_plan import FleetPlan, FleetQuarter, OrderChoice, PlannedCluster, Spread
 
@@ -36,8 +34,8 @@ def _over(plan: FleetPlan) -> str:
     """Return the site that is over its power with more than the chance allowed, or cannot be checked; empty if none."""
     worst = max(plan.sites, key=lambda site: site.over, default=None)
     if worst is not None and worst.over > 1 - plan.chance:
-        least = "At least " if worst.unrated else ""
-        return f" {least}{percent(worst.over)} risk that site {worst.site} is over its power."
+        risk = at_least(percent(worst.over), worst.unrated).capitalize()
+        return f" {risk} risk that site {worst.site} is over its power."
     unchecked = next((site for site in plan.sites if site.unchecked), None)
     if unchecked is None:
         return ""
@@ -49,22 +47,13 @@ def _unrated(plan: FleetPlan) -> tuple[str, ...]:
     return tuple(dict.fromkeys(figure for cluster in plan.clusters for figure in cluster.unrated))
 
 
-def _least_power(plan: FleetPlan) -> str:
-    """Return the words before a power, an energy or its carbon: parts without a rating are not in them."""
-    return _least(_unrated(plan))
+def _unbought(plan: FleetPlan) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(what for cluster in plan.clusters for what in cluster.left_out))
 
 
-def _least_cash(plan: FleetPlan) -> str:
-    """Return the words before a sum of money: parts without a price, and energy that is not known, are not in it."""
-    return _least(_unrated(plan)) or _least_bought(plan)
-
-
-def _least_bought(plan: FleetPlan) -> str:
-    return next((_least(cluster.left_out) for cluster in plan.clusters if cluster.left_out), "")
-
-
-def _least(lacks: Collection[str]) -> str:
-    return "at least " if lacks else ""
+def _unpaid(plan: FleetPlan) -> tuple[str, ...]:
+    """Return what sums of money leave out: parts without a price, and energy of parts without a rating."""
+    return (*_unrated(plan), *_unbought(plan))
 
 
 def _gaps(plan: FleetPlan) -> list[str]:
@@ -81,7 +70,7 @@ def _money(plan: FleetPlan) -> str:
     totals = plan.totals
     book = totals.book_value.p50
     retired = f" Retired hardware has a book value of {amount(book, 3)}." if book else ""
-    cash = _least_cash(plan) + _ranged(totals.cash, plan.currency)
+    cash = at_least(_ranged(totals.cash, plan.currency), _unpaid(plan))
     return (
         f"{cash[0].upper()}{cash[1:]} over {plural(len(plan.quarters), 'quarter')}: "
         f"{amount(totals.purchase.p50, 3)} to buy, {amount(totals.running.p50, 3)} to run.{retired}"
@@ -113,7 +102,7 @@ def _quarter_header(plan: FleetPlan, names: tuple[str, ...]) -> tuple[str, ...]:
 
 def _headed(title: str, plan: FleetPlan) -> str:
     """Return the title of a column of powers or energies."""
-    return f"{title}, {least.strip()}" if (least := _least_power(plan)) else title
+    return f"{title}, at least" if _unrated(plan) else title
 
 
 def _shown_quarters(plan: FleetPlan) -> list[FleetQuarter]:
@@ -188,16 +177,17 @@ def _sites(plan: FleetPlan) -> str:
     texts = []
     for site in rows:
         limit = "" if site.limit_kw is None else f" of {kilowatts(site.limit_kw)}"
-        least = _least(site.unrated)
-        over = f", {least}{percent(site.over)} likely over" if site.over > 0 else ""
-        texts.append(f"{site.site} {least}{kilowatts(site.facility_peak_kw)}{limit}{over}")
+        over = f", {at_least(percent(site.over), site.unrated)} likely over" if site.over > 0 else ""
+        peak = at_least(kilowatts(site.facility_peak_kw), site.unrated)
+        texts.append(f"{site.site} {peak}{limit}{over}")
     return first_few(texts, _SITES)
 
 
 def _carbon(plan: FleetPlan) -> str:
     totals = plan.totals
+    energy = at_least(f"{number(totals.energy_mwh.p50 / 1e3, 3)} GWh", _unrated(plan))
     return (
-        f"{_least_power(plan)}{number(totals.energy_mwh.p50 / 1e3, 3)} GWh, {number(totals.carbon_t.p50, 3)} t CO2e, "
+        f"{energy}, {number(totals.carbon_t.p50, 3)} t CO2e, "
         f"{number(totals.embodied_t.p50, 3)} t embodied in what is delivered"
     )
 
@@ -206,7 +196,7 @@ def _fleet_plan_screen(plan: FleetPlan) -> _FirstScreen:
     names = _names(plan)
     risky = {q.quarter for q in plan.quarters if any(row.short > 1 - plan.chance for row in q.demand.values())}
     late = sorted((one for one in plan.clusters if one.needed in risky), key=lambda one: -(one.late or 0.0))
-    least = _least_power(plan)
+    peak = max(q.facility_peak_kw.p50 for q in plan.quarters)
     unpriced = [name for name in plan.models if name not in plan.shortfall_hour]
     state = f"state `shortfall: $4/hour`: no rent by the hour is known for {listed(unpriced)}" if unpriced else ""
     return _FirstScreen(
@@ -230,11 +220,11 @@ def _fleet_plan_screen(plan: FleetPlan) -> _FirstScreen:
             ("every demand met", percent(plan.totals.met), f"{percent(plan.chance)} wanted"),
             (
                 "cash",
-                _least_cash(plan) + amount(plan.totals.cash.p50, 3),
+                at_least(amount(plan.totals.cash.p50, 3), _unpaid(plan)),
                 f"{plan.currency} over {plural(len(plan.quarters), 'quarter')}",
             ),
-            ("highest peak", least + kilowatts(max(q.facility_peak_kw.p50 for q in plan.quarters)), "of all sites"),
-            ("carbon", f"{least}{number(plan.totals.carbon_t.p50, 3)} t", "CO2e of the energy"),
+            ("highest peak", at_least(kilowatts(peak), _unrated(plan)), "of all sites"),
+            ("carbon", at_least(f"{number(plan.totals.carbon_t.p50, 3)} t", _unrated(plan)), "CO2e of the energy"),
         ),
     )
 
@@ -253,9 +243,9 @@ def _orders(plan: FleetPlan) -> Grid:
             cluster.order,
             cluster.ready,
             cluster.retire,
-            "rented" if cluster.rented else _least(cluster.left_out) + amount(cluster.purchase.p50, 3),
-            _least((*cluster.left_out, *cluster.unrated)) + amount(cluster.year.p50, 3),
-            _least(cluster.unrated) + kilowatts(cluster.facility_peak_kw),
+            "rented" if cluster.rented else at_least(amount(cluster.purchase.p50, 3), cluster.left_out),
+            at_least(amount(cluster.year.p50, 3), (*cluster.left_out, *cluster.unrated)),
+            at_least(kilowatts(cluster.facility_peak_kw), cluster.unrated),
         )
         for cluster in plan.clusters
     )
@@ -319,16 +309,16 @@ def _statement(plan: FleetPlan) -> Grid:
 
 
 def _whole(plan: FleetPlan) -> Lines:
-    totals, least = plan.totals, _least_power(plan)
+    totals, unrated = plan.totals, _unrated(plan)
     rows = (
         ("every demand met", percent(totals.met)),
-        ("cash", _least_cash(plan) + _ends(totals.cash)),
-        ("purchases", _least_bought(plan) + _ends(totals.purchase)),
-        ("running", _least_cash(plan) + _ends(totals.running)),
+        ("cash", at_least(_ends(totals.cash), _unpaid(plan))),
+        ("purchases", at_least(_ends(totals.purchase), _unbought(plan))),
+        ("running", at_least(_ends(totals.running), _unpaid(plan))),
         ("rent of what is missing", "no price" if totals.shortfall is None else _ends(totals.shortfall)),
         ("book value of what retires", _ends(totals.book_value)),
-        ("energy, MWh", least + _ends(totals.energy_mwh)),
-        ("carbon, t CO2e", least + _ends(totals.carbon_t)),
+        ("energy, MWh", at_least(_ends(totals.energy_mwh), unrated)),
+        ("carbon, t CO2e", at_least(_ends(totals.carbon_t), unrated)),
         ("embodied carbon, t", _ends(totals.embodied_t)),
     )
     return Lines("Totals", rows)
@@ -338,10 +328,10 @@ def _site_grid(plan: FleetPlan) -> Grid:
     rows = tuple(
         (
             site.site,
-            _least(site.unrated) + kilowatts(site.facility_peak_kw),
+            at_least(kilowatts(site.facility_peak_kw), site.unrated),
             site.quarter,
             "" if site.limit_kw is None else kilowatts(site.limit_kw),
-            "cannot be checked" if site.unchecked and not site.over else _least(site.unrated) + percent(site.over),
+            "cannot be checked" if site.unchecked and not site.over else at_least(percent(site.over), site.unrated),
         )
         for site in plan.sites
     )

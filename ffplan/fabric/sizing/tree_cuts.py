@@ -7,6 +7,7 @@ rails, and the beginning of another, and the busiest of them binds.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -59,11 +60,12 @@ def _busiest(below: Callable[[Number], _Below], numbers: Sequence[Number]) -> _B
     return _Below(*largest_over(parts, numbers))
 
 
-def _mixed(job: _Job, busiest: _Below) -> Number:
-    """Return the part of an exchange between different NICs that leaves [1]: of K to every one, one is the same."""
-    if job.nics == 1:
-        return busiest.aligned
-    return maximum(job.nics * busiest.spread - busiest.aligned, 0.0) / (job.nics - 1)
+def _of_busiest(cut: LinkCut, job: _Job, busiest: _Below) -> LinkCut:
+    """Return links with what the busiest leaf or pod has of a job; of K NICs to every other one, one is the same."""
+    mixed = busiest.aligned
+    if job.nics > 1:
+        mixed = maximum(job.nics * busiest.spread - busiest.aligned, 0.0) / (job.nics - 1)
+    return replace(cut, held=busiest.held, aligned=busiest.aligned, mixed=mixed)
 
 
 def _leaf_of_unit(nodes: Number, inside: Number, unit: Number, shared: float) -> _Below:
@@ -135,7 +137,7 @@ class _Packed:
         return [(port // self.width, (port + job.inside - 1) // self.width) for port in first]
 
     def candidates(self, job: _Job) -> list[Number]:
-        """Return those of which one is the busiest [1]: where a rail begins, the next, and where it ends."""
+        """Return the leaves or pods that can be the busiest [1]: at both ends of a rail, and behind its first."""
         return [number for first, last in self.places(job) for number in (first, first + 1, last)]
 
     def sets(self, job: _Job) -> Number:
@@ -196,7 +198,7 @@ class _Units:
         return (ceil_div(job.inside, self.unit) * self.leaves - 1) // self.width
 
     def candidates(self, job: _Job) -> list[Number]:
-        """Return those of which one is the busiest [1]: full pods are alike, and the last two may be less full."""
+        """Return the pods that can be the busiest [1]: the first, like all full ones, and the last two."""
         last = self._last(job)
         return [0 * last, maximum(last - 1, 0), last]
 
@@ -237,21 +239,17 @@ def _out_of_pods(
 
     busiest = _busiest(weighed, order.candidates(job))
     links = tree.rule.uplinks * pod.up * copies
-    return [
-        LinkCut(
-            name="bisection",
-            label="links of a pod to the cores",
-            sets=order.sets(job),
-            links=links,
-            gbyte_s=links * plan.link_gbyte_s,
-            below=below,
-            held=busiest.held,
-            aligned=busiest.aligned,
-            mixed=_mixed(job, busiest),
-            crossing=busiest.crossing,
-            lane=lane,
-        )
-    ]
+    cut = LinkCut(
+        name="bisection",
+        label="links of a pod to the cores",
+        sets=order.sets(job),
+        links=links,
+        gbyte_s=links * plan.link_gbyte_s,
+        below=below,
+        crossing=busiest.crossing,
+        lane=lane,
+    )
+    return [_of_busiest(cut, job, busiest)]
 
 
 def _out_of_units(design: ResolvedDesign, plan: FabricPlan, job: _Job, copies: int) -> list[LinkCut]:
@@ -270,11 +268,9 @@ def _out_of_units(design: ResolvedDesign, plan: FabricPlan, job: _Job, copies: i
         links=links,
         gbyte_s=links * plan.link_gbyte_s,
         below=unit,
-        held=busiest.held,
-        aligned=busiest.aligned,
-        mixed=_mixed(job, busiest),
         leaves=leaves,
     )
+    leaf = _of_busiest(leaf, job, busiest)
     if plan.tiers < 3:
         return [leaf]
     order = _Units(unit, max(1, plan.trees[0].rule.rails // design.rails_per_leaf), plan.pod_leaves)
@@ -301,12 +297,10 @@ def _out_of_packed(design: ResolvedDesign, plan: FabricPlan, job: _Job, copies: 
         links=links,
         gbyte_s=links * plan.link_gbyte_s,
         below=room,
-        held=busiest.held,
-        aligned=busiest.aligned,
-        mixed=_mixed(job, busiest),
         crossing=busiest.crossing,
         lane=lane,
     )
+    leaf = _of_busiest(leaf, job, busiest)
     if plan.tiers < 3:
         return [leaf]
     width = room * plan.pod_leaves

@@ -123,7 +123,7 @@ def _of_losses(have: Capacity, lost: Iterable[tuple[tuple[int, int], float]]) ->
 
 
 def _kept(parts: list[float]) -> float:
-    """Return what equal members keep together: those that are left share the work, at the rate of the slowest [1]."""
+    """Return the part of a group's rate that is left [1]: the remaining members work at the rate of the slowest."""
     left = [kept for kept in parts if kept > _DEAD]
     return len(left) / len(parts) * min(left) if left else 0.0
 

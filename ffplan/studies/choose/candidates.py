@@ -196,11 +196,6 @@ class Built:
         """Its bill of materials; None without prices."""
         return bom_report(self.ledger)
 
-    @property
-    def unrated(self) -> tuple[str, ...]:
-        """Figures of power that the catalogue lacks: its powers are at least as much."""
-        return tuple(dict.fromkeys(f"`{gap.path}` of `{gap.part}`" for gap in self.ledger.missing_power))
-
     @cached_property
     def purchase(self) -> float:
         """Median of its purchase, which reports print and limits hold [currency]; 0 without prices."""

@@ -235,8 +235,11 @@ class _ClusterSearch:
         One tier is as lean as it gets, but for another switch; for other numbers of NICs than the best's, it must save
         so much that it becomes the best.
         """
+        flat = level.built.design.spec.fabric.tiers == 1
+        if not flat and (chosen or self.target.aim != "capex"):
+            return False
         draft = self.draft(way, level.nodes)
-        if draft is None or (level.built.design.spec.fabric.tiers == 1 and draft.purchase >= level.built.purchase):
+        if draft is None or (flat and draft.purchase >= level.built.purchase):
             return True
         if chosen or self.target.aim != "capex":
             return False

@@ -113,7 +113,7 @@ class RelaxedSearch:
             facility_peak_kw=power.facility_peak_kw,
             it_training_kw=power.it_training_kw,
             facility_kw=power.facility_kw,
-            unrated=built.unrated,
+            unrated=built.ledger.unrated,
             unmet=_why_not(built, self.wishes),
         )
 

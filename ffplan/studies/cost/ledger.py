@@ -68,6 +68,11 @@ class Ledger:
     names: dict[str, str]
 
     @property
+    def unrated(self) -> tuple[str, ...]:
+        """Figures of power that the catalogue lacks: powers are at least as much."""
+        return tuple(dict.fromkeys(gap.words for gap in self.missing_power))
+
+    @property
     def left_out(self) -> tuple[str, ...]:
         """What of the cluster the costs leave out: categories outside the scope, and parts without a price."""
         scope = self.design.spec.cost
@@ -150,7 +155,7 @@ def _account(
     return Account(
         parts=parts,
         accelerators=design.accelerators,
-        bearing=design.compute.accelerators_per_node * design.compute.group.count,
+        bearing=design.job_accelerators,
         servers=sum(node.count for node in nodes),
         switches=sum(count for _, count in switch_items(design, fabric)) + sum(p.switches for p in site.networks),
         links=site.cables,

@@ -248,7 +248,7 @@ class _Members:
             year=account_year(ledger.account, v),
             residual=v["residual"],
             peak_kw=float(facility_power(ledger.account.rated_w, likely(ledger.inputs)["pue"])) / 1e3,
-            unrated=tuple(dict.fromkeys(f"`{gap.path}` of `{gap.part}`" for gap in ledger.missing_power)),
+            unrated=ledger.unrated,
             left_out=ledger.left_out,
             rented=ledger.owned.rent is not None,
             accelerators=design.accelerators,

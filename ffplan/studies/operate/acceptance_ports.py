@@ -1,4 +1,4 @@
-"""Planned ports of nodes on every network, and measured rates of ports and links compared with them."""
+"""Planned ports of nodes on every network, and which of them a measured port or link is."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from ffplan.base.formatting import plural
 from ffplan.base.record import record
 from ffplan.design.networks import network_design
-from ffplan.results.acceptance import JudgedRow, Measured
+from ffplan.results.acceptance import Measured
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -25,6 +25,8 @@ _FASTER, _EXTRA = 3, 2
 
 Ports = tuple[float, ...]
 """Rates of the ports of a node, the fastest first [GB/s]."""
+PlannedRate = tuple[Measured, float | str]
+"""A measured rate with the planned one [GB/s], or why none is planned."""
 
 
 @record
@@ -135,35 +137,22 @@ def _kinds_of(nodes: list[list[Measured]], plans: list[_PortPlan], listed: bool)
     return min(networks, key=lambda kinds: sum(_misfits(rates, _nearest(rates, kinds)) for rates in seen), default=[])
 
 
-def _row(value: Measured, verdict: str, why: str, rate: float | None = None) -> JudgedRow:
-    return JudgedRow(measured=value, expected=rate, least=rate, most=rate, verdict=verdict, why=why)
-
-
-def _port(value: Measured, rate: float) -> JudgedRow:
-    """Compare the rate of a port or link with the planned one."""
-    if value.value > rate * (1 + _ROUNDING):
-        return _row(value, "doubt", "more than planned: a bad measurement, or another part", rate)
-    if value.value < rate * (1 - _ROUNDING):
-        return _row(value, "fail", "less than planned" if value.value else "the port is down", rate)
-    return _row(value, "doubt" if value.doubt else "pass", value.doubt, rate)
-
-
-def _node(values: list[Measured], planned: Ports) -> Iterator[JudgedRow]:
-    """Compare the ports of a node with the planned ones."""
+def _node(values: list[Measured], planned: Ports) -> Iterator[PlannedRate]:
+    """Pair the ports of a node with the planned ones."""
     ordered = sorted(values, key=lambda value: -value.value)
     pairs, _ = _paired(_rates(values), planned)
     for value in ordered:
         rate = next((rate for seen, rate in pairs if seen == value.value), None)
         if rate is not None:
             pairs.remove((value.value, rate))
-            yield _port(value, rate)
+            yield value, rate
         elif value.value in planned:
-            yield _port(value, value.value)
+            yield value, value.value
         else:
-            yield _row(value, "not judged", f"beyond the {plural(len(planned), 'port')} that the design plans here")
+            yield value, f"beyond the {plural(len(planned), 'port')} that the design plans here"
 
 
-def _nic_links(values: list[Measured], plans: tuple[_PortPlan, ...], layer: str) -> Iterator[JudgedRow]:
+def _nic_links(values: list[Measured], plans: tuple[_PortPlan, ...], layer: str) -> Iterator[PlannedRate]:
     known = [plan for plan in plans if layer in ("", plan.layer)]
     nodes = _by_node(values)
     kinds = _kinds_of(nodes, known, bool(layer)) if known else []
@@ -172,25 +161,25 @@ def _nic_links(values: list[Measured], plans: tuple[_PortPlan, ...], layer: str)
             yield from _node(node, _nearest(_rates(node), kinds))
         else:
             why = f"the design plans no port of {_LAYERS.get(layer, 'a NIC')}"
-            yield from (_row(value, "not judged", why) for value in node)
+            yield from ((value, why) for value in node)
 
 
-def _switch_links(values: list[Measured], plans: tuple[_PortPlan, ...]) -> Iterator[JudgedRow]:
+def _switch_links(values: list[Measured], plans: tuple[_PortPlan, ...]) -> Iterator[PlannedRate]:
     rates = [plan.link for plan in plans if plan.link is not None]
-    if not rates:
-        yield from (_row(value, "not judged", "the design has no link between switches") for value in values)
-        return
-    rate = min(rates, key=lambda rate: sum(abs(value.value - rate) > _ROUNDING * rate for value in values))
-    for value in values:
-        yield _port(value, rate)
+    rate = min(
+        rates, key=lambda rate: sum(abs(value.value - rate) > _ROUNDING * rate for value in values), default=None
+    )
+    yield from ((value, "the design has no link between switches" if rate is None else rate) for value in values)
 
 
 LINKS = ("nic-link", "switch-link")
-"""Checks that this module judges."""
+"""Checks of ports and of links between switches."""
 
 
-def _judged_ports(values: Iterable[Measured], plans: tuple[_PortPlan, ...]) -> Iterator[JudgedRow]:
-    """Yield the verdict on every rate of a port or a link: a log is of one fabric, or lists the ports of a node."""
+def _planned_rates(values: Iterable[Measured], plans: tuple[_PortPlan, ...]) -> Iterator[PlannedRate]:
+    """Yield every measured rate of a port or a link with its planned one: a log is of one fabric, or lists the ports of
+    a node.
+    """
     logs: dict[tuple[str, str, str], list[Measured]] = {}
     for value in values:
         if value.check in LINKS:

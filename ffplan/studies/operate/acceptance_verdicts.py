@@ -12,7 +12,7 @@ from ffplan.node.host import memory_bandwidth
 from ffplan.node.resources import pcie_line_rate
 from ffplan.results.acceptance import CheckRow, JudgedRow, Measured, SlowRow
 from ffplan.studies.basis.job_layout import Placement, node_of, placement_fault, placement_of, ranks_key
-from ffplan.studies.operate.acceptance_ports import LINKS, _judged_ports
+from ffplan.studies.operate.acceptance_ports import LINKS, _planned_rates
 from ffplan.studies.operate.goodput_basis import _storage_range
 
 if TYPE_CHECKING:
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 _ROUNDING = 1e-3
 """Tolerance of a value above its bound, as programs round their output [1]."""
+_EXACT = 1e-9
+"""Tolerance of widths, generations and rates of links, which are a few steps apart, and of a least value [1]."""
 
 
 @record
@@ -141,17 +143,22 @@ def _verdict(measured: Measured, expected: float, least: float, most: float | No
     if measured.check in ERRORS and measured.value:
         words_ = measured.doubt if measured.check == DEVICE_ERRORS else ""
         verdict, why = "fail", words_ or plural(round(measured.value), "error")
-    elif most is not None and measured.value > most * (1 + _ROUNDING):
+    elif most is not None and measured.value > most * (1 + (_EXACT if exact else _ROUNDING)):
         words_ = f"above {number(most, 4)}, {of}" if of else "more than planned"
         verdict, why = "doubt", f"{words_}: a bad measurement, or another part"
     elif measured.doubt:
         verdict, why = ("fail" if measured.doubt == "wrong results" else "doubt"), measured.doubt
-    elif measured.value < least * (1 - 1e-9):
-        gap = percent(1 - measured.value / expected)
-        verdict, why = "fail", f"{gap} below the expected" if not exact else "less than planned"
+    elif measured.value < least * (1 - _EXACT):
+        short = "the port is down" if measured.check in LINKS and not measured.value else "less than planned"
+        verdict, why = "fail", short if exact else f"{percent(1 - measured.value / expected)} below the expected"
         if measured.shortfall:
             verdict, why = "doubt", f"{why}: {measured.shortfall}"
     return JudgedRow(measured=measured, expected=expected, least=least, most=most, verdict=verdict, why=why)
+
+
+def _of_ports(measured: Iterable[Measured], plans: tuple[_PortPlan, ...]) -> Iterable[JudgedRow]:
+    for value, rate in _planned_rates(measured, plans):
+        yield _unjudged(value, rate) if isinstance(rate, str) else _verdict(value, rate, rate, rate)
 
 
 def _of_collectives(
@@ -212,7 +219,7 @@ def _judge(
     plans: tuple[_PortPlan, ...],
 ) -> tuple[JudgedRow, ...]:
     by_check = {row.check: row for row in rows if not row.gpus}
-    found = list(_judged_ports(measured, plans))
+    found = list(_of_ports(measured, plans))
     for value in measured:
         if value.gpus or value.check in LINKS:
             continue

@@ -87,7 +87,7 @@ def _job_table(design: ResolvedDesign, request: UtilizationRequest, seed: int) -
         return request.table
     jobs = _draw(design, request)
     arriving = drawn_jobs(jobs, work_gpu_s=_work(design, request), seconds=request.days * DAY_S, seed=seed)
-    return with_running(arriving, jobs, gpus=min(request.load, 1.0) * _shared_accelerators(design), seed=seed)
+    return with_running(arriving, jobs, gpus=min(request.load, 1.0) * design.job_accelerators, seed=seed)
 
 
 def _draw(design: ResolvedDesign, request: UtilizationRequest) -> JobDraw:
@@ -102,12 +102,7 @@ def _draw(design: ResolvedDesign, request: UtilizationRequest) -> JobDraw:
 
 def _work(design: ResolvedDesign, request: UtilizationRequest) -> float:
     """Return the average work that arrives in a run, in accelerators times time [s]."""
-    return request.load * _shared_accelerators(design) * request.days * DAY_S
-
-
-def _shared_accelerators(design: ResolvedDesign) -> int:
-    """Return the accelerators that jobs share [1]: those of the kind of node that they run on."""
-    return design.compute.group.count * design.compute.accelerators_per_node
+    return request.load * design.job_accelerators * request.days * DAY_S
 
 
 def _jobs_of_a_run(design: ResolvedDesign, request: UtilizationRequest) -> int:
@@ -134,7 +129,7 @@ def largest_job(design: ResolvedDesign) -> int:
 def expected_seconds(design: ResolvedDesign, request: UtilizationRequest) -> float:
     """Return how long the simulation will take [s]; raise `UsageError` if a mix has more jobs than memory can hold."""
     zonings = 2 if design.spec.fabric.zones > 1 and not design.side_by_side else 1
-    crowded = request.table is None or request.table.gpus.sum() > _shared_accelerators(design)
+    crowded = request.table is None or request.table.gpus.sum() > design.job_accelerators
     looks = request.days * DAY_S / request.quantum_s if crowded and "time-sharing" in request.policies else 0.0
     return (_JOB_S * _jobs_of_a_run(design, request) * len(request.policies) + _LOOK_S * looks) * request.runs * zonings
 
@@ -232,7 +227,7 @@ def study_utilization(
     offered = request.load
     if request.table is not None:
         within = first.arrival_s < seconds
-        offered = float((first.run_s * first.gpus)[within].sum()) / (_shared_accelerators(design) * seconds)
+        offered = float((first.run_s * first.gpus)[within].sum()) / (design.job_accelerators * seconds)
     report = out.UtilizationReport(
         schema_version=SCHEMA_VERSION,
         tool=ToolInfo("ffplan", __version__),

@@ -79,7 +79,7 @@ def fleet_of(design: ResolvedDesign, gpus: int | None = None, accelerator: str |
     group = design.compute
     if group.accelerator is None:
         raise ServeError(f"{design.spec.name} has no accelerators")
-    most = group.group.count * group.accelerators_per_node
+    most = design.job_accelerators
     if gpus is not None and not 1 <= gpus <= most:
         what = f" {group.accelerator.id}" if len(kinds) > 1 else ""
         raise ServeError(f"--gpus {gpus:,}: {design.spec.name} has {most:,}{what}")

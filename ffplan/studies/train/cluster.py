@@ -146,7 +146,7 @@ def level_rooflines(design: ResolvedDesign, catalog: Catalog) -> tuple[LevelRow,
     if accelerator is None or precision is None:
         return ()
     flops = accelerator.peak[precision].value * 1e12
-    gpus = design.compute.group.count * design.compute.accelerators_per_node
+    gpus = design.job_accelerators
     rows: list[LevelRow] = []
     rate = float("inf")
     for level in _levels_of(cluster_of(design, catalog), float(gpus)):

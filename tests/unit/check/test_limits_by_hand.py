@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from ffplan.base.errors import Finding, InputError, Severity
+from ffplan.base.outcomes import MissingFigure
 from ffplan.catalog.evidence import PriceFigure, Source
 from ffplan.catalog.store import Catalog
 from ffplan.check.limit import DesignLimit, _unknown_job, _unrated, compare
@@ -113,7 +114,7 @@ def test_a_least_has_the_slack_of_its_last_digits_too(actual: float, found: int)
     ],
 )
 def test_a_limit_of_power(watts: float | None, limit: float, missing: int, words: str) -> None:
-    lacks: Any = tuple(SimpleNamespace(path=f"power.{at}", part="box") for at in range(missing))
+    lacks: Any = tuple(MissingFigure(path=f"power.{at}", part="box") for at in range(missing))
     found = held(replace(LOAD, what="the power", printed_unit=""), watts, limit, missing=_unrated(lacks))
     assert [item.message for item in found] == ([words] if words else [])
 
@@ -237,7 +238,7 @@ def test_a_figure_of_a_job_is_worked_out_only_for_a_limit() -> None:
 def test_the_power_of_a_rack(
     rack: float | None, rated: bool, missing: tuple[str, ...], words: str, remedy: str
 ) -> None:
-    lacks = tuple(SimpleNamespace(path=name, part="box") for name in missing)
+    lacks = tuple(MissingFigure(path=name, part="box") for name in missing)
     node = SimpleNamespace(rack_w=rack, missing=lacks, server="box", role="compute")
     examined: Any = SimpleNamespace(
         design=design(spec=SimpleNamespace(limits=SimpleNamespace(power_per_rack=25e3))),

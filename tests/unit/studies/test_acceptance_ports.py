@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ffplan.results.acceptance import Measured
-from ffplan.studies.operate.acceptance_ports import _judged_ports, _port_plans
+from ffplan.studies.operate.acceptance_ports import _port_plans
+from ffplan.studies.operate.acceptance_verdicts import _of_ports
 from tests.support import design_of, ffplan
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ def _ports(*rates: float, host: str = "node1", layer: str = "", check: str = "ni
 
 
 def _verdicts(values: list[Measured], design: str = FOUR) -> list[tuple[float, str, float | None]]:
-    rows = _judged_ports(values, _port_plans(design_of(design)))
+    rows = _of_ports(values, _port_plans(design_of(design)))
     return [(row.measured.value, row.verdict, row.expected) for row in rows]
 
 
