@@ -110,10 +110,13 @@ def _one_network(
 ) -> DiffReport:
     """Compare one network with its part of the files."""
     from ffplan.interop.asbuilt.composite import split_adapters
+    from ffplan.interop.asbuilt.names import named
     from ffplan.interop.audit.report import audit as audited
     from ffplan.interop.audit.report import placed
+    from ffplan.interop.audit.sides import as_printed
 
     built = split_adapters(built, planned.kinds.count("host"))
+    built = as_printed(planned, built, named(built.devices, planned.names, *names))
     where = placed(planned, built, *names)
     if not where.known and (where.place >= 0).sum() < len(planned.names) / 2:
         raise UsageError(

@@ -39,6 +39,14 @@ class _PrintedPorts:
         offset = port - first
         return before + offset // split + 1, offset % split + 1, split
 
+    def number(self, switch: int, whole: int, part: int) -> int | None:
+        """Return the port, as `place` takes it, of a printed port and its part, from 0; None if it has no such part."""
+        role = self.role[switch]
+        split, first, before = self.split[role], 0, 0
+        if role == LEAF and split != self.leaf_up_split and whole > -(-self.leaf_down // split):
+            before, first, split = -(-self.leaf_down // split), self.leaf_down, self.leaf_up_split
+        return first + (whole - before - 1) * split + part if whole > before and 0 <= part < split else None
+
     def name(self, switch: int, port: int) -> str:
         """Return the name of a port, such as `7`, or `7/2` for the second part of a split one."""
         whole, part, split = self.place(switch, port)

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from ffplan.base.pasted import _unprompted
-from ffplan.interop.asbuilt.ethernet import _EthernetLink, _plain_name
+from ffplan.interop.asbuilt.ethernet import COUNTED, _EthernetLink, _plain_name
 from ffplan.interop.asbuilt.model import _fault, _rows_of, _separator
 
 if TYPE_CHECKING:
@@ -152,7 +152,7 @@ def _read_lab(text: str, file: str) -> list[_EthernetLink]:
 
     def end(device: str, port: str) -> tuple[str, str]:
         number = _LAB_PORT.fullmatch(port)
-        return device, number[1] if number and device in switches else port
+        return device, COUNTED.format(number[1]) if number and device in switches else port
 
     return [_link((*end(match[1], match[2]), *end(match[3], match[4])), line) for line, match in matches]
 

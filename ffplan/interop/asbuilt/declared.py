@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from ffplan.base.hostlist import integer
-from ffplan.interop.asbuilt.ethernet import _EthernetDevice, _EthernetLink, _plain_name
+from ffplan.interop.asbuilt.ethernet import COUNTED, _EthernetDevice, _EthernetLink, _plain_name
 from ffplan.interop.asbuilt.lldp import _local_name
 from ffplan.interop.asbuilt.model import _fault
 
@@ -114,7 +114,7 @@ def _read_graphml(root: _Element, file: str) -> tuple[list[_EthernetLink], list[
         for name, port in (("source", "a_port"), ("target", "b_port")):
             device, number = edge.get(name, ""), edge.get(port, "")
             node, _, nic = device.rpartition("/")
-            ends.append((device, number and f"swp{number}") if device in switches else (node, nic))
+            ends.append((device, number and COUNTED.format(number)) if device in switches else (node, nic))
         if not all(part for end in ends for part in end):
             message = "an edge lacks its ends, or a_port and b_port of switches"
             raise _fault(file, element.line, message, "give the file as `ffplan fabric export --to graphml` writes it")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from math import gcd
 from typing import TYPE_CHECKING
 
@@ -31,7 +32,10 @@ _SPLIT = re.compile(r"^ethernet[0-9]{1,2}/[0-9]{1,2}/([0-9]{1,4})(?::([0-9]{1,2}
 _FLAT = re.compile(r"^Ethernet([0-9]{1,5})$")
 _ALIAS = re.compile(r"^etp([0-9]{1,4})([a-h])?$", re.IGNORECASE)
 _NUMBERED = re.compile(r"^(?:port|p)[ -]?([0-9]{1,4})$", re.IGNORECASE)
-_SWITCHED = (_SWP, _JUNOS, _SLOTTED, _SPLIT, _FLAT, _ARISTA, _ALIAS)
+COUNTED = "#{}"
+"""Name of a port by its number alone, where a file counts the parts of split ports as ports."""
+_COUNTED = re.compile(r"^#([0-9]{1,7})$")
+_SWITCHED = (_SWP, _JUNOS, _SLOTTED, _SPLIT, _FLAT, _ARISTA, _ALIAS, _COUNTED)
 ADDRESS = re.compile(r"^([0-9a-f]{2}[:.-]){5}[0-9a-f]{2}$", re.IGNORECASE)
 """Address of a network card."""
 
@@ -86,6 +90,11 @@ class _Ports:
     def place(self, name: str) -> tuple[int, int | None] | None:
         return _place(name, laned=self.laned, split=self.split)
 
+    def printed(self, names: Iterable[str]) -> tuple[tuple[int, int, int], ...]:
+        """Return the number, the printed port and its part, from 0, of the ports whose names tell."""
+        places = [(self.number(name), *place) for name in names if (place := self.place(name)) is not None]
+        return tuple(sorted((number, port, part or 0) for number, port, part in places))
+
     def number(self, name: str) -> int:
         """Return the number of a port, from 1; 0 where its name has none."""
         place = self.place(name)
@@ -93,7 +102,7 @@ class _Ports:
             return self.first[place[0]] + (place[1] or 0)
         if match := _FLAT.match(name):
             return int(match[1]) // self.step + self.from_zero
-        match = _NUMBERED.match(name)
+        match = _NUMBERED.match(name) or _COUNTED.match(name)
         return int(match[1]) if match else 0
 
 
@@ -187,4 +196,6 @@ def _built_of(file: str, form: str, links: list[_EthernetLink], devices: list[_E
     for device in devices:
         if device.name not in ports and device.switch is not False:
             builder.device_of(device.name, device.name, "switch", 1)
-    return builder.built()
+    built = builder.built()
+    printed = {name: numbers[name].printed(ports[name]) for name in switches}
+    return replace(built, devices=[replace(device, printed=printed.get(device.key, ())) for device in built.devices])

@@ -66,6 +66,8 @@ class _BuiltDevice:
     """What the cards of one chassis share: its number, or the GUID of the system; empty where the file does not say."""
     cards: int = 0
     """Cards of a chassis that is taken as one switch; 0 of other devices."""
+    printed: tuple[tuple[int, int, int], ...] = ()
+    """Number, printed port and part of it, from 0, of each port whose name tells: how others are split is a guess."""
 
 
 @record

@@ -101,6 +101,34 @@ def designed(network: Network, names: Names, inside: Bools) -> Designed:
     )
 
 
+def as_printed(designed: Designed, built: AsBuilt, known: dict[int, int]) -> AsBuilt:
+    """Return a fabric as built with the port numbers of the design where names tell the printed port and its part.
+
+    A file does not say how a port without a cable is split, on which the numbers of the ports behind it depend; the
+    design does. A switch whose ports are split otherwise keeps its numbers.
+
+    Args:
+        known: places in the design of the devices that names tell.
+    """
+    changes: dict[int, int] = {}
+    for device, place in known.items():
+        printed = built.devices[device].printed
+        if not printed or not designed.roles[place]:
+            continue
+        numbers = [designed.printed.number(place, port, part) for _, port, part in printed]
+        if None not in numbers:
+            changes |= {
+                device * PORTS + old: device * PORTS + 1 + new
+                for (old, _, _), new in zip(printed, numbers, strict=True)
+                if new is not None
+            }
+    if not changes:
+        return built
+    ends, rows = np.unique(built.ends, return_inverse=True)
+    renumbered = np.array([changes.get(end, end) for end in ends.tolist()], np.int64)
+    return replace(built, ends=np.sort(renumbered[rows].reshape(built.ends.shape), axis=1))
+
+
 @record
 class Sides:
     """Both fabrics in one numbering: devices of the design first, then all others."""

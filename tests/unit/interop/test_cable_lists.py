@@ -389,3 +389,18 @@ def test_a_sheet_without_both_ends_names_the_columns(head: str, tmp_path: Path) 
     assert run.code == 2
     assert f"no columns with device and port of both ends: `{head}`" in run.err
     assert "A Device,A Port,B Device,B Port" in run.err
+
+
+@pytest.mark.parametrize("target", ["cables", "containerlab", "graphml", "ptm", "netbox"])
+@pytest.mark.parametrize("count", [3, 9, 13])
+def test_ports_behind_unused_split_ports_are_where_the_design_has_them(target: str, count: int, tmp_path: Path) -> None:
+    """The last leaf of each plane has unused ports in four parts before its uplinks, in two parts each."""
+    small = SMALL / "planes.yaml"
+    design = tmp_path / "planes.yaml"
+    design.write_text(re.sub(r"count: \d+", f"count: {count}", small.read_text()))
+    catalog = f"--catalog {SMALL}"
+    table = "--table cables" if target == "netbox" else ""
+    file = tmp_path / f"list-{target}.txt"
+    file.write_text(ffplan(f"fabric export {design} --to {target} {table} {catalog}").out)
+    run = ffplan(f"fabric audit {design} {file} -f json {catalog}")
+    assert (run.code, json.loads(run.out)["causes"]) == (0, [])
