@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from ffplan.results.storage import StorageSummary
     from ffplan.results.training import TrainReport
     from ffplan.studies.design.design import DesignStudy
-    from ffplan.studies.fabric.route import SwitchLoss
     from ffplan.studies.operate.goodput_job import JobRecovery
     from ffplan.training.accelerator_rates import UncalibratedError
     from ffplan.training.constraints import RefusedError
@@ -175,9 +174,9 @@ class Examined:
         return resolve_ownership(self.study.design, self.catalog.fork())
 
     @cached_property
-    def switch_loss(self) -> SwitchLoss:
-        """The accelerators that the worst loss of one switch cuts off."""
-        from ffplan.studies.fabric.route import worst_switch_loss
+    def switch_loss(self) -> int:
+        """The accelerators that the worst loss of one switch cuts off [1]."""
+        from ffplan.fabric.routing.single_points import worst_switch_loss
 
         return worst_switch_loss(self.study.design, self.fabric)
 

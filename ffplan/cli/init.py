@@ -180,6 +180,8 @@ def init(
         return
     if accelerator is None:
         raise UsageError("ffplan init: --accelerator ID; `ffplan catalog list accelerators` lists them")
+    if power is None and "power_of" in _given_options(ctx):
+        raise UsageError("ffplan init: --power-of has an effect with --power only")
     wishes = _wishes(
         accelerator=accelerator,
         gpus=gpus,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ffplan.base.formatting import amount, chance, first_few, kilowatts, number, percent, plural, ranged
+from ffplan.base.formatting import amount, at_least, chance, first_few, kilowatts, number, percent, plural, ranged
 from ffplan.report.document import Document, Grid, Lines, _Body, _FirstScreen, _listing
 from ffplan.report.first.serve import _api_text, _deployed_text, _limits_text, _unit_gpus
 from ffplan.report.phrases import _next_of_written, left_out
@@ -147,14 +147,16 @@ def _fleet_api_text(report: FleetReport, best: FleetDesign) -> str:
     return f"{text}; the fleet costs less above {number(best.api_requests_day / 1e6, 3)} M requests a day"
 
 
+def _power_text(design: FleetDesign) -> str:
+    peak = at_least(f"{number(design.facility_peak_kw, 3)} kW", design.unrated)
+    if design.output_tokens_s_mw is None:
+        return f"{peak} at the peak: no {first_few(design.unrated, 2)}"
+    return f"{peak} at the peak, {design.output_tokens_s_mw / 1e3:,.0f}k tokens/s per MW"
+
+
 def _fleet_screen(report: FleetReport) -> _FirstScreen:
     shown = report.designs or report.near
     best = shown[0] if shown else None
-    power = (
-        f"{number(best.facility_peak_kw, 3)} kW at the peak, {best.output_tokens_s_mw / 1e3:,.0f}k tokens/s per MW"
-        if best
-        else ""
-    )
     return _FirstScreen(
         head=f"{report.model} · {_load_text(report)}",
         verdict=(_bought(report),),
@@ -162,7 +164,7 @@ def _fleet_screen(report: FleetReport) -> _FirstScreen:
         header=header(report),
         advice=(
             ("Copies", _copies(report)),
-            ("Power", power),
+            ("Power", _power_text(best) if best else ""),
             ("Failure", _failure_text(best) if best else ""),
             ("Day", _day_text(best, report) if best else ""),
             ("Rent", _rents_text(best) if best else ""),
@@ -202,7 +204,7 @@ def _built(designs: Sequence[FleetDesign]) -> Grid:
             f"{design.nodes:,} ({design.spare_nodes:,})",
             number(design.rate_s, 3),
             f"{design.output_tokens_s_gpu:,.0f}",
-            kilowatts(design.facility_peak_kw),
+            at_least(kilowatts(design.facility_peak_kw), design.unrated),
             f"{design.racks:,}",
         )
         for design in designs

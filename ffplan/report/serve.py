@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ffplan.base.formatting import amount, kilowatts, number, percent, plural, stored
+from ffplan.base.formatting import amount, at_least, kilowatts, number, percent, plural, stored
 from ffplan.report.document import Document, Grid, Lines, Remarks, _Body, _listing, recalled
 from ffplan.report.first.serve import (
     HEADER,
@@ -155,7 +155,7 @@ def _served_costs(comparison: ServeComparison) -> Grid:
             number(side.cost.accelerator_hour, 3) if side.cost is not None else "unknown",
             number(side.cost.per_million_output, 3) if side.cost is not None else "unknown",
             number(side.cost.per_million_input, 3) if side.cost is not None else "unknown",
-            kilowatts(side.facility_peak_kw),
+            at_least(kilowatts(side.facility_peak_kw), side.unrated),
             f"{side.racks:,}",
             f"{side.users_rack:,.0f}",
         )

@@ -141,8 +141,10 @@ class FleetDesign:
     """Racks that it fills."""
     floor_m2: float | None
     """Floor of these racks, aisles included [m2]; null if the ownership profile does not say."""
-    output_tokens_s_mw: float
-    """Output tokens a second at the peak for each megawatt of the facility's peak [1/s]."""
+    unrated: tuple[str, ...]
+    """Figures of power that the catalogue lacks: the peak is at least as much."""
+    output_tokens_s_mw: float | None
+    """Output tokens a second at the peak for each megawatt of the facility's peak [1/s]; null if that is partial."""
     recalled_share: float
     """Part of the purchase whose prices are recalled [1]."""
     calibrated: bool

@@ -41,8 +41,11 @@ class ServedSide:
     """Output tokens a second of each accelerator of the design [1/s]."""
     output_tokens_s_user: float
     """Tokens a second that a user sees [1/s]."""
-    output_tokens_s_mw: float
-    """Output tokens a second for each megawatt of the facility's rated peak [1/s]: of the whole design's."""
+    unrated: tuple[str, ...]
+    """Figures of power that the catalogue lacks: the design's peak is at least as much."""
+    output_tokens_s_mw: float | None
+    """Output tokens a second for each megawatt of the facility's rated peak [1/s]: of the whole design's; null if that
+    is partial."""
     racks: int
     """Racks of the design."""
     users_rack: float

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import networkx as nx
 import numpy as np
 from hypothesis import assume, given
 from hypothesis import strategies as st
@@ -13,6 +14,7 @@ from ffplan.catalog.store import Catalog
 from ffplan.design.resolve import resolve
 from ffplan.fabric.family import plan_fabric, wire
 from ffplan.fabric.routing.degraded import _links_alive
+from ffplan.fabric.routing.single_points import worst_switch_loss
 from ffplan.fabric.routing.tree_routing import TreeRouting
 from ffplan.fabric.wiring.cabling import _first_of_cables
 from ffplan.fabric.wiring.names import Names
@@ -156,3 +158,58 @@ def test_flows_arrive_wherever_something_joins_their_ends(text: str, seed: int) 
     routes = router.paths(src, dst)
     assert_walks(fabric, src, dst, routes.links, routes.reached)
     assert (routes.reached == router.connected(src, dst)).all()
+
+
+def cut_off_by_brute_force(design: ResolvedDesign) -> int:
+    """Remove each switch in turn; count the accelerators outside the largest part of what was joined before."""
+    network = wire(design, plan_fabric(design)).network
+    graph: nx.Graph[tuple[str, int]] = nx.Graph()
+    graph.add_nodes_from(("switch", number) for number in range(len(network.switches)))
+    for at, (group, node, leaf) in enumerate(
+        zip(
+            network.endpoints.group.tolist(),
+            network.endpoints.node.tolist(),
+            network.endpoints.leaf.tolist(),
+            strict=True,
+        )
+    ):
+        if design.groups[group].accelerators_per_node:
+            graph.add_edge((f"nodes {group}", node), ("switch", leaf), at=at)
+    links = network.links
+    for a, b, tier in zip(links.a.tolist(), links.b.tolist(), links.tier.tolist(), strict=True):
+        if tier:
+            graph.add_edge(("switch", a), ("switch", b))
+
+    def accelerators(part: set[tuple[str, int]]) -> int:
+        kinds = [kind for kind, _ in part if kind != "switch"]
+        return sum(design.groups[int(kind.split()[1])].accelerators_per_node for kind in kinds)
+
+    worst = 0
+    for part in list(nx.connected_components(graph)):
+        for device in part:
+            if device[0] == "switch":
+                rest = graph.subgraph(part - {device})
+                parts = (left for left in nx.connected_components(rest) if any(kind == "switch" for kind, _ in left))
+                left = max(map(accelerators, parts), default=0)  # a node without a switch is no part
+                worst = max(worst, accelerators(part) - left)
+    return worst
+
+
+@given(designs())
+@examples(40)
+def test_the_worst_loss_of_a_switch_is_the_one_that_brute_force_finds(text: str) -> None:
+    design = accepted(text)
+    plan = plan_fabric(design)
+    assume(plan.switches < 80)
+    assert worst_switch_loss(design, plan) == cut_off_by_brute_force(design)
+
+
+def test_a_lone_spine_parts_the_cluster() -> None:
+    """Three leaves of 32 ports for 9 nodes of 8 NICs: without the spine, 4 nodes still reach each other."""
+    text = (
+        "name: pod\nnodes: [{role: compute, server: hgx-h100-8nic, count: 9}]\n"
+        "fabric:\n  family: top-of-rack\n  switch: qm9700\n  link: {endpoint: 400g-dac, inter_switch: 400g-dr4}\n"
+        "  tiers: 2\n  leaf: {downlinks: 32, uplinks: 4}\nsite: {pue: 1.2}\n"
+    )
+    design = resolve(document(text), CATALOG)
+    assert worst_switch_loss(design, plan_fabric(design)) == (9 - 4) * 8

@@ -89,7 +89,7 @@ def _blast_radius(limit: DesignLimit, examined: Examined) -> Iterator[Breach]:
     accelerators = examined.assessment.accelerators
     if not accelerators:
         return
-    lost = examined.switch_loss.cut_off
+    lost = examined.switch_loss
     what = f"{limit.what} ({lost:,} accelerators)"
     # Both in per cent: the limit is a fraction.
     yield from compare(limit, 100 * lost / accelerators, 100 * _declared(limit, examined), what=what)

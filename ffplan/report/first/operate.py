@@ -53,7 +53,7 @@ def _goodput_screen(report: GoodputReport) -> _FirstScreen:
         figures=tuple(rows),
         advice=(
             ("Helps", "; ".join(_lever(row, job.currency) for row in job.levers[:_LEVERS] if row.tokens > 0)),
-            ("Next", f"ffplan operate goodput {as_argument(report.design.file)} --section sizes"),
+            ("Next", "the same command with `--section sizes`: the job at other sizes"),
         ),
         unverified=_recalled_count(report.unverified),
     )

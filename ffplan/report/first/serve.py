@@ -226,7 +226,7 @@ def _served_row(side: ServedSide, comparison: ServeComparison) -> tuple[str, ...
         number(getattr(side.ttft_s, at), 2),
         number(getattr(side.tpot_s, at) * _MILLI, 3),
         number(side.cost.per_million_output_all, 3) if side.cost is not None else "unknown",
-        f"{side.output_tokens_s_mw / 1e3:,.0f}",
+        "unknown" if side.output_tokens_s_mw is None else f"{side.output_tokens_s_mw / 1e3:,.0f}",
     )
 
 

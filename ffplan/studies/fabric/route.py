@@ -8,7 +8,7 @@ import numpy as np
 
 from ffplan.base.formatting import plural
 from ffplan.base.record import record
-from ffplan.fabric.family import routing_of, wire
+from ffplan.fabric.family import routing_of
 from ffplan.fabric.routing import job_loads
 from ffplan.fabric.routing.degraded import DegradedJob, default_losses, draw, parse_loss
 from ffplan.fabric.routing.job_loads import ORDERS, all_nodes, zone_sizes
@@ -23,10 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from ffplan.base.array_math import Floats
-    from ffplan.design.resolved import ResolvedDesign
     from ffplan.fabric.routing.degraded import Loss, Remaining
     from ffplan.fabric.routing.job_loads import JobNodes
-    from ffplan.fabric.sizing.plan import FabricPlan
     from ffplan.studies.fabric.cabling import WiredDesign
 
 
@@ -290,34 +288,3 @@ def faults(wired: WiredDesign, query: FaultRequest, step: Callable[[int, int, st
         nodes=len(job.every),
         losses=tuple(_loss(wired, job, healthy, loss, query, step) for loss in losses),
     )
-
-
-@record
-class SwitchLoss:
-    """The switch whose loss cuts off most."""
-
-    cut_off: int
-    """Accelerators of nodes that have no other switch [1]."""
-    slowed: int
-    """Most accelerators of nodes that lose a part of their ports to one switch [1]."""
-
-
-def worst_switch_loss(design: ResolvedDesign, plan: FabricPlan) -> SwitchLoss:
-    """Return the accelerators that the loss of the worst switch cuts off or slows.
-
-    Only switches that endpoints join can cut a node off: a tree keeps other ways past any spine or core.
-    """
-    network = wire(design, plan).network
-    per_node = np.array([group.accelerators_per_node for group in design.groups])
-    first = np.cumsum([0, *(group.group.count for group in design.groups)])
-    ends = network.endpoints
-    node = first[ends.group] + ends.node
-    pairs = np.unique(node.astype(np.int64) * len(network.switches) + ends.leaf)
-    nodes, leaves = pairs // len(network.switches), pairs % len(network.switches)
-    joined = np.bincount(nodes, minlength=int(first[-1]))
-    accelerators = np.repeat(per_node, np.diff(first))
-    held = {
-        alone: np.bincount(leaves, weights=accelerators[nodes] * ((joined[nodes] == 1) == alone))
-        for alone in (True, False)
-    }
-    return SwitchLoss(cut_off=int(held[True].max()), slowed=int(held[False].max()))

@@ -82,7 +82,8 @@ def _side(
     under_way = row.concurrency * report.copies
     accelerator = design.compute.accelerator
     assert accelerator is not None
-    accelerators = int(design.accelerators)
+    accelerators, peak = int(design.accelerators), costed.power.facility_peak_kw
+    unrated = tuple(dict.fromkeys(gap.words for gap in costed.power.missing))
     return ServedSide(
         label=label,
         accelerator=report.accelerator,
@@ -99,10 +100,11 @@ def _side(
         output_tokens_s=row.output_tokens_s,
         output_tokens_s_gpu=row.output_tokens_s / accelerators,
         output_tokens_s_user=row.output_tokens_s_user,
-        output_tokens_s_mw=tokens_per_megawatt(row.output_tokens_s, costed.power.facility_peak_kw),
+        unrated=unrated,
+        output_tokens_s_mw=None if unrated else tokens_per_megawatt(row.output_tokens_s, peak),
         racks=costed.power.racks,
         users_rack=under_way / max(costed.power.racks, 1),
-        facility_peak_kw=costed.power.facility_peak_kw,
+        facility_peak_kw=peak,
         capex=costed.tco.purchase.p50 if costed.bom is not None and costed.tco is not None else None,
         recalled_share=costed.bom.recalled_share if costed.bom is not None else None,
         cost=row.cost,

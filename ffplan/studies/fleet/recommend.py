@@ -5,6 +5,7 @@ from __future__ import annotations
 from math import ceil
 from typing import TYPE_CHECKING
 
+from ffplan.base.formatting import listed
 from ffplan.base.record import record
 from ffplan.catalog.prices import PriceBook
 from ffplan.reliability.spare_count import enough
@@ -124,6 +125,8 @@ def _candidate(target: FleetTarget, catalog: Catalog, name: str, *, apart: bool)
         draft = builder.near(idea, ceil(_PROBE / per_node / builder.step) * builder.step)
         if draft is None:
             continue
+        if "power" in (target.aim, *dict(target.limits)) and draft.ledger.unrated:
+            return f"its power is unknown: {listed(draft.ledger.unrated)}"
         try:
             ways, measured = _ways(target, catalog, draft.design, wide=wide or apart, apart=apart)
         except ServeError as error:

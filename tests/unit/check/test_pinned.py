@@ -171,7 +171,7 @@ def test_the_share_that_a_switch_cuts_off_is_in_per_cent() -> None:
     )
     for cut_off, broken in ((152, True), (151, False)):
         examined: Any = SimpleNamespace(
-            design=design, assessment=SimpleNamespace(accelerators=10_000), switch_loss=SimpleNamespace(cut_off=cut_off)
+            design=design, assessment=SimpleNamespace(accelerators=10_000), switch_loss=cut_off
         )
         found = list(RULE["limit-blast-radius"].check(examined))
         assert bool(found) == broken

@@ -378,3 +378,9 @@ def test_no_switch_of_unknown_power_is_compared_by_power(wish: dict[str, Any]) -
     builder = Builder(Wishes(accelerator="h100-sxm-80gb", book="usd-2026", pue=1.25, gpus=288, **wish), catalog, "mine")
     assert any(parts.switch.power is None for parts in builder.choices) == (not wish)
     assert any(parts.switch.power is not None for parts in builder.choices)
+
+
+def test_a_kind_of_power_without_a_power_is_refused(tmp_path: Path) -> None:
+    done = ffplan("init", "--accelerator", "b200", "--power-of", "it-peak", "--folder", str(tmp_path))
+    assert done.code == 2
+    assert "--power-of has an effect with --power only" in done.err

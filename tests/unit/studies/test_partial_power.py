@@ -79,3 +79,35 @@ def test_no_recommendation_rests_on_a_partial_peak(bare: str) -> None:
     limited = json.loads(ffplan(*asked, *rest, "--power", "50MW").out)
     assert limited["designs"] == []
     assert limited["unmeasured"]
+
+
+def test_a_fleet_for_a_load_has_a_least_peak_and_wins_nothing_by_it(bare: str) -> None:
+    load = "--serve 5/s --isl 256 --osl 64 --ttft 2s --tpot 50ms"
+    asked = ("recommend", "--model", "llama3.1-8b", *load.split(), "-a", "h100-sxm-80gb", "--catalog", bare)
+    found = json.loads(ffplan(*asked, "-f", "json").out)
+    assert {(row["unrated"][0], row["output_tokens_s_mw"]) for row in found["designs"]} == {
+        ("`power.other` of `hgx-h100-8nic`", None)
+    }
+    assert re.search(r"Power +at least [0-9.]+ kW at the peak: no `power.other`", ffplan(*asked).out)
+    for more in (("--aim", "power"), ("--power", "50MW")):
+        run = ffplan(*asked, *more)
+        assert run.code == 1
+        assert "its power is unknown: `power.other` of `hgx-h100-8nic`" in " ".join(run.out.split())
+
+
+def test_designs_that_serve_side_by_side_are_not_compared_by_a_partial_peak(bare: str) -> None:
+    asked = (
+        "compare",
+        POD,
+        "superpod-b200-4su",
+        "--serve",
+        "--model",
+        "llama3.1-70b",
+        "--tpot",
+        "50ms",
+        "--catalog",
+        bare,
+    )
+    sides = json.loads(ffplan(*asked, "-f", "json").out)["sides"]
+    assert [side["output_tokens_s_mw"] is None for side in sides] == [True, False]
+    assert " unknown\n" in ffplan(*asked).out
