@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from ffplan.base.formatting import listed, number, power
+from ffplan.base.formatting import ids_listed, listed, number, power
 from ffplan.base.record import record
 from ffplan.check.rule import Breach, Rule, _rule_of_limit
 from ffplan.design.schema import LIMITED, limit_path
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from ffplan.base.outcomes import MissingFigure
     from ffplan.check.rule import Examined
     from ffplan.figures.figure import Figure
+    from ffplan.results.design import CostReport
 
     Holder = Callable[["DesignLimit", Examined], Iterable[Breach]]
 
@@ -171,7 +172,13 @@ def _of_load(limit: DesignLimit, examined: Examined) -> Iterator[Breach]:
         priced = row.cost.currency if row.cost else None
         unknown = f"tokens are priced in {priced}" if priced else "the design has no prices"
         row = row if priced == bound.currency else None
-    yield from compare(limit, _number(limit, {"serve": row}), bound, unknown="" if row else unknown)
+    yield from compare(
+        limit,
+        _number(limit, {"serve": row}),
+        bound,
+        missing=_unpriced_tokens(examined) if isinstance(bound, Money) else "",
+        unknown="" if row else unknown,
+    )
 
 
 def _of_site(limit: DesignLimit, examined: Examined) -> Iterator[Breach]:
@@ -192,6 +199,16 @@ def _of_site(limit: DesignLimit, examined: Examined) -> Iterator[Breach]:
         missing=_unrated(plan.missing if site is None else site.missing),
         unknown=unknown,
     )
+
+
+def _unpriced(cost: CostReport | None) -> str:
+    parts = ids_listed(line.part for line in cost.missing) if cost else ""
+    return f"no price of {parts}" if parts else ""
+
+
+def _unpriced_tokens(examined: Examined) -> str:
+    """Return what a cost of tokens lacks; a rent has every part in it."""
+    return _unpriced(examined.assessment.cost) if examined.design.rent is None else ""
 
 
 def _unrated(missing: Iterable[MissingFigure]) -> str:

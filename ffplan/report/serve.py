@@ -17,6 +17,7 @@ from ffplan.report.first.serve import (
     _serve_screen,
     _served_row,
     _winner,
+    token_money,
     verdict,
 )
 
@@ -56,11 +57,7 @@ def _money(report: ServeReport) -> Grid:
             f"{row.concurrency:,.0f}",
             "unknown" if row.power_w is None else f"{row.power_w / 1e3:,.1f}",
             "unknown" if row.j_per_token is None else number(row.j_per_token, 3),
-            *(
-                (number(row.cost.per_million_output, 3), number(row.cost.per_million_input, 3))
-                if row.cost
-                else ("unknown", "unknown")
-            ),
+            *(token_money(row.cost, name) for name in ("per_million_output", "per_million_input")),
         )
         for row in report.rows
     )
@@ -152,9 +149,7 @@ def _served_costs(comparison: ServeComparison) -> Grid:
         (
             side.label,
             amount(side.capex, 3) if side.capex is not None else "unknown",
-            number(side.cost.accelerator_hour, 3) if side.cost is not None else "unknown",
-            number(side.cost.per_million_output, 3) if side.cost is not None else "unknown",
-            number(side.cost.per_million_input, 3) if side.cost is not None else "unknown",
+            *(token_money(side.cost, name) for name in ("accelerator_hour", "per_million_output", "per_million_input")),
             at_least(kilowatts(side.facility_peak_kw), side.unrated),
             f"{side.racks:,}",
             f"{side.users_rack:,.0f}",

@@ -72,6 +72,8 @@ class ServeCost:
     """A million prompt tokens [currency]."""
     per_million_output_all: float
     """The whole cost over output tokens alone [currency per million]."""
+    partial: tuple[str, ...]
+    """What of the cluster the costs leave out: tokens cost at least as much."""
 
 
 @record

@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ffplan.base.errors import Severity
-from ffplan.base.formatting import ids_listed, listed, number, plural
+from ffplan.base.formatting import listed, number, plural
 from ffplan.catalog.evidence import date_of, months_of
-from ffplan.check.limit import DesignLimit, _declared, _unknown_job, _unrated, compare
+from ffplan.check.limit import DesignLimit, _declared, _unknown_job, _unpriced, _unpriced_tokens, _unrated, compare
 from ffplan.check.rule import REGISTER, Breach
 
 if TYPE_CHECKING:
@@ -19,11 +19,6 @@ if TYPE_CHECKING:
 
     from ffplan.check.rule import Examined
     from ffplan.results.design import CostReport
-
-
-def _unpriced(cost: CostReport | None) -> str:
-    parts = ids_listed(line.part for line in cost.missing) if cost else ""
-    return f"no price of {parts}" if parts else ""
 
 
 def _purchase(limit: DesignLimit, examined: Examined) -> tuple[float | None, str]:
@@ -71,7 +66,7 @@ def _cost_per_million_tokens(limit: DesignLimit, examined: Examined) -> Iterator
     unknown = _unknown_job(examined, tokens=True)
     if run is not None and cost is None:
         unknown = f"the run is priced in {run.currency}" if run.cost else "the design has no prices"
-    lacks = _unpriced(examined.assessment.cost)
+    lacks = _unpriced_tokens(examined)
     yield from compare(limit, cost.likely if cost else None, bound, missing=lacks, unknown=unknown)
 
 
@@ -137,9 +132,14 @@ def _tenths(share: float) -> str:
 
 def _price_age(limit: DesignLimit, examined: Examined) -> Iterator[Breach]:
     cost, book, today = examined.assessment.cost, examined.design.prices, examined.today
-    if cost is None or book is None or today is None:
+    if today is None:
         return
     most, path = 12 * _declared(limit, examined), ("limits", limit.field)
+    if examined.design.rent is not None or cost is None or book is None or not cost.lines:
+        rented = examined.design.rent is not None
+        why = "the cluster is rented, so no part has a price" if rented else "the design has no prices"
+        yield from compare(limit, None, most, unknown=why)
+        return
     now = today.year * 12 + today.month
     dates = {line.part: date_of(book.items[line.part], book.sources) for line in cost.lines if line.total}
     ages = {part: now - months_of(date) for part, date in dates.items() if date is not None}
@@ -313,7 +313,8 @@ LIMITS: tuple[DesignLimit, ...] = (
         remedy="overlay a price book of newer quotes with `--catalog`",
         title="A price is older than `limits.price_age`, or of an unknown date",
         why="Prices of accelerators and optics move by tens of percent a year. Age counts from the date of the price, "
-        "never from the day on which somebody read it.",
+        "never from the day on which somebody read it. It holds the parts that the design plans, not those that its "
+        "ownership profile stands in.",
         example="cost: {price_book: usd-2024}\nlimits: {price_age: 6 months}",
         good="cost: {price_book: usd-2026}\nlimits: {price_age: 36 months}",
         fix="Overlay a price book of newer, dated quotes with `--catalog`.",

@@ -41,7 +41,7 @@ def worst_switch_loss(design: ResolvedDesign, plan: FabricPlan) -> int:
 
 
 def _weight(graph: nx.Graph[int]) -> int:
-    return sum(weight for _, weight in graph.nodes(data="accelerators"))
+    return sum(graph.nodes[vertex]["accelerators"] for vertex in graph)
 
 
 def _without(graph: nx.Graph[int], switch: int) -> nx.Graph[int]:

@@ -58,7 +58,7 @@ def _power(a: Assessment) -> tuple[str, ...]:
     least = "at least " if a.power.missing else ""
     if a.site is None:
         return ("planned IT power", f"{least}{kilowatts(a.power.it_kw)} in training", "")
-    training = f"{kilowatts(a.site.facility_training_kw)} in training"
+    training = f"{least}{kilowatts(a.site.facility_training_kw)} in training"
     return ("facility peak", f"{least}{kilowatts(a.site.facility_peak_kw)}", training)
 
 

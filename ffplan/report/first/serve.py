@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ffplan.base.formatting import chance, listed, number, percent, plural, power, ranged, stored
+from ffplan.base.formatting import at_least, chance, listed, number, percent, plural, power, ranged, stored
 from ffplan.inputs.workloads import PoolPlan
 from ffplan.report.document import _FirstScreen, _recalled_count
 from ffplan.results.difference import judged
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
         Latency,
         ServeBeside,
         ServeChoice,
+        ServeCost,
         ServePlan,
         ServePool,
         ServePools,
@@ -141,7 +142,7 @@ def _figures(report: ServeReport, row: ServeRow) -> list[tuple[str, ...]]:
         sent = f"{stored(moved.bytes)} of KV a prompt"
         rows.append(("prefill pool", f"{percent(row.prefill_busy)} busy", sent))
     if row.cost is not None:
-        paid = f"{number(row.cost.per_million_output, 3)} {report.currency} a million out"
+        paid = f"{token_money(row.cost, 'per_million_output')} {report.currency} a million out"
         hour = f"GPU-hour {number(row.cost.accelerator_hour, 3)}"
         rows.append(("cost", paid, f"{number(row.cost.per_million_input, 3)} in, {hour}"))
     if len(report.rows) > 1:
@@ -168,7 +169,7 @@ def _serve_api_text(report: ServeReport, row: ServeRow) -> str:
     text = _api_text(report.api)
     if not text or row.cost is None:
         return text
-    return f"{text}; here {number(row.cost.per_million_output_all, 3)} at this load"
+    return f"{text}; here {token_money(row.cost, 'per_million_output_all')} at this load"
 
 
 def _serve_screen(report: ServeReport) -> _FirstScreen:
@@ -215,6 +216,11 @@ _LEVEL = 0.05
 HEADER = ("", "GPUs", "req/s", "tok/s/GPU", "TTFT s", "TPOT ms", "all/M out", "k tok/s/MW")
 
 
+def token_money(cost: ServeCost | None, name: str) -> str:
+    """Return an amount of a cost of tokens by its name, or that it is unknown."""
+    return "unknown" if cost is None else at_least(number(getattr(cost, name), 3), cost.partial)
+
+
 def _served_row(side: ServedSide, comparison: ServeComparison) -> tuple[str, ...]:
     """Return a design as a row of the table; latencies at the statistic of the targets."""
     at = comparison.targets.at if comparison.targets is not None else "mean"
@@ -225,7 +231,7 @@ def _served_row(side: ServedSide, comparison: ServeComparison) -> tuple[str, ...
         f"{side.output_tokens_s_gpu:,.0f}",
         number(getattr(side.ttft_s, at), 2),
         number(getattr(side.tpot_s, at) * _MILLI, 3),
-        number(side.cost.per_million_output_all, 3) if side.cost is not None else "unknown",
+        token_money(side.cost, "per_million_output_all"),
         "unknown" if side.output_tokens_s_mw is None else f"{side.output_tokens_s_mw / 1e3:,.0f}",
     )
 
@@ -243,7 +249,7 @@ def _winner(comparison: ServeComparison) -> str:
             return f"No design serves {comparison.model}{within}."
         if len(meeting) == 1:
             return f"Only {meeting[0].label} serves {comparison.model}{within}."
-        return f"{len(meeting)} designs serve {comparison.model}{within}; costs in one currency are missing."
+        return f"{len(meeting)} designs serve {comparison.model}{within}; whole costs in one currency are missing."
     costs = {side.label: side.cost for side in comparison.sides}
     mine, other = costs[verdict.cheapest], costs[verdict.other]
     assert mine is not None
@@ -303,7 +309,11 @@ def _serve_comparison_screen(comparison: ServeComparison) -> _FirstScreen:
 
 def _token_tiles(comparison: ServeComparison) -> tuple[tuple[str, str, str], ...]:
     tiles = [
-        (side.label, f"{number(side.cost.per_million_output_all, 3)} {side.cost.currency}", "a million output tokens")
+        (
+            side.label,
+            f"{token_money(side.cost, 'per_million_output_all')} {side.cost.currency}",
+            "a million output tokens",
+        )
         for side in comparison.sides[:_TILES]
         if side.cost is not None
     ]

@@ -322,8 +322,20 @@ def study_run(design: ResolvedDesign, catalog: Catalog, request: CostRequest, ti
     return run_report(ledger, timed, accounted(ledger, inputs_for(ledger, timed, catalog), timed, request))
 
 
-def hour_and_peak(design: ResolvedDesign, catalog: Catalog) -> tuple[tuple[float, str] | None, float | None]:
-    """Return the cost of an accelerator-hour in use [currency/h] with its currency, and the facility's rated peak [kW].
+@record
+class HourCost:
+    """Cost of an accelerator-hour in use."""
+
+    amount: float
+    """The cost, the mean over unlike accelerators [currency/h]."""
+    currency: str
+    rented: bool
+    partial: tuple[str, ...]
+    """What the cost leaves out: the hour costs at least as much."""
+
+
+def hour_and_peak(design: ResolvedDesign, catalog: Catalog) -> tuple[HourCost | None, float | None]:
+    """Return the cost of an accelerator-hour in use, and the facility's rated peak [kW].
 
     Returns:
         The hour as the mean over unlike accelerators, None without prices; of one kind it is the figure of
@@ -339,7 +351,13 @@ def hour_and_peak(design: ResolvedDesign, catalog: Catalog) -> tuple[tuple[float
     if not ledger.costed:
         return None, peak
     kind = ledger.account.bearing / ledger.account.accelerators
-    return (float(account.year.hour) * kind, ledger.owned.currency), peak
+    hour = HourCost(
+        amount=float(account.year.hour) * kind,
+        currency=ledger.owned.currency,
+        rented=ledger.owned.rent is not None,
+        partial=ledger.left_out,
+    )
+    return hour, peak
 
 
 def study_cost(

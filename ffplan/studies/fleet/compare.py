@@ -115,8 +115,12 @@ def _side(
 
 
 def _verdict(sides: Sequence[ServedSide], baseline: str) -> ServeVerdict | None:
-    """Return who is cheapest; None unless two designs within the targets have costs in one currency."""
-    priced = [(side.cost.per_million_output_all, side) for side in sides if side.meets and side.cost is not None]
+    """Return who is cheapest; None unless two designs within the targets have whole costs in one currency."""
+    priced = [
+        (side.cost.per_million_output_all, side)
+        for side in sides
+        if side.meets and side.cost is not None and not side.cost.partial
+    ]
     if len(priced) < 2 or len({side.cost.currency for _, side in priced if side.cost is not None}) > 1:
         return None
     ranked = sorted(priced, key=lambda pair: (pair[0], pair[1].label))

@@ -26,6 +26,8 @@ class _HourPrice:
     currency: str
     source: str
     """Where it is from, for people."""
+    partial: tuple[str, ...] = ()
+    """What it leaves out: the hour costs at least as much."""
 
 
 def _price_and_peak(setup: ServeSetup, catalog: Catalog) -> tuple[_HourPrice | None, float | None]:
@@ -42,8 +44,10 @@ def _price_and_peak(setup: ServeSetup, catalog: Catalog) -> tuple[_HourPrice | N
     from ffplan.studies.cost.cost import hour_and_peak
 
     owned, peak = hour_and_peak(design, catalog)
-    price = None if owned is None else _HourPrice(*owned, "an owned hour in use, as in `ffplan cost`")
-    return price or _rent(setup, catalog), peak
+    if owned is None:
+        return _rent(setup, catalog), peak
+    whose = "a rented hour in use" if owned.rented else "an owned hour in use"
+    return _HourPrice(owned.amount, owned.currency, f"{whose}, as in `ffplan cost`", owned.partial), peak
 
 
 def _rent(setup: ServeSetup, catalog: Catalog) -> _HourPrice | None:
@@ -135,6 +139,7 @@ def token_cost(setup: ServeSetup, requests: Requests, steady: Steady, price: _Ho
         per_million_output=hour * (1 - share) / outputs,
         per_million_input=hour * share / inputs,
         per_million_output_all=hour / outputs,
+        partial=price.partial,
     )
 
 

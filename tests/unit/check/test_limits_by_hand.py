@@ -263,7 +263,7 @@ def prices(today: date | None, *dates: tuple[str | None, float], years: float | 
         },
     )
     examined: Any = SimpleNamespace(
-        design=design(spec=SimpleNamespace(limits=SimpleNamespace(price_age=years)), prices=book),
+        design=design(spec=SimpleNamespace(limits=SimpleNamespace(price_age=years)), prices=book, rent=None),
         assessment=SimpleNamespace(cost=SimpleNamespace(lines=lines, total=sum(total for _, total in dates))),
         today=today,
     )

@@ -206,7 +206,7 @@ def test_why_tokens_have_no_cost(run: Any, words: str) -> None:
     limits = SimpleNamespace(cost_per_million_tokens=Money(1.0, "USD"))
     text = document("limits:\n  cost_per_million_tokens: $1\n")
     examined: Any = SimpleNamespace(
-        design=SimpleNamespace(document=text, spec=SimpleNamespace(limits=limits), workload=None),
+        design=SimpleNamespace(document=text, spec=SimpleNamespace(limits=limits), workload=None, rent=None),
         assessment=SimpleNamespace(cost=None),
         run=run,
         timed=None,
