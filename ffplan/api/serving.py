@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ffplan.catalog.store import Catalog
     from ffplan.inputs.workloads import PoolPlan
     from ffplan.results.serving import ServeReport
-    from ffplan.serving.load import Requests
+    from ffplan.serving.requests import Requests
     from ffplan.studies.serve.links import Fleet
     from ffplan.studies.serve.setup import PlanRequest
 
@@ -53,11 +53,12 @@ def serve(design: str | Path | Design | None = None, model: str = "", **options:
     try:
         fleet, catalog = _fleet(owner, options.get("accelerator"), options.get("gpus"))
         engine = engine_of(catalog, options.get("engine", "vllm"))
+        requests = _requests(engine, options)
         task = ServeTask(
-            load=Load(requests=_requests(engine, options), seed=options.get("seed", 0)),
+            load=Load(requests=requests, seed=options.get("seed", 0)),
             concurrency=loads,
             rates=rates,
-            targets=targets_of(options.get("ttft"), options.get("tpot"), options.get("at")),
+            targets=targets_of(options.get("ttft"), options.get("tpot"), options.get("at"), requests.output),
         )
         question = ServeQuestion(
             model=part_of(catalog, Model, model, f"{_WHO}: model"),
@@ -116,7 +117,7 @@ def _plan(options: ServeKeywords) -> PlanRequest:
 
 
 def _requests(engine: Engine, options: ServeKeywords) -> Requests:
-    from ffplan.serving.load import Requests
+    from ffplan.serving.requests import Requests
     from ffplan.studies.serve.answer import speculation
 
     prompt, output, hit = options.get("prompt", 1024), options.get("output", 1024), options.get("prefix_hit", 0.0)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from ffplan.base.record import record
 from ffplan.calibration.serving_fit import _Observation, _observed
 from ffplan.calibration.serving_runs import _StatedRun
+from ffplan.serving.requests import Requests
 from ffplan.serving.room import requests_with_room
 from ffplan.validation.serving_replay import ServedPoint, ServedRun, points_of
 
@@ -93,7 +94,8 @@ def _served(setup: _MeasuredSetup, stated: _StatedRun, load: str, numbers: dict[
 def _room(setup: _MeasuredSetup, stated: _StatedRun) -> float:
     """Return how many requests have room on the whole copy [1]."""
     served = _served(setup, stated, "closed", {"concurrency": 1.0, "tpot_ms": 1.0})
-    held = requests_with_room(served.use, served.served.shape, stated.prompt, stated.output)
+    requests = Requests(prompt=stated.prompt, output=stated.output)
+    held = requests_with_room(served.use, served.served.shape, requests)
     room = float(held) * served.run.data
     if room < 1:
         name, gpus = setup.accelerator.id, int(served.served.deployment.gpus)

@@ -176,7 +176,7 @@ class Examined:
     @cached_property
     def switch_loss(self) -> int:
         """The accelerators that the worst loss of one switch cuts off [1]."""
-        from ffplan.fabric.routing.single_points import worst_switch_loss
+        from ffplan.studies.fabric.switch_loss import worst_switch_loss
 
         return worst_switch_loss(self.study.design, self.fabric)
 

@@ -319,7 +319,7 @@ def _compare_served(
 
 
 def _question(parts: Catalog, model: str, load: _ServedModel) -> ServeQuestion:
-    from ffplan.serving.load import Requests
+    from ffplan.serving.requests import Requests
     from ffplan.studies.serve.answer import ServeQuestion
     from ffplan.studies.serve.loads import Load
     from ffplan.studies.serve.serve import ServeTask

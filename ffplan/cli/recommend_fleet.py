@@ -120,7 +120,7 @@ def _limits(fixed: dict[str, Any]) -> tuple[tuple[str, float], ...]:
 def _target(parts: Catalog, model: str, asked: _ServedLoad, fixed: dict[str, Any]) -> FleetTarget:
     from ffplan.cli.serve import _rate_of
     from ffplan.inputs.requests import read_hours
-    from ffplan.serving.load import Requests
+    from ffplan.serving.requests import Requests
     from ffplan.studies.fleet.capacity import AIMS, FleetTarget
     from ffplan.studies.serve.loads import Load
     from ffplan.studies.serve.setup import PlanRequest

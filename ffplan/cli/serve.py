@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from ffplan.catalog.store import Catalog
     from ffplan.inputs.workloads import PoolPlan
     from ffplan.results.serving import ServeReport
-    from ffplan.serving.load import Requests
+    from ffplan.serving.requests import Requests
     from ffplan.studies.serve.answer import ServeQuestion
     from ffplan.studies.serve.links import Fleet
     from ffplan.studies.serve.loads import Trace
@@ -156,11 +156,12 @@ def _trace(options: dict[str, Any], given: Collection[str]) -> Trace | None:
 
 
 def _mean_requests(isl: int, osl: int, hit: float, speculation: dict[str, float], trace: Trace | None) -> Requests:
-    from ffplan.serving.load import Requests
+    from ffplan.serving.requests import Requests
+    from ffplan.studies.serve.loads import traced_requests
 
-    prompt, output = (isl, osl) if trace is None else (float(trace.prompts.mean()), float(trace.outputs.mean()))
-    spread = 0.0 if trace is None else float(trace.outputs.var()) / output**2
-    return Requests(prompt=prompt, output=output, hit=hit, variation=spread, **speculation)
+    if trace is None:
+        return Requests(prompt=isl, output=osl, hit=hit, **speculation)
+    return traced_requests(trace, hit, **speculation)
 
 
 def serve(
@@ -254,7 +255,7 @@ def _question(parts: Catalog, options: dict[str, Any], trace: Trace | None) -> S
         load=Load(requests=requests, trace=trace, seed=options["seed"]),
         concurrency=loads if options["concurrency"] else (),
         rates=loads if options["rate"] else (),
-        targets=targets_of(*limits, options["at"]),
+        targets=targets_of(*limits, options["at"], requests.output),
     )
     request = PlanRequest(
         precision=options["precision"],

@@ -161,7 +161,8 @@ class _ServedModel:
         try:
             refuse_precisions(PlanRequest(precision=precision, kv=kv))
             engine = engine_of(parts, software)
-            return engine, targets_of(_seconds_of(ttft, "--ttft", who), _seconds_of(tpot, "--tpot", who), at)
+            limits = _seconds_of(ttft, "--ttft", who), _seconds_of(tpot, "--tpot", who)
+            return engine, targets_of(*limits, at, self.lengths[1])
         except ServeError as error:
             raise UsageError(f"{who}: {error}") from None
 

@@ -16,8 +16,8 @@ from ffplan.report.first.serve import (
     _serve_comparison_screen,
     _serve_screen,
     _served_row,
+    _token_money,
     _winner,
-    token_money,
     verdict,
 )
 
@@ -57,7 +57,7 @@ def _money(report: ServeReport) -> Grid:
             f"{row.concurrency:,.0f}",
             "unknown" if row.power_w is None else f"{row.power_w / 1e3:,.1f}",
             "unknown" if row.j_per_token is None else number(row.j_per_token, 3),
-            *(token_money(row.cost, name) for name in ("per_million_output", "per_million_input")),
+            *(_token_money(row.cost, name) for name in ("per_million_output", "per_million_input")),
         )
         for row in report.rows
     )
@@ -144,12 +144,19 @@ def serve_document(report: ServeReport) -> Document:
     return Document(report, _body, rows=lambda: report.rows, first=_serve_screen)
 
 
+_MONEY = ("accelerator_hour", "per_million_output", "per_million_input")
+"""Amounts of a cost of tokens that tables print."""
+
+
 def _served_costs(comparison: ServeComparison) -> Grid:
     rows = tuple(
         (
             side.label,
             amount(side.capex, 3) if side.capex is not None else "unknown",
-            *(token_money(side.cost, name) for name in ("accelerator_hour", "per_million_output", "per_million_input")),
+            *(
+                _token_money(side.cost, name)
+                for name in ("accelerator_hour", "per_million_output", "per_million_input")
+            ),
             at_least(kilowatts(side.facility_peak_kw), side.unrated),
             f"{side.racks:,}",
             f"{side.users_rack:,.0f}",

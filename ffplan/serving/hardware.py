@@ -82,12 +82,13 @@ def group_link(accelerator: Accelerator, library: Library) -> float:
     return float(accelerator.pcie.bandwidth.value) * 1e9 if accelerator.pcie else 0.0
 
 
-def machine_of(accelerator: Accelerator, precision: str, link: Number) -> _Machine:
+def machine_of(accelerator: Accelerator, precision: str, link: Number, exchange: Number) -> _Machine:
     """Return an accelerator as formulas of serving take it.
 
     Args:
         precision: precision of the weights.
-        link: rate of a group's collectives [byte/s].
+        link: rate of a tensor group's collectives [byte/s].
+        exchange: the same of all that share a layer's experts [byte/s].
     """
     sixteen = accelerator.peak.get("bf16") or accelerator.peak["fp16"]
     peak = accelerator.peak.get(compute_precision(accelerator, precision)) or sixteen  # type: ignore[call-overload]
@@ -97,6 +98,7 @@ def machine_of(accelerator: Accelerator, precision: str, link: Number) -> _Machi
         peak16=float(sixteen.value) * 1e12,
         memory=float(accelerator.memory.value),
         link=link,
+        exchange=exchange,
     )
 
 
@@ -191,8 +193,8 @@ def accelerator_power(
     active = minimum(steady.running, 1.0)
     reads = (step.weights + step.experts + step.compute + step.cache) / step.total
     each = steady.tpot - steady.lost
-    reads = reads * (each - steady.prompts) / each
     batch = steady.together / served.deployment.pipeline
+    reads = reads * (each - steady.prompts) / each * minimum(batch, 1.0)  # a stage without a sequence stands idle
     products = minimum(_product_seconds(served, batch) / each + prompts, 1.0)
     shares = engine.power
     serving = shares.base.value + shares.memory.value * reads + shares.compute.value * products

@@ -20,48 +20,14 @@ from ffplan.serving.step import Served, _StepTime, launch_seconds, prompt_second
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from ffplan.serving.requests import Requests
+
 ROUNDS = 50
 """Rounds of the bisection; the logarithm of the interval halves in each."""
 _HALVINGS = 40
 """Halvings of an interval of requests under way."""
-
-
-@record
-class Requests:
-    """Requests as formulas take them: lengths, and what speculation and a prefix cache save."""
-
-    prompt: Number
-    """Tokens of a prompt."""
-    output: Number
-    """Tokens of an answer."""
-    hit: Number = 0.0
-    """Fraction of a prompt whose keys and values are cached."""
-    drafted: Number = 0.0
-    """Tokens that a draft proposes for a step."""
-    accepted: Number = 0.0
-    """Chance that a drafted token is accepted."""
-    draft: Number = 0.0
-    """Time of a drafted token, as a fraction of a step."""
-    chunk: Number = 8192
-    """Most prompt tokens of a step."""
-    variation: Number = 0.0
-    """Squared coefficient of variation of answer lengths, which makes a closed loop's requests follow each other
-    unevenly."""
-
-    @property
-    def computed(self) -> Number:
-        """Tokens of a prompt that are computed; the last is never cached."""
-        return maximum(self.prompt * (1 - self.hit), 1.0)
-
-    @property
-    def shared(self) -> Number:
-        """Tokens of a prompt that are cached, which all requests share and which are held once."""
-        return self.prompt - self.computed
-
-    @property
-    def resident(self) -> Number:
-        """Tokens that a request holds when its answer is complete, without the shared prefix."""
-        return self.computed + self.output
+_NEVER = 1e-6
+"""Chance below which a drafted token is never rejected [1]."""
 
 
 @record
@@ -117,8 +83,9 @@ def _tokens_a_step(drafted: Number, accepted: Number) -> Number:
     Source:
         [4], equation 1.
     """
-    rejected = maximum(1 - accepted, 1e-9)
-    tokens: Number = choose(drafted > 0, (1 - accepted ** (drafted + 1)) / rejected, 1.0)
+    rejected = maximum(1 - accepted, _NEVER)
+    sure = 1 - accepted < _NEVER  # the ratio would lose all its digits
+    tokens: Number = choose(drafted > 0, choose(sure, drafted + 1.0, (1 - accepted ** (drafted + 1)) / rejected), 1.0)
     return tokens
 
 

@@ -27,7 +27,9 @@ class _Machine:
     memory: Number
     """Device memory [byte]."""
     link: Number
-    """Rate of collectives between the accelerators of a group, one direction [byte/s]."""
+    """Rate of collectives between the accelerators of a tensor group, one direction [byte/s]."""
+    exchange: Number
+    """The same between all that share a layer's experts."""
 
 
 @record
@@ -70,14 +72,15 @@ class Rates:
     """Least time of a layer, or of its experts, in a step with a prompt: the host launches every kernel [s]."""
 
 
-def on_network(rates: Rates, latency: Number) -> Rates:
+def on_network(rates: Rates, latency: Number, exchange: Number) -> Rates:
     """Return constants for groups with a separate time of collectives.
 
     Args:
         rates: constants of the engine.
-        latency: time of a small collective of the group [s]; 0 where the engine's own holds.
+        latency: time of a small collective of a tensor group [s]; 0 where the engine's own holds.
+        exchange: the same of all that share a layer's experts [s].
     """
-    return replace(rates, call=maximum(rates.call, latency), exchange=maximum(rates.exchange, latency))
+    return replace(rates, call=maximum(rates.call, latency), exchange=maximum(rates.exchange, exchange))
 
 
 @record

@@ -11,12 +11,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 from math import gcd
+from typing import TYPE_CHECKING
 
 from ffplan.base.array_math import Number, choose, maximum, minimum
 from ffplan.base.record import record
-from ffplan.serving.load import ROUNDS, Requests, Steady, _at_rate, _Loop, middle_step, token_seconds
+from ffplan.serving.load import ROUNDS, Steady, _at_rate, _Loop, middle_step, token_seconds
 from ffplan.serving.memory import cache_bytes, cache_share, cached_tokens
 from ffplan.serving.step import Served, _StepTime, step_time
+
+if TYPE_CHECKING:
+    from ffplan.serving.requests import Requests
 
 
 @record

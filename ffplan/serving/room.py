@@ -19,6 +19,7 @@ from ffplan.serving.memory import (
 if TYPE_CHECKING:
     from ffplan.catalog.engines import Engine
     from ffplan.catalog.models import Transformer
+    from ffplan.serving.requests import Requests
     from ffplan.serving.step import Served
 
 
@@ -83,29 +84,29 @@ def memory_use(served: Served, engine: Engine, share: float | None = None) -> Me
     )
 
 
-def requests_with_room(
-    use: MemoryUse, shape: Transformer, prompt: Number, output: Number, shared: Number = 0.0
-) -> Number:
+def requests_with_room(use: MemoryUse, shape: Transformer, requests: Requests) -> Number:
     """Return how many requests an attention group runs at a time.
 
     Args:
         use: memory of an accelerator.
         shape: the model, whose layers with a window keep fewer tokens.
-        prompt: tokens of a prompt [1].
-        output: tokens of an answer [1].
-        shared: tokens in front that all requests share, held once [1].
+        requests: their lengths, and the prefix that all share and that is held once.
 
     Returns:
         Requests [1], not rounded; at most what the engine runs.
 
     Equation:
-        min(tokens with room / tokens kept of a request, most); the tokens of a whole request, or on average over its
-        life, prompt + output / 2, where requests start with room for their prompt
+        min((tokens with room - kept of the prefix) / kept of a request, most); the tokens of a whole request, or on
+        average over its life, prompt + output / 2, where requests start with room for their prompt
 
     Source:
         Kwon et al., arXiv 2309.06180, section 4.5: vLLM admits by prompt and evicts; TensorRT-LLM's scheduler without
         eviction (GUARANTEED_NO_EVICT) reserves the answer.
     """
-    tokens = prompt + output * (1.0 if use.whole else 0.5)
-    kept = cached_tokens(shape, _paged_tokens(maximum(tokens, 1.0), use.block))
-    return minimum(maximum(use.tokens - shared, 0.0) / kept, use.most)
+    kept = cached_tokens(shape, _paged_tokens(maximum(requests.kept(whole=use.whole), 1.0), use.block))
+    return minimum(_free_tokens(use, shape, requests) / kept, use.most)
+
+
+def _free_tokens(use: MemoryUse, shape: Transformer, requests: Requests) -> Number:
+    """Return the tokens that have room beside the prefix that all requests share [1], if all layers keep them."""
+    return maximum(use.tokens - cached_tokens(shape, requests.shared), 0.0)

@@ -15,14 +15,15 @@ import numpy as np
 from ffplan.serving.load import _tokens_a_step
 from ffplan.serving.memory import cached_tokens
 from ffplan.serving.pools import slices, transfer_seconds
+from ffplan.serving.room import _free_tokens
 from ffplan.serving.simulate import Arrivals, Room, Run, _simulate, _StepTable
 from ffplan.serving.step import attention_flops, launch_seconds, prompt_seconds, step_time
 from ffplan.serving.times import Times, _times_of
 
 if TYPE_CHECKING:
     from ffplan.base.array_math import Floats
-    from ffplan.serving.load import Requests
     from ffplan.serving.pools import Pools
+    from ffplan.serving.requests import Requests
     from ffplan.serving.room import MemoryUse
     from ffplan.serving.step import Served
 
@@ -83,8 +84,9 @@ class _Answers(_Group):
     def next_end(self) -> float:
         """Return the time at which the next sequence ends if none joins [s]."""
         steps = max(self._to_end(), 1.0)
-        flat = self.pace.base[len(self.ends)] + self.context * self.pace.context
-        growth = len(self.ends) * self.pace.yielded * self.pace.context
+        token = self.pace.token(len(self.ends))
+        flat = self.pace.base[len(self.ends)] + self.context * token
+        growth = len(self.ends) * self.pace.yielded * token
         return self.now + flat * steps + growth * steps * (steps - 1) / 2
 
     def go_on(self) -> None:
@@ -248,7 +250,8 @@ def _pace_of(
     counts[0] = 1.0
     slower = 1 + draft * drafted
     base = step_time(served, counts, cached, 1 + drafted).total * slower
-    far = step_time(served, 1.0, cached + context).total - step_time(served, 1.0, cached).total
+    # what one sequence of as many as stages reads
+    far = (step_time(served, stages, cached + context).total - step_time(served, stages, cached).total) / stages
     rate = served.machine.peak16 * served.rates.attention * served.deployment.tensor
     attention = float(attention_flops(served.shape, prompt, cached) / rate)
     square = attention / ((cached + prompt) ** 2 - cached**2)
@@ -291,7 +294,7 @@ def _room(served: Served, use: MemoryUse, most: int, requests: Requests, tokens:
         tokens: tokens of a usual request [1]; layers with a window keep fewer, so that there is room for more.
     """
     kept = float(cached_tokens(served.shape, tokens)) / tokens
-    return Room(max(float(use.tokens) - float(requests.shared), 0.0) / kept, most, whole=use.whole)
+    return Room(float(_free_tokens(use, served.shape, requests)) / kept, most, whole=use.whole)
 
 
 def _most(use: MemoryUse, arrivals: Arrivals) -> int:

@@ -88,7 +88,7 @@ class _StepTable:
     base: list[float]
     """Step without context, by sequences that decode."""
     context: float
-    """Seconds of one cached token."""
+    """Seconds of one cached token, of sequences that fill all stages."""
     prompt: float
     """Seconds of a prompt token, without its attention."""
     square: float
@@ -103,6 +103,13 @@ class _StepTable:
     """Tokens in front of every prompt that are cached [1]."""
     mixed: bool = True
     """True if sequences decode in steps that carry prompts; else they wait for those."""
+
+    def token(self, sequences: int) -> float:
+        """Return the seconds of one cached token beside some sequences that decode [s].
+
+        With fewer sequences than stages, each is alone in its pass, and reads all that it keeps.
+        """
+        return self.context * max(self.stages / sequences, 1.0) if sequences else self.context
 
 
 class Run:
@@ -248,7 +255,7 @@ class Run:
                 break
             filling.popleft()
             done.append(request)
-        decoding = pace.base[len(self.ends)] + self.context * pace.context if pace.mixed else pace.base[0]
+        decoding = pace.base[len(self.ends)] + self.context * pace.token(len(self.ends)) if pace.mixed else pace.base[0]
         least = (pace.floor - decoding) / pace.stages
         added = max(sum(part for _, part in parts), least)
         self._advance(decoding + added, float(pace.mixed), added if pace.mixed else decoding + added)
@@ -302,8 +309,9 @@ class Run:
         """Run steps until the next sequence ends, or a request arrives at `until`."""
         sequences, pace = len(self.ends), self.pace
         steps = self._to_end()
-        flat = pace.base[sequences] + self.context * pace.context
-        growth = sequences * pace.yielded * pace.context
+        token = pace.token(sequences)
+        flat = pace.base[sequences] + self.context * token
+        growth = sequences * pace.yielded * token
         if until < inf:
             # flat n + growth n^2 / 2 = time left
             left = max(until - self.now, 0.0)

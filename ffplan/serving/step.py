@@ -102,7 +102,8 @@ def collective_seconds(served: Served, tokens: Number) -> Number:
     Equation:
         2 L (call + 2 (t - 1) / t x tokens h 2 / link) for t > 1; where attention groups share experts, dispatch and
         combine take the place of the second in L_e layers: 2 (exchange + r tokens / t h bytes / link), r = (e - 1)
-        (1 - (1 - 1 / e)^k) ranks a token on average; out at the width of activations, back at 16 bit
+        (1 - (1 - 1 / e)^k) ranks a token on average; out at the width of activations, back at 16 bit; link among the
+        tensor group in the first, among all that share the experts in the second
 
     Source:
         [1], two allreduces a layer; DeepSeek-V3, arXiv 2412.19437, section 3.2.2, for dispatch and combine.
@@ -116,7 +117,7 @@ def collective_seconds(served: Served, tokens: Number) -> Number:
     reached = (ranks - 1) * (1 - (1 - 1 / ranks) ** served.weights.top_k)
     # out at 1 byte if activations are quantised, else 2; back at 2: on average of the two calls
     width = 2 - 0.5 * deployment.quantised
-    moved = served.rates.exchange + reached * tokens / tensor * hidden * width / machine.link
+    moved = served.rates.exchange + reached * tokens / tensor * hidden * width / machine.exchange
     return split + 2 * shared * moved
 
 
@@ -151,7 +152,7 @@ def step_time(served: Served, sequences: Number, context: Number, tokens: Number
     """Return the time of one decoding step.
 
     Args:
-        sequences: sequences of one attention group that decode [1].
+        sequences: sequences of one attention group that decode [1]; with fewer than stages, stages stand idle.
         context: tokens that each has so far, on average [1].
         tokens: tokens a sequence checks in the step [1]; more than 1 with speculation.
 
@@ -166,8 +167,8 @@ def step_time(served: Served, sequences: Number, context: Number, tokens: Number
         [1].
     """
     deployment, machine, rates = served.deployment, served.machine, served.rates
-    # a pipeline has as many groups of sequences under way as stages
-    batch = sequences / deployment.pipeline
+    # a pipeline has as many groups of sequences under way as stages, of one sequence at least
+    batch = maximum(sequences / deployment.pipeline, 1.0)
     checked = batch * tokens
     weights = dense_bytes(served.weights, deployment) / (machine.bandwidth * rates.weights)
     experts = expert_bytes(served.weights, deployment, checked) / (machine.bandwidth * rates.experts)

@@ -23,10 +23,11 @@ from ffplan.serving.hardware import (
     group_link,
     machine_of,
 )
-from ffplan.serving.load import Requests, closed_loop
+from ffplan.serving.load import closed_loop
 from ffplan.serving.memory import model_weights
 from ffplan.serving.plan import on_network
 from ffplan.serving.pools import Pools, slices
+from ffplan.serving.requests import Requests
 from ffplan.serving.room import MemoryUse, memory_use, requests_with_room
 from ffplan.serving.run import run_pools, run_requests
 from ffplan.serving.simulate import Arrivals
@@ -136,13 +137,13 @@ def serve_run(
             data=plan.data,
             expert=plan.expert,
         )
-        link = links(int(deployment.expert_gpus))
+        among = [links(int(ranks)) for ranks in (deployment.tensor, deployment.expert_gpus)]
         return Served(
             shape=shape,
             weights=model_weights(shape),
             deployment=deployment,
-            machine=machine_of(accelerator, run.precision, link.rate),
-            rates=on_network(speed.rates, link.latency),
+            machine=machine_of(accelerator, run.precision, *(link.rate for link in among)),
+            rates=on_network(speed.rates, *(link.latency for link in among)),
             mixed=engine.mixed,
         )
 
@@ -168,7 +169,7 @@ def _pools(run: ServingRun, prefill: Served, decode: Served) -> Pools:
         decode=decode,
         prefills=run.prefill.copies,
         decodes=run.copies,
-        rate=minimum(prefill.machine.link, decode.machine.link),
+        rate=minimum(prefill.machine.exchange, decode.machine.exchange),
     )
 
 
@@ -203,7 +204,8 @@ def points_of(served: ServedRun) -> Iterator[ServedPoint]:
         output = numbers.get("output", float(run.output or 1)) * mean
         load = numbers.get("concurrency", numbers.get("batch"))
         if load is None:
-            load = float(requests_with_room(served.use, served.served.shape, prompt, output)) * run.data
+            requests = Requests(prompt=prompt, output=output)
+            load = float(requests_with_room(served.use, served.served.shape, requests)) * run.data
         yield ServedPoint(numbers, prompt, output, load)
 
 

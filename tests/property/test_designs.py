@@ -14,11 +14,11 @@ from ffplan.catalog.store import Catalog
 from ffplan.design.resolve import resolve
 from ffplan.fabric.family import plan_fabric, wire
 from ffplan.fabric.routing.degraded import _links_alive
-from ffplan.fabric.routing.single_points import worst_switch_loss
 from ffplan.fabric.routing.tree_routing import TreeRouting
 from ffplan.fabric.wiring.cabling import _first_of_cables
 from ffplan.fabric.wiring.names import Names
 from ffplan.fabric.wiring.network import CORE, INTERZONE, LEAF, SPINE
+from ffplan.studies.fabric.switch_loss import worst_switch_loss
 from tests.fabrics import bisection, ports_used
 from tests.property.test_routing import assert_walks
 from tests.property.test_wiring import ports

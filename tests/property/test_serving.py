@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 from ffplan.catalog.models import Model
 from ffplan.catalog.store import Catalog
 from ffplan.serving.hardware import deployment_of
-from ffplan.serving.load import Requests, closed_loop, open_loop
+from ffplan.serving.load import closed_loop, open_loop
 from ffplan.serving.memory import cache_share, model_weights, splits_heads, weight_memory
 from ffplan.serving.pools import Pools, pools_loop, prefill_rate
+from ffplan.serving.requests import Requests
 from ffplan.serving.step import Served, launch_seconds, prompt_seconds, step_time
 from tests.unit.serving.conftest import MACHINE, RATES
 

@@ -12,7 +12,7 @@ import pytest
 from ffplan.catalog.engines import Engine
 from ffplan.catalog.parts import Accelerator
 from ffplan.catalog.store import Catalog
-from ffplan.serving.load import Requests
+from ffplan.serving.requests import Requests
 from ffplan.studies.serve.money import token_price
 from ffplan.validation.replay import case_files, replay_files
 

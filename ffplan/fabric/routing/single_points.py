@@ -1,4 +1,4 @@
-"""Switches whose loss parts a cluster."""
+"""What the loss of one device cuts off from the rest."""
 
 from __future__ import annotations
 
@@ -6,77 +6,78 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ffplan.fabric.family import wire
-
 if TYPE_CHECKING:
-    import networkx as nx
-
     from ffplan.base.array_math import Ints
-    from ffplan.design.resolved import ResolvedDesign
-    from ffplan.fabric.sizing.plan import FabricPlan
-    from ffplan.fabric.wiring.network import Network
 
 
-def worst_switch_loss(design: ResolvedDesign, plan: FabricPlan) -> int:
-    """Return the accelerators that the loss of the worst switch cuts off: all outside the largest part left [1].
+def cut_off(weights: Ints, pairs: Ints) -> Ints:
+    """Return the weight that the loss of each device cuts off: all outside the largest part left [1].
 
-    A node joins its switches: what one rail has lost goes over another. Nodes without accelerators join nothing.
+    Args:
+        weights: weight of each device, lost with it [1].
+        pairs: joined devices, each pair once, shape (pairs, 2).
 
     Equation:
-        accelerators of the network - of the lost switch alone - of the largest part without it
+        weight of what was joined - of the largest part without the device; the parts are the subtrees of a search in
+        depth that reach no device before it, and the rest
+
+    Source:
+        Hopcroft and Tarjan, "Efficient algorithms for graph manipulation", CACM 16 (1973): articulation points.
     """
-    import networkx as nx
-
-    network = wire(design, plan).network
-    alone, graph = _joined(network, design)
-    worst = int(alone.max())
-    for part in nx.connected_components(graph):
-        within = graph.subgraph(part)
-        total = _weight(within)
-        for switch in nx.articulation_points(within):
-            if switch < len(network.switches):
-                left = (_weight(graph.subgraph(rest)) for rest in nx.connected_components(_without(within, switch)))
-                worst = max(worst, total - max(left))
-    return worst
+    both = np.concatenate([pairs, pairs[:, ::-1]])
+    ends = both[np.argsort(both[:, 0], kind="stable")]
+    first = np.searchsorted(ends[:, 0], np.arange(len(weights) + 1)).tolist()
+    search = _Search(ends[:, 1].tolist(), first, weights.tolist())
+    for device in range(len(weights)):
+        if not search.seen[device]:
+            search.run(device)
+    return np.array(search.lost, np.int64)
 
 
-def _weight(graph: nx.Graph[int]) -> int:
-    return sum(graph.nodes[vertex]["accelerators"] for vertex in graph)
+class _Search:
+    """A search in depth: when each device was seen, the first that its subtree reaches, and what the subtree weighs."""
 
+    def __init__(self, neighbours: list[int], first: list[int], weights: list[int]) -> None:
+        count = len(weights)
+        self.neighbours, self.next, self.end = neighbours, first[:-1], first[1:]
+        self.seen, self.reached = [0] * count, [0] * count
+        self.below = list(weights)
+        """Weight of the subtree of each device."""
+        self.parted, self.largest = list(weights), [0] * count
+        """Weight of each device with the parts that its loss cuts from the root, and of the largest of them."""
+        self.lost = [0] * count
+        self.clock = 0
 
-def _without(graph: nx.Graph[int], switch: int) -> nx.Graph[int]:
-    return graph.subgraph(set(graph) - {switch})
+    def run(self, root: int) -> None:
+        """Search all that is joined to a device, and say what each loss cuts off."""
+        path, order = [root], [root]
+        self._see(root)
+        while path:
+            device = path[-1]
+            if self.next[device] == self.end[device]:
+                path.pop()
+                if path:
+                    self._return(path[-1], device)
+                continue
+            other = self.neighbours[self.next[device]]
+            self.next[device] += 1
+            if not self.seen[other]:
+                self._see(other)
+                path.append(other)
+                order.append(other)
+            else:
+                self.reached[device] = min(self.reached[device], self.seen[other])
+        for device in order:
+            total = self.below[root]
+            self.lost[device] = total - max(self.largest[device], total - self.parted[device])
 
+    def _see(self, device: int) -> None:
+        self.clock += 1
+        self.seen[device] = self.reached[device] = self.clock
 
-def _joined(network: Network, design: ResolvedDesign) -> tuple[Ints, nx.Graph[int]]:
-    """Return the accelerators whose nodes hang on each switch alone, and what joins the switches.
-
-    The vertices are switches, with the accelerators that hang on them alone, and nodes on the same several switches.
-    """
-    import networkx as nx
-
-    per_node = np.array([group.accelerators_per_node for group in design.groups])
-    first = np.cumsum([0, *(group.group.count for group in design.groups)])
-    ends, switches = network.endpoints, len(network.switches)
-    computes = per_node[ends.group] > 0
-    pairs = np.unique((first[ends.group] + ends.node)[computes].astype(np.int64) * switches + ends.leaf[computes])
-    nodes, leaves = pairs // switches, pairs % switches
-    node, start, count = np.unique(nodes, return_index=True, return_counts=True)
-    accelerators = np.repeat(per_node, np.diff(first))[node]
-    alone = np.bincount(leaves[start], weights=accelerators * (count == 1), minlength=switches).astype(np.int64)
-    several = count > 1
-    column = np.arange(len(leaves)) - np.repeat(start, count)
-    sets = np.full((len(node), int(count.max(initial=1))), -1, np.int64)
-    sets[np.repeat(np.arange(len(node)), count), column] = leaves
-    alike, which = np.unique(sets[several], axis=0, return_inverse=True)
-    held = np.bincount(which.ravel(), weights=accelerators[several], minlength=len(alike)).astype(np.int64)
-    links = network.links
-    between = links.tier > 0
-    graph: nx.Graph[int] = nx.Graph()
-    weights = np.concatenate([alone, held]).tolist()
-    for vertex, weight in enumerate(weights):
-        graph.add_node(vertex, accelerators=weight)
-    graph.add_edges_from(np.unique(np.column_stack([links.a[between], links.b[between]]), axis=0).tolist())
-    row, place = np.nonzero(alike >= 0)
-    graph.add_edges_from(np.column_stack([switches + row, alike[row, place]]).tolist())
-    return alone, graph
+    def _return(self, device: int, child: int) -> None:
+        self.below[device] += self.below[child]
+        self.reached[device] = min(self.reached[device], self.reached[child])
+        if self.reached[child] >= self.seen[device]:
+            self.parted[device] += self.below[child]
+            self.largest[device] = max(self.largest[device], self.below[child])

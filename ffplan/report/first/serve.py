@@ -142,7 +142,7 @@ def _figures(report: ServeReport, row: ServeRow) -> list[tuple[str, ...]]:
         sent = f"{stored(moved.bytes)} of KV a prompt"
         rows.append(("prefill pool", f"{percent(row.prefill_busy)} busy", sent))
     if row.cost is not None:
-        paid = f"{token_money(row.cost, 'per_million_output')} {report.currency} a million out"
+        paid = f"{_token_money(row.cost, 'per_million_output')} {report.currency} a million out"
         hour = f"GPU-hour {number(row.cost.accelerator_hour, 3)}"
         rows.append(("cost", paid, f"{number(row.cost.per_million_input, 3)} in, {hour}"))
     if len(report.rows) > 1:
@@ -169,7 +169,7 @@ def _serve_api_text(report: ServeReport, row: ServeRow) -> str:
     text = _api_text(report.api)
     if not text or row.cost is None:
         return text
-    return f"{text}; here {token_money(row.cost, 'per_million_output_all')} at this load"
+    return f"{text}; here {_token_money(row.cost, 'per_million_output_all')} at this load"
 
 
 def _serve_screen(report: ServeReport) -> _FirstScreen:
@@ -216,7 +216,7 @@ _LEVEL = 0.05
 HEADER = ("", "GPUs", "req/s", "tok/s/GPU", "TTFT s", "TPOT ms", "all/M out", "k tok/s/MW")
 
 
-def token_money(cost: ServeCost | None, name: str) -> str:
+def _token_money(cost: ServeCost | None, name: str) -> str:
     """Return an amount of a cost of tokens by its name, or that it is unknown."""
     return "unknown" if cost is None else at_least(number(getattr(cost, name), 3), cost.partial)
 
@@ -231,7 +231,7 @@ def _served_row(side: ServedSide, comparison: ServeComparison) -> tuple[str, ...
         f"{side.output_tokens_s_gpu:,.0f}",
         number(getattr(side.ttft_s, at), 2),
         number(getattr(side.tpot_s, at) * _MILLI, 3),
-        token_money(side.cost, "per_million_output_all"),
+        _token_money(side.cost, "per_million_output_all"),
         "unknown" if side.output_tokens_s_mw is None else f"{side.output_tokens_s_mw / 1e3:,.0f}",
     )
 
@@ -311,7 +311,7 @@ def _token_tiles(comparison: ServeComparison) -> tuple[tuple[str, str, str], ...
     tiles = [
         (
             side.label,
-            f"{token_money(side.cost, 'per_million_output_all')} {side.cost.currency}",
+            f"{_token_money(side.cost, 'per_million_output_all')} {side.cost.currency}",
             "a million output tokens",
         )
         for side in comparison.sides[:_TILES]

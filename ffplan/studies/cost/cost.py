@@ -323,7 +323,7 @@ def study_run(design: ResolvedDesign, catalog: Catalog, request: CostRequest, ti
 
 
 @record
-class HourCost:
+class _HourCost:
     """Cost of an accelerator-hour in use."""
 
     amount: float
@@ -334,7 +334,7 @@ class HourCost:
     """What the cost leaves out: the hour costs at least as much."""
 
 
-def hour_and_peak(design: ResolvedDesign, catalog: Catalog) -> tuple[HourCost | None, float | None]:
+def hour_and_peak(design: ResolvedDesign, catalog: Catalog) -> tuple[_HourCost | None, float | None]:
     """Return the cost of an accelerator-hour in use, and the facility's rated peak [kW].
 
     Returns:
@@ -351,7 +351,7 @@ def hour_and_peak(design: ResolvedDesign, catalog: Catalog) -> tuple[HourCost | 
     if not ledger.costed:
         return None, peak
     kind = ledger.account.bearing / ledger.account.accelerators
-    hour = HourCost(
+    hour = _HourCost(
         amount=float(account.year.hour) * kind,
         currency=ledger.owned.currency,
         rented=ledger.owned.rent is not None,

@@ -31,7 +31,7 @@ from ffplan.inputs.document import parse_document, read_document
 from ffplan.inputs.workloads import PoolPlan
 from ffplan.reliability.spare_count import enough
 from ffplan.results.serving import ServeTargets
-from ffplan.serving.load import Requests
+from ffplan.serving.requests import Requests
 from ffplan.studies.cost.cost import inputs_for, ledger_for
 from ffplan.studies.cost.parts import hourly_rent
 from ffplan.studies.fleet.capacity import AVAILABLE, _best_copy, _ServedTarget, _stretch_of, _ways

@@ -10,8 +10,8 @@ from ffplan.base.record import record
 from ffplan.catalog.engines import Engine
 from ffplan.catalog.models import Model
 from ffplan.inputs.workloads import PoolPlan
-from ffplan.serving.load import Requests
 from ffplan.serving.plan import CACHE_WIDTHS, WIDTHS
+from ffplan.serving.requests import Requests
 from ffplan.studies.serve.apart import _apart_setup, _best_pools
 from ffplan.studies.serve.best_plan import _best_plan
 from ffplan.studies.serve.links import ServeError, fleet_of

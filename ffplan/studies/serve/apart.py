@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from ffplan.catalog.models import Model
     from ffplan.catalog.store import Catalog
     from ffplan.results.serving import ServeTargets
-    from ffplan.serving.load import Requests
+    from ffplan.serving.requests import Requests
     from ffplan.serving.room import MemoryUse
     from ffplan.serving.step import Served
     from ffplan.studies.serve.links import Fleet
@@ -99,7 +99,7 @@ def _apart_setup(
         except ServeError as error:
             raise ServeError(f"{option} {plan}: {error}", infeasible=error.infeasible) from None
 
-    prefill = copy("--prefill", fleets[0], pools[0], replace(requests, output=1))
+    prefill = copy("--prefill", fleets[0], pools[0], requests.prompts_alone())
     decode = copy("--decode", fleets[1], pools[1], requests)
     link = _move_link(fleets, catalog, sizes)
     unit = Pools(
@@ -212,7 +212,7 @@ def _prompts_within(served: Served, use: MemoryUse, load: Requests, targets: Ser
     """Return the prompts that a copy of each plan computes within the target [1/s]; 0 if none."""
     limit = targets.ttft_s if targets and targets.ttft_s is not None else np.inf
     most, seconds = prompt_pace(served, load, _BUSY[:, None])
-    room = np.asarray(requests_with_room(use, served.shape, load.computed, 1.0, load.shared))
+    room = np.asarray(requests_with_room(use, served.shape, load.prompts_alone()))
     busy = np.where((np.asarray(seconds) <= limit) & (room >= 1), _BUSY[:, None], 0.0).max(axis=0)
     return np.asarray(busy * most * served.deployment.data)
 
@@ -220,7 +220,7 @@ def _prompts_within(served: Served, use: MemoryUse, load: Requests, targets: Ser
 def _answers_within(served: Served, use: MemoryUse, load: Requests, targets: ServeTargets | None) -> Floats:
     """Return the requests a second that a copy of each plan decodes within the target [1/s]; 0 if none."""
     limit = targets.tpot_s if targets and targets.tpot_s is not None else np.inf
-    room = np.asarray(requests_with_room(use, served.shape, load.computed, load.output, load.shared))
+    room = np.asarray(requests_with_room(use, served.shape, load))
     sequences = np.maximum(np.geomspace(0.01, 1, _SEQUENCES)[:, None] * room, 1.0)
     token = np.asarray(token_seconds(middle_step(served, load, sequences), load))
     rates = sequences * served.deployment.data / (np.maximum(float(load.output) - 1, 1e-6) * token)

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ffplan.base.array_math import Floats
+from ffplan.base.array_math import Floats, Number
 from ffplan.base.errors import did_you_mean
 from ffplan.base.record import record
 from ffplan.results.serving import Latency, ServeTargets
-from ffplan.serving.load import Requests
+from ffplan.serving.requests import Requests
 from ffplan.serving.run import run_pools, run_requests
 from ffplan.serving.simulate import MOST_PASSES, Arrivals, Bar, LongRunError
 from ffplan.serving.times import EACH, joined
@@ -32,6 +32,8 @@ _SMALL, _DRAWS, _TURNS_OF_DRAW = 100, 8, 3
 """Requests under way up to which a run has several draws, most of them, and requests of each for one under way [1]."""
 _SETTLING = 8
 """Requests for each under way that pass before a short draw has settled [1]."""
+_ALIKE = 32
+"""Requests of an attention group from which on groups are taken for alike [1]."""
 _DRAWN = 1_000_003
 """Step of the seed from a draw to the next [1]."""
 _DEVIATIONS = 3.0
@@ -47,17 +49,20 @@ _BELOW = {"p50": 0.5, "p90": 0.9, "p99": 0.99}
 STATISTICS = ("mean", "p50", "p90", "p99")
 
 
-def targets_of(ttft: float | None, tpot: float | None, at: str | None) -> ServeTargets | None:
+def targets_of(ttft: float | None, tpot: float | None, at: str | None, output: Number) -> ServeTargets | None:
     """Return latency targets; None without any.
 
     Args:
         ttft: most time to the first token [s].
         tpot: most time of a further token [s].
         at: statistic that is held to them; p99 if omitted.
+        output: tokens of an answer, on average [1].
 
     Raises:
-        ServeError: if the statistic is unknown, or there is no target.
+        ServeError: if the statistic is unknown, there is no target, or none for a token that no answer has.
     """
+    if tpot is not None and output <= 1:
+        raise ServeError("--tpot: answers of one token have no further one; leave it out")
     if at is not None and at not in STATISTICS:
         raise ServeError(f"--at: no `{at}`; {did_you_mean(at, STATISTICS, what='statistic')}")
     if ttft is None and tpot is None:
@@ -110,6 +115,11 @@ class Load:
     """Lengths to draw from, or to follow with their times."""
     seed: int = 0
 
+    @property
+    def alike(self) -> bool:
+        """True if all requests have the same lengths, for which formulas hold."""
+        return self.trace is None or not (np.ptp(self.trace.prompts) or np.ptp(self.trace.outputs))
+
 
 def _lengths(load: Load, count: int) -> tuple[Floats, Floats]:
     """Return computed prompt tokens and answer tokens of some requests."""
@@ -120,8 +130,23 @@ def _lengths(load: Load, count: int) -> tuple[Floats, Floats]:
     return np.maximum(trace.prompts[chosen] * (1 - requests.hit), 1.0), trace.outputs[chosen]
 
 
-def _held_tokens(load: Load) -> tuple[float, float]:
-    """Return the tokens that a request under way holds: mean and standard deviation [1].
+@record
+class _Held:
+    """Tokens of a request under way [1], weighted by the time of each."""
+
+    mean: float
+    deviation: float
+    """Standard deviation of what it holds."""
+    whole: float
+    """Mean with the whole answer."""
+
+
+def _held(prompts: Floats, outputs: Floats) -> _Held:
+    """Return the tokens that requests under way hold.
+
+    Args:
+        prompts: tokens computed of each prompt [1].
+        outputs: tokens of each answer [1].
 
     Equation:
         E[o (p + o / 2)] / E[o] and E[o (p^2 + p o + o^2 / 3)] / E[o]: a request is met as long as its answer o takes,
@@ -130,13 +155,37 @@ def _held_tokens(load: Load) -> tuple[float, float]:
     Source:
         Definition: moments of p + u o, u even in 0 to 1, over requests weighted by their time.
     """
-    requests, trace = load.requests, load.trace
-    prompts = np.array([float(requests.computed)]) if trace is None else trace.prompts * (1 - requests.hit)
-    outputs = np.array([float(requests.output)]) if trace is None else trace.outputs
     weights = outputs / outputs.sum()
     mean = float((weights * (prompts + outputs / 2)).sum())
     square = float((weights * (prompts**2 + prompts * outputs + outputs**2 / 3)).sum())
-    return mean, sqrt(max(square - mean**2, 0.0))
+    whole = float((weights * (prompts + outputs)).sum())
+    return _Held(mean=mean, deviation=sqrt(max(square - mean**2, 0.0)), whole=whole)
+
+
+def _held_of(load: Load) -> _Held:
+    requests, trace = load.requests, load.trace
+    if trace is None:
+        return _held(np.array([float(requests.computed)]), np.array([float(requests.output)]))
+    return _held(trace.prompts * (1 - requests.hit), trace.outputs)
+
+
+def traced_requests(trace: Trace, hit: float, **speculation: float) -> Requests:
+    """Return the requests of a trace as formulas take them: mean lengths, and the room that unlike ones need.
+
+    Args:
+        hit: part of every prompt that is cached [1].
+        speculation: what a draft proposes.
+    """
+    output, held = float(trace.outputs.mean()), _held(trace.prompts * (1 - hit), trace.outputs)
+    return Requests(
+        prompt=float(trace.prompts.mean()),
+        output=output,
+        hit=hit,
+        variation=float(trace.outputs.var()) / output**2,
+        held=held.mean,
+        reserved=held.whole,
+        **speculation,
+    )
 
 
 def _kept_room(setup: ServeSetup, load: Load) -> float:
@@ -149,20 +198,35 @@ def _kept_room(setup: ServeSetup, load: Load) -> float:
     room = setup.room(requests)
     if use.whole:
         return room
-    mean, deviation = (tokens / float(requests.computed + requests.output / 2) for tokens in _held_tokens(load))
+    held = _held_of(load)
     unlimited = replace(setup, use=replace(use, most=inf)).room(requests)
-    margin = _DEVIATIONS * deviation / 2
-    root = (sqrt(margin**2 + mean * unlimited) - margin) / mean
-    return min(room, max(root**2, 1.0), float(use.most))
+    margin = _DEVIATIONS * held.deviation / held.mean / 2
+    root = sqrt(margin**2 + unlimited) - margin
+    return min(room, max(root**2, 1.0))
 
 
 def _run_closed(setup: ServeSetup, load: Load, concurrency: float) -> Times:
     """Return latencies at a fixed number of requests under way on a copy.
 
+    Attention groups have as many requests each, or some one more than the others.
+    """
+    each, more = divmod(max(round(concurrency), 1), setup.parts)
+    if each >= _ALIKE:  # one more or less changes little
+        each, more = round(concurrency / setup.parts), 0
+    sizes = {each: setup.parts - more, each + 1: more}
+    runs = {size: _run_group(setup, load, size) for size, groups in sizes.items() if size and groups}
+    rates = {size: sizes[size] * size / float(times.e2e.mean()) for size, times in runs.items()}
+    # as many requests of each size as end in the same time
+    span = min(len(times.e2e) / rates[size] for size, times in runs.items())
+    return joined([_part(times, slice(0, max(round(span * rates[size]), 1))) for size, times in runs.items()])
+
+
+def _run_group(setup: ServeSetup, load: Load, under_way: int) -> Times:
+    """Return latencies at a fixed number of requests under way in an attention group.
+
     The first requests are at every point of their answers, as in a system that has run for long; they are left out, as
     the last are, beside which others end. Of requests beyond twice those with room, all wait in line.
     """
-    under_way = max(round(concurrency / setup.parts), 1)
     group = min(under_way, max(ceil(2 * setup.most(load.requests) / setup.parts), 2))
     count = _count_of(load, min(max(_TURNS * group, LEAST_REQUESTS), MOST_REQUESTS))
     # equal requests that end together once do so ever after: a small group is drawn several times

@@ -12,7 +12,8 @@ from ffplan.results.serving import ServeCost, TokenPrice
 if TYPE_CHECKING:
     from ffplan.catalog.prices import TokenOffer
     from ffplan.catalog.store import Catalog
-    from ffplan.serving.load import Requests, Steady
+    from ffplan.serving.load import Steady
+    from ffplan.serving.requests import Requests
     from ffplan.studies.serve.links import Fleet
     from ffplan.studies.serve.setup import ServeSetup
 

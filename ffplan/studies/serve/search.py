@@ -11,7 +11,7 @@ import numpy as np
 from ffplan.base.record import record
 from ffplan.results.serving import ServeChoice, ServePlan
 from ffplan.serving.hardware import cache_precision, compute_precision, deployment_of, engine_speed, machine_of
-from ffplan.serving.load import Requests, closed_loop
+from ffplan.serving.load import closed_loop
 from ffplan.serving.memory import model_weights
 from ffplan.serving.plan import on_network
 from ffplan.serving.room import memory_use, requests_with_room
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from ffplan.catalog.models import Model, Transformer
     from ffplan.catalog.store import Catalog
     from ffplan.results.serving import ServeTargets
+    from ffplan.serving.requests import Requests
     from ffplan.studies.serve.links import Fleet
     from ffplan.studies.serve.setup import PlanRequest
 
@@ -123,7 +124,7 @@ def search(
         raise ServeError(f"no plan of {model.id} splits over {fleet.gpus:,} accelerators", infeasible=True)
     served, chunk = _served_plans(catalog, model, engine, fleet, plans)
     use = memory_use(served, engine)
-    room = requests_with_room(use, shape, requests.computed, requests.output, requests.shared)
+    room = requests_with_room(use, shape, requests)
     top = np.asarray(room) * served.deployment.data
     share = np.geomspace(0.01, 1, _LOADS)[:, None]
     load = np.maximum(np.round(share * top), 1.0)
@@ -186,19 +187,19 @@ def _served_plans(
         name: np.array([getattr(plan, name) for plan in plans], dtype=float)
         for name in ("tensor", "pipeline", "data", "expert")
     }
-    groups = [max(plan.tensor, plan.expert) for plan in plans]
-    links = {ranks: _link_of(fleet, catalog, ranks) for ranks in set(groups)}
+    groups = [[plan.tensor for plan in plans], [max(plan.tensor, plan.expert) for plan in plans]]
+    links = {ranks: _link_of(fleet, catalog, ranks) for ranks in {*groups[0], *groups[1]}}
     caches = {plan.precision: plan.kv for plan in plans}
     kinds = sorted(caches)
     kind = np.array([kinds.index(plan.precision) for plan in plans])
     speeds = [engine_speed(engine, accelerator, precision).rates for precision in kinds]
-    rates = np.array([links[ranks].rate for ranks in groups])
-    machines = [machine_of(accelerator, precision, rates) for precision in kinds]
+    rates = [np.array([links[size].rate for size in ranks]) for ranks in groups]
+    machines = [machine_of(accelerator, precision, *rates) for precision in kinds]
     computed = [compute_precision(accelerator, precision) for precision in kinds]
     widths = [deployment_of(shape, name, caches[name], other) for name, other in zip(kinds, computed, strict=True)]
     fields = ("width", "attention_width", "cache_width", "quantised")
     by_kind = {name: np.array([getattr(width, name) for width in widths], dtype=float)[kind] for name in fields}
-    latency = np.array([links[ranks].latency for ranks in groups])
+    latencies = [np.array([links[size].latency for size in ranks]) for ranks in groups]
     served = Served(
         shape=shape,
         weights=model_weights(shape),
@@ -207,7 +208,7 @@ def _served_plans(
             machines[0],
             peak=np.array([machine.peak for machine in machines])[kind],
         ),
-        rates=on_network(replace(speeds[0], matrix=np.array([speed.matrix for speed in speeds])[kind]), latency),
+        rates=on_network(replace(speeds[0], matrix=np.array([speed.matrix for speed in speeds])[kind]), *latencies),
         mixed=engine.mixed,
     )
     return served, np.array([plan.chunk for plan in plans], dtype=float)

@@ -63,6 +63,8 @@ _RELIEF = {
 """What would serve more, by the cause of saturation."""
 _FINE = 0.01
 """Precision of the search for the largest concurrency within targets, as a share [1]."""
+_PARTS = (0.125, 0.25, 0.35, 0.5, 0.7, 1.0)
+"""Loads of which the saturation of unlike requests is sought, over the requests with room [1]."""
 _CURVE = 8
 """Loads of a curve without a request for any [1]."""
 
@@ -93,7 +95,7 @@ def serve(setup: ServeSetup, catalog: Catalog, task: ServeTask) -> ServeReport:
     loads = task.concurrency or (() if rates else _curve(setup, task, largest))
     rows = [_row(setup, task, price, peak, concurrency=value) for value in loads]
     for rate in rates:
-        if rate >= largest.rate_s:
+        if task.load.alike and rate >= largest.rate_s:
             raise _beyond(setup, task.load, rate)
         rows.append(_row(setup, task, price, peak, rate=rate))
     best = _best(rows)
@@ -104,6 +106,8 @@ def _saturation(setup: ServeSetup, load: Load) -> Saturation:
     """Return the load at which memory or the engine runs no more requests at a time, and evicts none."""
     room = _kept_room(setup, load)
     most = setup.most(load.requests) * room / setup.room(load.requests)
+    if not load.alike:
+        return _saturation_of_unlike(setup, load, most)
     # beside those that decode, a unit of pools has requests whose prompts are computed
     counts = np.unique(np.geomspace(1, max(most, 1) * (1 if setup.apart is None else 2), 40))
     steady = setup.means(load.requests, counts)
@@ -120,6 +124,23 @@ def _saturation(setup: ServeSetup, load: Load) -> Saturation:
         # where the engine's number binds, further requests wait without evicting any
         reached = _reached_by_runs(setup, load, reached, float(counts[-1]) * (2 if limited else 1))
     return Saturation(rate_s=float(rates[place]) * setup.copies, concurrency=reached, cause=cause)
+
+
+def _saturation_of_unlike(setup: ServeSetup, load: Load, most: float) -> Saturation:
+    """Return the least load whose run serves as much as any, up to the most requests that have room on a copy.
+
+    Formulas of mean lengths do not hold for it: long prompts are few, and long answers are what fills the room.
+    """
+    rates = {}
+    for part in _PARTS:
+        concurrency = max(round(part * most), 1)
+        rates[concurrency] = concurrency / float(_run_closed(setup, load, concurrency).e2e.mean())
+    best = max(rates.values())
+    reached = min(concurrency for concurrency, rate in rates.items() if rate >= (1 - _FINE) * best)
+    full = reached == max(rates)
+    limited = _kept_room(setup, load) >= float(setup.engine.sequences.value)
+    cause = "prompts" if not full else "sequences" if limited else "memory"
+    return Saturation(rate_s=rates[reached] * setup.copies, concurrency=float(reached), cause=cause)
 
 
 def _reached_by_runs(setup: ServeSetup, load: Load, least: float, most: float) -> float:
@@ -147,15 +168,17 @@ def _traced(setup: ServeSetup, load: Load, largest: Saturation) -> tuple[float, 
     if load.trace is None or load.trace.times is None:
         return ()
     rate = (len(load.trace.times) - 1) / float(load.trace.times[-1])
-    if rate >= largest.rate_s:
-        raise _beyond(setup, replace(load, trace=replace(load.trace, times=None)), rate, "--trace: on average ")
+    untimed, each = replace(load, trace=replace(load.trace, times=None)), rate / setup.copies
+    if rate >= largest.rate_s and (load.alike or grows(setup, run_open(setup, untimed, each), each)):
+        raise _beyond(setup, untimed, rate, "--trace: on average ")
     return (rate,)
 
 
 def _beyond(setup: ServeSetup, load: Load, rate: float, what: str = "") -> ServeError:
     """Return the refusal of a rate [1/s] over all copies that is beyond saturation, with the largest that is not."""
     largest = _saturation(setup, load)
-    most = _largest_arriving(setup, load, largest.rate_s / setup.copies) * setup.copies
+    too_high = largest.rate_s if load.alike else rate
+    most = _largest_arriving(setup, load, too_high / setup.copies) * setup.copies
     asks = f"{what}{number(rate)} requests a second arrive, and at most {number(most)} can be served"
     return ServeError(f"{asks}; {_RELIEF[largest.cause]} would relieve it", infeasible=True)
 
@@ -245,7 +268,9 @@ def _row(
         if times and (trace is None or trace.times is None) and grows(setup, times, each):
             raise _beyond(setup, task.load, rate)
         if times is not None:
-            steady = _means_that_hold(setup, task.load, steady, times)
+            # formulas of mean lengths may have no such rate, which the run has
+            asked = steady if task.load.alike else replace(steady, rate=each)
+            steady = _means_that_hold(setup, task.load, asked, times)
     elif percentiles:
         steady, times = _closed(setup, task, concurrency)
     else:

@@ -32,7 +32,8 @@ if TYPE_CHECKING:
     from ffplan.base.array_math import Number
     from ffplan.catalog.models import Transformer
     from ffplan.catalog.store import Catalog
-    from ffplan.serving.load import Requests, Steady
+    from ffplan.serving.load import Steady
+    from ffplan.serving.requests import Requests
 
 DEFAULT_ENGINE = "vllm"
 """Engine of a request that names none."""
@@ -154,7 +155,7 @@ class ServeSetup:
     def room(self, requests: Requests) -> float:
         """Return how many requests an attention group runs at a time [1]."""
         shape = self.served.shape
-        return float(requests_with_room(self.use, shape, requests.computed, requests.output, requests.shared))
+        return float(requests_with_room(self.use, shape, requests))
 
     def most(self, requests: Requests) -> float:
         """Return how many requests a copy runs at a time [1]."""
@@ -305,14 +306,13 @@ def _with_tensor(
         data=request.groups,
         expert=expert,
     )
-    group = tensor * request.groups if expert > tensor else tensor
-    link = _link_of(fleet, catalog, group)
+    links = [_link_of(fleet, catalog, int(ranks)) for ranks in (tensor, deployment.expert_gpus)]
     served = Served(
         shape=shape,
         weights=model_weights(shape),
         deployment=deployment,
-        machine=machine_of(accelerator, precision, link.rate),
-        rates=on_network(speed.rates, link.latency),
+        machine=machine_of(accelerator, precision, *(link.rate for link in links)),
+        rates=on_network(speed.rates, *(link.latency for link in links)),
         mixed=engine.mixed,
     )
     return ServeSetup(

@@ -12,11 +12,12 @@ from ffplan.serving.hardware import accelerator_power, prompt_power
 from ffplan.serving.load import middle_step
 from ffplan.serving.memory import cache_bytes, cached_tokens
 from ffplan.serving.pools import prefill_rate
-from ffplan.studies.serve.loads import _held_tokens
+from ffplan.studies.serve.loads import _held_of
 from ffplan.studies.serve.money import _node_rest_power
 
 if TYPE_CHECKING:
-    from ffplan.serving.load import Requests, Steady
+    from ffplan.serving.load import Steady
+    from ffplan.serving.requests import Requests
     from ffplan.serving.times import Times
     from ffplan.studies.serve.loads import Load
     from ffplan.studies.serve.setup import ServeSetup
@@ -83,7 +84,7 @@ def _of_run(setup: ServeSetup, load: Load, steady: Steady, times: Times, *, conc
     prompts = max(tpot - plain - lost, 0.0)
     if requests.output <= 1:  # no request has a second token: the time of one is a formula's
         tpot, prompts, lost = float(steady.tpot), float(steady.prompts), 0.0
-    rate = float(steady.rate) if concurrency is None else concurrency / whole
+    rate = float(steady.rate) if concurrency is None else concurrency / whole  # of arrivals, what arrives
     running, decoding = (rate / setup.groups * seconds for seconds in (held, decoded))
     waiting = float(steady.waiting)
     if times.crowded and setup.apart is None:
@@ -122,9 +123,10 @@ def _token_parts(steady: Steady) -> tuple[TokenPart, ...]:
 
 
 def _cache_use(setup: ServeSetup, load: Load, steady: Steady) -> CacheUse:
-    """Return keys and values of a load, each request at the middle of its answer."""
+    """Return keys and values of a load, each request at the middle of its answer, and of the prefix that all share."""
     shape = setup.served.shape
-    held = float(cached_tokens(shape, _held_tokens(load)[0])) * float(steady.running)
+    held = float(cached_tokens(shape, _held_of(load).mean)) * float(steady.running)
+    held += float(cached_tokens(shape, load.requests.shared))
     return CacheUse(
         bytes_per_token=float(cache_bytes(shape, setup.served.deployment.cache_width)),
         capacity_tokens=float(setup.use.tokens),

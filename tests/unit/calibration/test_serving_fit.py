@@ -12,7 +12,8 @@ from ffplan.calibration.serving_fit import NAMES, PRIORS, Fit, _Observation, _ob
 from ffplan.catalog.store import Catalog
 from ffplan.inputs.document import read_document
 from ffplan.inputs.validate import validate
-from ffplan.serving.load import Requests, _Loop, closed_loop, middle_step
+from ffplan.serving.load import _Loop, closed_loop, middle_step
+from ffplan.serving.requests import Requests
 from ffplan.validation.serving_cases import ServingFile
 from ffplan.validation.serving_replay import (
     ServedPoint,

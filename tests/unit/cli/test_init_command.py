@@ -381,6 +381,6 @@ def test_no_switch_of_unknown_power_is_compared_by_power(wish: dict[str, Any]) -
 
 
 def test_a_kind_of_power_without_a_power_is_refused(tmp_path: Path) -> None:
-    done = ffplan("init", "--accelerator", "b200", "--power-of", "it-peak", "--folder", str(tmp_path))
+    done = ffplan(f"init --accelerator b200 --power-of it-peak --folder {tmp_path}")
     assert done.code == 2
     assert "--power-of has an effect with --power only" in done.err

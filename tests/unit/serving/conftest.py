@@ -35,7 +35,7 @@ RATES = Rates(
     first=20e-3,
     prompt_layer=0.0,
 )
-MACHINE = _Machine(bandwidth=3.35e12, peak=989.4e12, peak16=989.4e12, memory=80 * 2.0**30, link=370e9)
+MACHINE = _Machine(bandwidth=3.35e12, peak=989.4e12, peak16=989.4e12, memory=80 * 2.0**30, link=370e9, exchange=370e9)
 
 
 @pytest.fixture

@@ -20,7 +20,8 @@ from ffplan.serving.hardware import (
     group_link,
     machine_of,
 )
-from ffplan.serving.load import Requests, _Loop, _queue_wait, _tokens_a_step, closed_loop, open_loop, prompt_share
+from ffplan.serving.load import _Loop, _queue_wait, _tokens_a_step, closed_loop, open_loop, prompt_share
+from ffplan.serving.requests import Requests
 from ffplan.serving.room import memory_use, requests_with_room
 from ffplan.serving.run import _pace_of, run_requests
 from ffplan.serving.simulate import Arrivals, Room, _simulate
@@ -143,7 +144,7 @@ def test_a_cached_prefix_saves_its_prompt(served: Callable[..., Served]) -> None
         prompt_seconds(served(), 1024.0) - prompt_seconds(served(), 512.0, 512.0)
     )
     assert hit.tpot == pytest.approx(plain.tpot)
-    assert replace(REQUESTS, hit=0.5).resident == 512 + 256
+    assert replace(REQUESTS, hit=0.5).kept(whole=True) == 512 + 256
 
 
 def test_the_share_of_prompts_is_that_of_a_stage(served: Callable[..., Served]) -> None:
@@ -212,9 +213,13 @@ def test_room_for_whole_answers_or_for_prompts(served: Callable[..., Served]) ->
     # 72 GiB less a quarter of 141 GB, and 4 GB
     assert prompts.cache == pytest.approx(0.9 * 80 * 2**30 - prompts.weights - 4e9)
     assert prompts.tokens == pytest.approx(prompts.cache / (327_680 / 4))
-    assert requests_with_room(prompts, model.shape, 1000, 1000) == pytest.approx(prompts.tokens / (1500 + 7.5))
-    assert requests_with_room(whole, model.shape, 1000, 1000) == pytest.approx(whole.tokens / (2000 + 15.5))
-    assert requests_with_room(prompts, model.shape, 1, 1) == prompts.most
+    assert requests_with_room(prompts, model.shape, Requests(prompt=1000, output=1000)) == pytest.approx(
+        prompts.tokens / (1500 + 7.5)
+    )
+    assert requests_with_room(whole, model.shape, Requests(prompt=1000, output=1000)) == pytest.approx(
+        whole.tokens / (2000 + 15.5)
+    )
+    assert requests_with_room(prompts, model.shape, Requests(prompt=1, output=1)) == prompts.most
 
 
 def test_precisions_that_accelerators_compute_at() -> None:
@@ -227,7 +232,7 @@ def test_precisions_that_accelerators_compute_at() -> None:
 def test_a_machine_from_the_catalogue() -> None:
     nccl = Catalog().entry("nccl").part
     assert isinstance(nccl, Library)
-    machine = machine_of(accelerator("h100-sxm-80gb"), "fp8", group_link(accelerator("h100-sxm-80gb"), nccl))
+    machine = machine_of(accelerator("h100-sxm-80gb"), "fp8", *[group_link(accelerator("h100-sxm-80gb"), nccl)] * 2)
     assert machine.peak == pytest.approx(1979e12, rel=0.001)
     assert machine.link == group_link(accelerator("h100-sxm-80gb"), nccl)
     # the library's share of links that nobody measured: MI300X by RCCL
@@ -236,7 +241,7 @@ def test_a_machine_from_the_catalogue() -> None:
     assert rccl.link_share is not None
     unmeasured = accelerator("h100-sxm-80gb").model_copy(update={"collectives": None})
     assert group_link(unmeasured, rccl) == pytest.approx(450e9 * rccl.link_share.value)
-    assert machine_of(accelerator("h100-sxm-80gb"), "fp8", 1e9).link == 1e9
+    assert machine_of(accelerator("h100-sxm-80gb"), "fp8", 1e9, 2e9).link == 1e9
     # no ring is measured of an L40S: its PCIe link
     assert group_link(accelerator("l40s"), nccl) < 32e9
 

@@ -11,7 +11,6 @@ from ffplan.catalog.engines import Engine
 from ffplan.catalog.parts import Accelerator
 from ffplan.catalog.store import Catalog
 from ffplan.serving.hardware import prompt_power
-from ffplan.serving.load import Requests
 from ffplan.serving.pools import (
     Pools,
     moved_bytes,
@@ -22,6 +21,7 @@ from ffplan.serving.pools import (
     slices,
     transfer_seconds,
 )
+from ffplan.serving.requests import Requests
 from ffplan.serving.room import memory_use
 from ffplan.serving.run import run_pools
 from ffplan.serving.simulate import Arrivals

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from ffplan.serving.step import Served
 
 H100_8 = replace(MACHINE, peak=1979e12)
-B200_8 = _Machine(bandwidth=8e12, peak=4500e12, peak16=2250e12, memory=180 * 2.0**30, link=700e9)
+B200_8 = _Machine(bandwidth=8e12, peak=4500e12, peak16=2250e12, memory=180 * 2.0**30, link=700e9, exchange=700e9)
 
 
 def test_a_batch_from_which_arithmetic_binds() -> None:

@@ -16,7 +16,7 @@ from ffplan.catalog.named import part_of
 from ffplan.catalog.store import Catalog
 from ffplan.inputs.workloads import parse_rate
 from ffplan.results.serving import ServeTargets
-from ffplan.serving.load import Requests
+from ffplan.serving.requests import Requests
 from ffplan.serving.simulate import Arrivals, LateError, Room, _simulate, _StepTable
 from ffplan.studies.fleet.capacity import Copy, FleetTarget, _stretch_of
 from ffplan.studies.fleet.recommend import recommend_fleet
