@@ -46,6 +46,8 @@ if TYPE_CHECKING:
 
 REQUESTS = 10
 """Requests of a benchmark for each that is under way, as InferenceX runs."""
+_LEAST_RANKS = 2
+"""Fewest accelerators of a group that has collectives [1]."""
 _MOST_REQUESTS = 3000
 """Most requests of a replayed run; its latencies are steady long before."""
 _MOST_APART = 1000
@@ -101,11 +103,13 @@ def _links(
     run: ServingRun, accelerator: Accelerator, library: Library, parts: CaseParts, path: tuple[str | int, ...]
 ) -> Callable[[int], GroupLink]:
     """Return the collectives of a group by its ranks, on a run's nodes and network."""
-    system = run.system
+    system, inside = run.system, own_links(accelerator, library)
     if system is None:
-        return own_links(accelerator, library)
+        return inside
 
     def timed(ranks: int) -> GroupLink:
+        if ranks < _LEAST_RANKS:
+            return inside(ranks)
         job = parts.job(system, (ranks,), path)
         return timed_link(library, job, ranks, job.host.domain_gpus)
 
