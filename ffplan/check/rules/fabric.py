@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from ffplan.base.errors import Severity
 from ffplan.base.formatting import number, plural
 from ffplan.check.rule import Breach, rule
-from ffplan.fabric.sizing.striping import EVEN, difference, even_change, uneven
+from ffplan.fabric.sizing.striping import EVEN, difference, even_remedy, uneven
 from ffplan.fabric.sizing.tree_plan import base_rule
 
 if TYPE_CHECKING:
@@ -172,15 +172,11 @@ def _uneven_striping(examined: Examined) -> Iterator[Breach]:
     reason = uneven(plan)
     if not reason:
         return
-    change = even_change(design, plan)
-    remedy = "give the fabric another number of nodes, or accept it"
-    if change:
-        remedy = f"write {change.fields} ({difference(plan.switches, change.switches)}), or accept it"
     yield Breach(
         path=("fabric", "tiers"),
         message=f"{reason}: static routing loads some links more than others, and OpenSM's ftree engine refuses the "
         "tree unless `root_guid_file` names its roots",
-        remedy=f"{remedy}; `ffplan fabric route` and `verify` show it",
+        remedy=f"{even_remedy(design, plan)}, or accept it; `ffplan fabric route` and `verify` show it",
     )
 
 

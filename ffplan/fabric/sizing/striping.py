@@ -101,6 +101,17 @@ def _bare(design: ResolvedDesign, plan: FabricPlan) -> int:
     return plan.planes * sum(tree.leaf - own.leaf for tree, own in zip(plan.trees, needed.trees, strict=True))
 
 
+def even_remedy(design: ResolvedDesign, plan: FabricPlan) -> str:
+    """Return what makes an uneven tree one that OpenSM's ftree engine takes: fields, or the names of its roots.
+
+    Growth that gives ftree even pods gives it leaves without a host too, which it refuses as well.
+    """
+    change = even_change(design, plan)
+    if change is None or change.bare:
+        return "name the core switches in OpenSM's `root_guid_file`"
+    return f"write {change.fields} ({difference(plan.switches, change.switches)})"
+
+
 def difference(switches: int, changed: int) -> str:
     """Return a number of switches with its difference to another, such as `1,400 switches, 80 more`."""
     more = changed - switches
@@ -136,10 +147,8 @@ def striping_notes(design: ResolvedDesign) -> tuple[str, ...]:
     why = uneven(plan)
     if why:
         change = even_change(design, plan)
-        remedy = "name the core switches in OpenSM's `root_guid_file`"
-        if change and not change.bare:
-            remedy = f"write {change.fields} ({difference(plan.switches, change.switches)})"
         taken = change is not None and not change.bare and "access_points" not in change.fields
+        remedy = even_remedy(design, plan)
         notes.append(f"OpenSM's ftree engine refuses this tree unless its roots are named, as {why}: {remedy}.")
     policies = policy_words(design.spec.fabric.core_policy, totals, taken=taken)
     return (*notes, f"{policies}.") if policies else tuple(notes)

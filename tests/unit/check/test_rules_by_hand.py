@@ -10,6 +10,7 @@ import pytest
 
 from ffplan.check.rules import RULES
 from ffplan.check.rules import fabric as fabric_rules
+from ffplan.fabric.sizing import striping
 from ffplan.training.accelerator_rates import UncalibratedError
 from ffplan.training.constraints import RefusedError
 from tests.support import document
@@ -333,18 +334,25 @@ def test_the_share_of_recalled_prices() -> None:
         (
             "12.5 cores",
             None,
-            "give the fabric another number of nodes, or accept it; `ffplan fabric route` and `verify` show it",
+            "name the core switches in OpenSM's `root_guid_file`, or accept it; `ffplan fabric route` and `verify` "
+            "show it",
         ),
         (
             "12.5 cores",
-            SimpleNamespace(fields="`a: 1`", switches=1400),
+            SimpleNamespace(fields="`a: 1`", switches=1400, bare=32),  # ftree refuses leaves without a host as well
+            "name the core switches in OpenSM's `root_guid_file`, or accept it; `ffplan fabric route` and `verify` "
+            "show it",
+        ),
+        (
+            "12.5 cores",
+            SimpleNamespace(fields="`a: 1`", switches=1400, bare=0),
             "write `a: 1` (1,400 switches, 80 more), or accept it; `ffplan fabric route` and `verify` show it",
         ),
     ],
 )
 def test_uneven_stripes(monkeypatch: pytest.MonkeyPatch, why: str, change: Any, remedy: str) -> None:
     monkeypatch.setattr(fabric_rules, "uneven", lambda _: why)
-    monkeypatch.setattr(fabric_rules, "even_change", lambda *_: change)
+    monkeypatch.setattr(striping, "even_change", lambda *_: change)
     examined: Any = SimpleNamespace(design=design(), fabric=SimpleNamespace(switches=1320))
     assert [item.remedy for item in RULE["uneven-striping"].check(examined)] == ([remedy] if why else [])
 
