@@ -9,7 +9,7 @@ from ffplan.base.formatting import ids_listed, listed, number, power
 from ffplan.base.record import record
 from ffplan.check.rule import Breach, Rule, _rule_of_limit
 from ffplan.design.schema import LIMITED, limit_path
-from ffplan.inputs.quantities import Money
+from ffplan.inputs.quantities import Money, exchanged
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -168,16 +168,18 @@ def _of_run(limit: DesignLimit, examined: Examined) -> Iterator[Breach]:
 def _of_load(limit: DesignLimit, examined: Examined) -> Iterator[Breach]:
     row, unknown = examined.served
     bound = _declared(limit, examined)
+    figure = _number(limit, {"serve": row})
     if row is not None and isinstance(bound, Money):
         priced = row.cost.currency if row.cost else None
         unknown = f"tokens are priced in {priced}" if priced else "the design has no prices"
-        row = row if priced == bound.currency else None
+        rates = examined.design.spec.site.exchange
+        figure = exchanged(Money(figure, priced), bound.currency, rates) if priced and figure is not None else None
     yield from compare(
         limit,
-        _number(limit, {"serve": row}),
+        figure,
         bound,
         missing=_unpriced_tokens(examined) if isinstance(bound, Money) else "",
-        unknown="" if row else unknown,
+        unknown="" if figure is not None else unknown,
     )
 
 

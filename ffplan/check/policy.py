@@ -15,10 +15,10 @@ from ffplan.base.record import record
 from ffplan.check.rule import _rule_of_limit
 from ffplan.design.policy_schema import PolicyFields, policy_fields
 from ffplan.inputs.document import read_bytes
-from ffplan.inputs.quantities import Money
+from ffplan.inputs.quantities import Money, exchanged
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from ffplan.design.resolved import ResolvedDesign
 
@@ -212,7 +212,8 @@ def _fields(text: str, data: dict[str, Any], file: str) -> PolicyFields:
 def with_limits(design: ResolvedDesign, policy: Policy) -> tuple[ResolvedDesign, tuple[Finding, ...]]:
     """Return a design that is held to the limits of a policy too, and a finding for each that it cannot be held to.
 
-    A limit of money in another currency than the design's prices, or than its own limit, cannot be held.
+    Of two currencies, `site.exchange` says which limit is the stricter. Without a rate into the currency of the
+    design's prices, or of its own limit, a limit of money cannot be held.
     """
     team, limits = policy.fields.limits, design.spec.limits
     if not team.model_fields_set:
@@ -220,14 +221,14 @@ def with_limits(design: ResolvedDesign, policy: Policy) -> tuple[ResolvedDesign,
     from ffplan.check.rules.limits import LIMITS
 
     minima = {limit.field for limit in LIMITS if limit.least}
-    currency = design.prices.currency if design.prices else design.spec.site.currency
     stricter: dict[str, Any] = {}
     remarks: list[Finding] = []
     for name in sorted(team.model_fields_set):
         ours, theirs = getattr(limits, name), getattr(team, name)
-        if isinstance(theirs, Money) and name != _RUN_CURRENCY and theirs.currency != currency:
-            remarks.append(_other_currency(design, f"`{name}` of {policy.file}", theirs.currency, currency))
-        elif ours is None or _is_stricter(theirs, ours, least=name in minima):
+        why = _not_comparable(design, name, ours, theirs) if isinstance(theirs, Money) else ""
+        if why:
+            remarks.append(_other_currency(design, f"`{name}` of {policy.file}", theirs.currency, why))
+        elif ours is None or _is_stricter(theirs, ours, design.spec.site.exchange, least=name in minima):
             stricter[name] = theirs
     if not stricter:
         return design, tuple(remarks)
@@ -235,10 +236,24 @@ def with_limits(design: ResolvedDesign, policy: Policy) -> tuple[ResolvedDesign,
     return replace(design, spec=spec), tuple(remarks)
 
 
-def _is_stricter(limit: float | Money, other: float | Money, *, least: bool) -> bool:
-    """Return whether a limit is stricter than another, or as strict; of two currencies neither is."""
+def _not_comparable(design: ResolvedDesign, name: str, ours: Money | None, theirs: Money) -> str:
+    """Return why a limit of money cannot be held, as the state of the design; empty if it can."""
+    priced, rates = design.prices.currency if design.prices else design.spec.site.currency, design.spec.site.exchange
+    if name != _RUN_CURRENCY:
+        if priced is None:
+            return "the design is not priced"
+        if exchanged(theirs, priced, rates) is None:
+            return f"the design is priced in {priced}"
+    if ours is not None and exchanged(theirs, ours.currency, rates) is None:
+        return f"the design's own in {ours.currency}"
+    return ""
+
+
+def _is_stricter(limit: float | Money, other: float | Money, rates: Mapping[str, Money], *, least: bool) -> bool:
+    """Return whether a limit is stricter than another, or as strict; of two currencies without a rate neither is."""
     if isinstance(limit, Money) and isinstance(other, Money):
-        return limit.currency == other.currency and _is_stricter(limit.amount, other.amount, least=least)
+        amount = exchanged(limit, other.currency, rates)
+        return amount is not None and _is_stricter(amount, other.amount, rates, least=least)
     assert not isinstance(limit, Money)
     assert not isinstance(other, Money)
     return (limit > other) == least
@@ -264,12 +279,12 @@ def named_limits(
     )
 
 
-def _other_currency(design: ResolvedDesign, limit: str, currency: str, priced: str | None) -> Finding:
-    state = f"priced in {priced}" if priced else "not priced"
+def _other_currency(design: ResolvedDesign, limit: str, currency: str, why: str) -> Finding:
     return design.document.finding(
         "policy-limit",
         ("cost",),
-        f"{limit} cannot be held: it is in {currency}, the design is {state}",
-        "price the design in that currency, or turn the rule off for it with a waiver",
+        f"{limit} cannot be held: it is in {currency}, {why}",
+        "price the design in that currency, state the rate under `site.exchange`, or turn the rule off for it with a "
+        "waiver",
         severity=Severity.WARNING,
     )

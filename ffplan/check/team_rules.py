@@ -27,11 +27,11 @@ TEAM_RULES: tuple[Rule, ...] = (
     ),
     Rule(
         id="policy-limit",
-        title="A limit of the policy is in another currency than the design",
-        why="Two currencies are never compared.",
+        title="A limit of the policy is in another currency than the design, without a rate",
+        why="Two currencies are compared by the rates of `site.exchange` alone.",
         example='limits = {cost_per_accelerator = "$40,000"}  # over a design in paper-unit',
         good='limits = {cost_per_accelerator = "2 paper-unit"}',
-        fix="Price the design in that currency.",
+        fix="Price the design in that currency, or state the rate under `site.exchange`.",
         severity=Severity.WARNING,
     ),
     Rule(

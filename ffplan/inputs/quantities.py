@@ -44,7 +44,7 @@ from ffplan.inputs.dimensions import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
 
 _NUMBER = r"(?:[0-9]+(?:,[0-9]{3})*(?:\.[0-9]+)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?"
@@ -219,6 +219,24 @@ class Money:
 
     amount: float
     currency: str
+
+
+def exchanged(money: Money, currency: str, rates: Mapping[str, Money]) -> float | None:
+    """Return an amount in another currency; None if no rate leads from one to the other.
+
+    Args:
+        money: the amount.
+        currency: the other currency.
+        rates: value of one unit of a currency, as `site.exchange` states it.
+    """
+
+    def worth(unit: str) -> dict[str, float]:
+        rate = rates.get(unit)
+        return {unit: 1.0} | ({rate.currency: rate.amount} if rate and rate.amount > 0 else {})
+
+    ours, theirs = worth(money.currency), worth(currency)
+    common = next((name for name in ours if name in theirs), None)
+    return None if common is None else money.amount * ours[common] / theirs[common]
 
 
 def parse_money(value: Any, *, per: str | None = None) -> Money:

@@ -13,6 +13,7 @@ from ffplan.base.formatting import listed, number, plural
 from ffplan.catalog.evidence import date_of, months_of
 from ffplan.check.limit import DesignLimit, _declared, _unknown_job, _unpriced, _unpriced_tokens, _unrated, compare
 from ffplan.check.rule import REGISTER, Breach
+from ffplan.inputs.quantities import Money, exchanged
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -34,9 +35,8 @@ def _purchase(limit: DesignLimit, examined: Examined) -> tuple[float | None, str
     )
     if priced == currency:
         return amount, ""
-    # a limit is in the currency of the book, or in the one that a rate turns it into
-    rates = examined.design.spec.site.exchange
-    return (amount * rates[priced].amount if priced in rates else amount / rates[currency].amount), ""
+    turned = exchanged(Money(amount, priced), currency, examined.design.spec.site.exchange)
+    return turned, "" if turned is not None else f"the purchase is priced in {priced}, without a rate into {currency}"
 
 
 def _capex(limit: DesignLimit, examined: Examined) -> Iterator[Breach]:
@@ -62,12 +62,14 @@ def _money(limit: DesignLimit, examined: Examined, amount: float | None, unknown
 
 def _cost_per_million_tokens(limit: DesignLimit, examined: Examined) -> Iterator[Breach]:
     run, bound = examined.run, _declared(limit, examined)
-    cost = run.cost_per_million_tokens if run and run.currency == bound.currency else None
-    unknown = _unknown_job(examined, tokens=True)
-    if run is not None and cost is None:
+    priced, cost, unknown = None, None, _unknown_job(examined, tokens=True)
+    if run is not None:
+        priced = run.cost_per_million_tokens
+        rates = examined.design.spec.site.exchange
+        cost = exchanged(Money(priced.likely, run.currency), bound.currency, rates) if priced and run.currency else None
         unknown = f"the run is priced in {run.currency}" if run.cost else "the design has no prices"
     lacks = _unpriced_tokens(examined)
-    yield from compare(limit, cost.likely if cost else None, bound, missing=lacks, unknown=unknown)
+    yield from compare(limit, cost, bound, missing=lacks, unknown="" if cost is not None else unknown)
 
 
 def _allreduce_bandwidth(limit: DesignLimit, examined: Examined) -> Iterator[Breach]:

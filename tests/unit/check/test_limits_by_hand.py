@@ -19,6 +19,7 @@ from ffplan.check.limit import DesignLimit, _unknown_job, _unrated, compare
 from ffplan.check.policy import NO_POLICY, named_limits, with_limits
 from ffplan.check.rules import RULES
 from ffplan.design.resolve import resolve
+from ffplan.design.schema import Limits as Declared
 from ffplan.inputs.quantities import Money
 from ffplan.studies.operate import goodput_job
 from tests.support import ROOT, document
@@ -312,7 +313,9 @@ class Limits:
     goodput: Any = None
     allreduce_bandwidth: Any = None
     tokens_per_second: Any = None
+    cost_per_accelerator: Any = None
     cost_per_million_tokens: Any = None
+    cost_per_million_output: Any = None
     given: set[str] = field(default_factory=set)
 
     @property
@@ -343,9 +346,11 @@ class Planned:
     document: Any = field(default_factory=lambda: document(TEXT + "cost: {}\n"))
 
 
-def planned(limits: Limits, currency: str | None = "USD", site: str | None = None) -> Any:
+def planned(
+    limits: Limits, currency: str | None = "USD", site: str | None = None, rates: dict[str, Money] | None = None
+) -> Any:
     priced = SimpleNamespace(currency=currency) if currency else None
-    return Planned(spec=Spec(limits=limits, site=SimpleNamespace(currency=site)), prices=priced)
+    return Planned(spec=Spec(limits=limits, site=SimpleNamespace(currency=site, exchange=rates or {})), prices=priced)
 
 
 def of_team(**limits: Any) -> Any:
@@ -370,17 +375,76 @@ def usd(amount: float) -> Money:
         ("capex", None, usd(5.0), usd(5.0)),
         ("capex", usd(6.0), usd(5.0), usd(5.0)),
         ("capex", usd(4.0), usd(5.0), usd(4.0)),
-        ("capex", Money(9.0, "EUR"), usd(5.0), Money(9.0, "EUR")),
         ("cost_per_million_tokens", None, Money(1.0, "EUR"), Money(1.0, "EUR")),  # its rule knows the run's currency
     ],
 )
 def test_the_stricter_limit_is_held(name: str, own: Any, team: Any, held: Any) -> None:
-    """The lower of two most, the higher of two least; of two currencies neither is the lower."""
+    """The lower of two most, the higher of two least."""
     before = planned(Limits(**{name: own}))
     after, remarks = with_limits(before, of_team(**{name: team}))
     assert getattr(after.spec.limits, name) == held
     assert getattr(before.spec.limits, name) == own
     assert not remarks
+
+
+MONEY = [name for name, field in Declared.model_fields.items() if "Money" in str(field.annotation)]
+"""Every limit in a currency."""
+RATES = {"EUR": usd(1.2), "unit": usd(60.0)}
+"""A euro is 1.2 dollars, a unit 60 dollars or 50 euros."""
+
+
+@pytest.mark.parametrize(
+    ("own", "team", "held"),
+    [
+        (None, Money(5.0, "EUR"), Money(5.0, "EUR")),
+        (usd(6.1), Money(5.0, "EUR"), Money(5.0, "EUR")),  # 6.0 dollars
+        (usd(5.9), Money(5.0, "EUR"), usd(5.9)),
+        (Money(5.1, "EUR"), usd(6.0), usd(6.0)),
+        (Money(4.9, "EUR"), usd(6.0), Money(4.9, "EUR")),
+        (Money(51.0, "EUR"), Money(1.0, "unit"), Money(1.0, "unit")),
+        (Money(49.0, "EUR"), Money(1.0, "unit"), Money(49.0, "EUR")),
+    ],
+)
+@pytest.mark.parametrize("name", MONEY)
+def test_of_two_currencies_the_rate_says_which_limit_is_stricter(name: str, own: Any, team: Any, held: Any) -> None:
+    for priced in ("USD", "EUR", "unit"):
+        before = planned(Limits(**{name: own}), priced, rates=RATES)
+        after, remarks = with_limits(before, of_team(**{name: team}))
+        assert (getattr(after.spec.limits, name), remarks) == (held, ())
+
+
+@pytest.mark.parametrize("name", MONEY)
+def test_a_limit_of_the_policy_is_never_dropped_without_a_word(name: str) -> None:
+    """Without a rate between the two limits neither is the stricter: the design's own is held, the other reported."""
+    own: Any = {name: Money(9.0, "EUR")}
+    after, remarks = with_limits(planned(Limits(**own)), of_team(**{name: usd(5.0)}))
+    assert getattr(after.spec.limits, name) == Money(9.0, "EUR")
+    (one,) = remarks
+    assert one.message == f"`{name}` of ffplan.toml cannot be held: it is in USD, the design's own in EUR"
+    assert (one.rule, one.severity) == ("policy-limit", Severity.WARNING)
+
+
+@pytest.mark.parametrize(("bound", "broken"), [(usd(2.41), False), (usd(2.39), True), (Money(2.01, "EUR"), False)])
+def test_a_cost_of_tokens_is_held_in_a_currency_with_a_rate(bound: Money, broken: bool) -> None:
+    """Two euros a million tokens are 2.40 dollars."""
+    limits = replace(Limits(), cost_per_million_tokens=bound, cost_per_million_output=bound)
+    spec = SimpleNamespace(limits=limits, site=SimpleNamespace(exchange=RATES))
+    run = SimpleNamespace(cost=1, cost_per_million_tokens=SimpleNamespace(likely=2.0), currency="EUR")
+    load = SimpleNamespace(cost=SimpleNamespace(currency="EUR", per_million_output=2.0))
+    examined: Any = SimpleNamespace(
+        design=design(spec=spec, workload=SimpleNamespace(tokens=1e9)),
+        timed=True,
+        run=run,
+        served=(load, ""),
+        assessment=SimpleNamespace(cost=None),
+    )
+    for rule in ("limit-cost-per-million-tokens", "limit-cost-per-million-output"):
+        found = [item.message for item in RULE[rule].check(examined)]
+        assert [f"is 2.4 USD, above the limit of at most {bound.amount} USD" in item for item in found] == [1] * broken
+    spec.site.exchange = {}
+    for rule in ("limit-cost-per-million-tokens", "limit-cost-per-million-output"):
+        found = [item.message for item in RULE[rule].check(examined)]
+        assert ["priced in EUR" in item for item in found] == [True] * (bound.currency != "EUR")
 
 
 @pytest.mark.parametrize(

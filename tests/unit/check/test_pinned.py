@@ -50,12 +50,13 @@ def test_ports_set_aside_on_leaves_alone_leave_room(leaf: int, spine: int, found
     assert len(list(RULE["fabric-full"].check(examined))) == found
 
 
-def test_amounts_of_two_currencies_have_no_order() -> None:
+def test_amounts_of_two_currencies_have_an_order_by_a_rate_alone() -> None:
     dollars, euros = Money(1.0, "USD"), Money(1.0, "EUR")
-    assert _is_stricter(dollars, Money(2.0, "USD"), least=False)
-    assert not _is_stricter(dollars, euros, least=False)
-    assert not _is_stricter(dollars, euros, least=True)
-    assert _is_stricter(1.0, 2.0, least=False)
+    assert _is_stricter(dollars, Money(2.0, "USD"), {}, least=False)
+    assert not _is_stricter(dollars, euros, {}, least=False)
+    assert not _is_stricter(dollars, euros, {}, least=True)
+    assert _is_stricter(dollars, euros, {"EUR": Money(1.1, "USD")}, least=False)
+    assert _is_stricter(1.0, 2.0, {}, least=False)
 
 
 def test_an_age_of_one_month_is_one_month() -> None:
@@ -198,7 +199,10 @@ def test_a_baseline_keeps_names_as_people_write_them() -> None:
     [
         (None, "the design has no `workload`"),
         (SimpleNamespace(currency="USD", cost_per_million_tokens=None, cost=None), "the design has no prices"),
-        (SimpleNamespace(currency="EUR", cost_per_million_tokens=1.0, cost=1.0), "the run is priced in EUR"),
+        (
+            SimpleNamespace(currency="EUR", cost_per_million_tokens=SimpleNamespace(likely=1.0), cost=1.0),
+            "the run is priced in EUR",
+        ),
     ],
 )
 def test_why_tokens_have_no_cost(run: Any, words: str) -> None:
@@ -206,7 +210,12 @@ def test_why_tokens_have_no_cost(run: Any, words: str) -> None:
     limits = SimpleNamespace(cost_per_million_tokens=Money(1.0, "USD"))
     text = document("limits:\n  cost_per_million_tokens: $1\n")
     examined: Any = SimpleNamespace(
-        design=SimpleNamespace(document=text, spec=SimpleNamespace(limits=limits), workload=None, rent=None),
+        design=SimpleNamespace(
+            document=text,
+            spec=SimpleNamespace(limits=limits, site=SimpleNamespace(exchange={})),
+            workload=None,
+            rent=None,
+        ),
         assessment=SimpleNamespace(cost=None),
         run=run,
         timed=None,

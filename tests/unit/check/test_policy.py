@@ -61,10 +61,25 @@ def test_the_stricter_of_two_limits_holds(folder: Path) -> None:
 
 
 def test_a_limit_in_another_currency_cannot_be_held(folder: Path) -> None:
-    policy(folder, '[limits]\ncapex = "$100M"\n')
+    policy(folder, '[limits]\ncapex = "EUR 100M"\n')
     done = check(folder)
-    assert "cannot be held: it is in USD, the design is priced in paper-unit [policy-limit]" in done.out
+    assert "cannot be held: it is in EUR, the design is priced in paper-unit [policy-limit]" in done.out
     assert done.code == 0
+
+
+@pytest.mark.parametrize("own", ["", "capex: $900 M\n  ", "capex: 900 paper-unit\n  "])
+def test_a_limit_in_a_currency_with_a_rate_is_held(tmp_path: Path, own: str) -> None:
+    """The purchase is 11,989 units, 157 million dollars; a design's own limit in another currency hides none."""
+    vary_design(tmp_path, "fire-flyer-2", ("limits:\n  ", f"limits:\n  {own}"))
+    for limit, shown in (("$100 M", "100,000,000 USD"), ("1000 paper-unit", "1,000 paper-unit")):
+        policy(tmp_path, f'[limits]\ncapex = "{limit}"\n')
+        done = check(tmp_path)
+        assert done.code == 1
+        assert "[policy-limit]" not in done.out
+        assert "[limit-capex]" in done.out
+        assert (shown in done.out) is ("900 paper-unit" not in own)
+    policy(tmp_path, '[limits]\ncapex = "$158 M"\n')
+    assert check(tmp_path).code == ("900 paper-unit" in own)
 
 
 def test_a_policy_waives_by_file_and_field(folder: Path) -> None:
