@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 from ffplan.base.errors import Finding, InputError, Severity, UsageError
 from ffplan.base.files import MAX_BYTES, is_file, is_regular
-from ffplan.base.formatting import first_few, number
+from ffplan.base.formatting import first_few, listed, number
 from ffplan.base.record import record
 from ffplan.catalog.store import Catalog
 from ffplan.check.formats import path_of
 from ffplan.cli.loading import _read_text
 from ffplan.inputs.design_files import find_design
 from ffplan.inputs.document import parse_document, read_document
+from ffplan.results.difference import TWO_UNITS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -253,35 +254,53 @@ def _before(file: str, reference: Version | str, assessor: _Assessor) -> Version
 def _finding(file: str, row: FigureChange, limit: float, against: str) -> Finding:
     before, after = (number(value or 0.0, 5) for value in (row.before, row.after))
     unit = f" {row.unit}" if row.unit else ""
+    share = "" if row.relative is None else f", {100 * row.relative:+.3g} %"
+    message = (
+        f"{row.label} went from {before} to {after}{unit}{share}, beyond the {number(100 * limit, 3)} % allowed "
+        f"against {against}"
+    )
+    remedy = "`ffplan diff` says which change did it; `regressions` of the policy sets what is allowed"
+    if row.lost:
+        remedy = "complete the design, or accept the loss by a waiver; `ffplan diff` says which change did it"
+        message = f"no longer known: {row.label}, {before}{unit} in {against}"
+    if row.lost and row.after is not None:
+        old, new = row.unit.split(TWO_UNITS)
+        message = f"{row.label} went from {before} {old} in {against} to {after} {new}: currencies are not compared"
+    return _regression(file, message, remedy, row.figure)
+
+
+def _not_in_report(file: str, rows: tuple[FigureChange, ...], report: str) -> Finding:
+    """Return the finding on figures of today that a saved report lacks; a report holds no workload."""
+    return _regression(
+        file,
+        f"not held against {report}, which does not say what they were: {listed(row.label for row in rows)}",
+        "name a revision of git with --against, or accept it by a waiver of `regression` with the path `report`",
+        "report",
+        Severity.WARNING,
+    )
+
+
+def _regression(file: str, message: str, remedy: str, path: str, severity: Severity = Severity.ERROR) -> Finding:
     return Finding(
         rule="regression",
-        severity=Severity.ERROR,
+        severity=severity,
         file=file,
         line=1,
         column=1,
-        message=f"{row.label} went from {before} to {after}{unit}, {100 * (row.relative or 0):+.3g} %, beyond the "
-        f"{number(100 * limit, 3)} % allowed against {against}",
-        remedy="`ffplan diff` says which change did it; `regressions` of the policy sets what is allowed",
-        path=row.figure,
+        message=message,
+        remedy=remedy,
+        path=path,
     )
 
 
 def _skipped(file: str, why: str) -> Finding:
-    return Finding(
-        rule="regression",
-        severity=Severity.WARNING,
-        file=file,
-        line=1,
-        column=1,
-        message=f"not held against what it was: {why}",
-        remedy="mend that version, or name another with --against",
-        path="",
-    )
+    message, remedy = f"not held against what it was: {why}", "mend that version, or name another with --against"
+    return _regression(file, message, remedy, "", Severity.WARNING)
 
 
 def _of_design(file: str, result: _CheckedFile, reference: Version | str, assessor: _Assessor) -> Iterator[Finding]:
     from ffplan.inputs.document import read_document
-    from ffplan.studies.explain.reproduce import figure_changes, regressions
+    from ffplan.studies.explain.reproduce import figure_changes, not_held, regressions
 
     name = reference if isinstance(reference, str) else reference.info.file
     before = _before(file, reference, assessor)
@@ -291,8 +310,11 @@ def _of_design(file: str, result: _CheckedFile, reference: Version | str, assess
         return
     after = assessor.version(read_document(Path(file), result.file))
     thresholds = result.policy.fields.regressions.model_dump()
-    for row, limit in regressions(figure_changes(before.figures, after.figures), thresholds):
+    rows = figure_changes(before.figures, after.figures)
+    for row, limit in regressions(rows, thresholds):
         yield _finding(result.file, row, limit, name)
+    if before.document is None and (absent := not_held(rows, thresholds)):
+        yield _not_in_report(result.file, absent, name)
 
 
 def _with_regressions(files: list[str], results: list[_CheckedFile], against: str, task: _Task) -> list[_CheckedFile]:
@@ -300,9 +322,9 @@ def _with_regressions(files: list[str], results: list[_CheckedFile], against: st
     from ffplan.check.waivers import waive
 
     pairs = zip(files, results, strict=True)
-    designs = [name for name, result in pairs if result.word == "design" and result.whole and is_file(name)]
+    whole = {name: result.whole for name, result in pairs if result.word == "design" and is_file(name)}
+    designs = held = list(whole)
     reference: Version | str = against
-    held = designs
     if is_file(against):
         reference = _saved_version(against, "check")
         held = [name for name in designs if name == _owner(reference, designs)]
@@ -314,7 +336,7 @@ def _with_regressions(files: list[str], results: list[_CheckedFile], against: st
         raise UsageError(f"ffplan check: --against {against}: no design among the files is one that git could have")
     assessor, annotated = _Assessor(Catalog(task.catalogs)), []
     for file, result in zip(files, results, strict=True):
-        if file not in held:
+        if file not in held or not whole[file]:  # a design that is broken says so itself
             annotated.append(result)
             continue
         left = waive(

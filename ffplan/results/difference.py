@@ -83,6 +83,10 @@ class FieldChange:
     """Its value as JSON; null if absent now."""
 
 
+TWO_UNITS = ", "
+"""What stands between the units of a figure whose currency changed."""
+
+
 @record
 class FigureChange:
     """A figure of the report, before and after."""
@@ -106,6 +110,11 @@ class FigureChange:
     """Its change over the value before [1]; null without one."""
     verdict: str
     """better, worse, or empty if neither is meant."""
+
+    @property
+    def lost(self) -> bool:
+        """Whether it was known, and is no longer, or is in another currency now."""
+        return self.before is not None and (self.after is None or TWO_UNITS in self.unit)
 
 
 @record

@@ -17,6 +17,7 @@ from ffplan.figures.address import NAMES, address_of, figure_at_address, label_o
 from ffplan.inputs.document import Document
 from ffplan.results.design import SCHEMA_VERSION
 from ffplan.results.difference import (
+    TWO_UNITS,
     UNKNOWN_CHANGES,
     Cause,
     ChangeEffect,
@@ -86,7 +87,7 @@ def figure_changes(before: Values, after: Values) -> tuple[FigureChange, ...]:
                 figure=name,
                 address=address,
                 label=label_of(address),
-                unit=unit if same or two is None else new_unit if old is None else f"{unit}, {new_unit}",
+                unit=unit if same or two is None else new_unit if old is None else f"{unit}{TWO_UNITS}{new_unit}",
                 kind=figure.threshold,
                 before=old,
                 after=two,
@@ -229,14 +230,34 @@ def difference(
 
 
 def regressions(rows: tuple[FigureChange, ...], thresholds: dict[str, float]) -> tuple[tuple[FigureChange, float], ...]:
-    """Return figures that are worse than before by more than their threshold, with that threshold.
+    """Return figures that are lost, or worse than before by more than their threshold, with that threshold.
 
     Args:
         thresholds: largest relative change by the address of a figure, or by the kind of it [1].
     """
+    return tuple((row, limit) for row, limit in _thresholds(rows, thresholds) if row.lost or _beyond(row, limit))
+
+
+def not_held(rows: tuple[FigureChange, ...], thresholds: dict[str, float]) -> tuple[FigureChange, ...]:
+    """Return figures with a threshold that were not known before: nothing says whether they are worse.
+
+    Args:
+        thresholds: as for `regressions`.
+    """
+    return tuple(row for row, _ in _thresholds(rows, thresholds) if row.before is None)
+
+
+def _thresholds(rows: tuple[FigureChange, ...], thresholds: dict[str, float]) -> Iterator[tuple[FigureChange, float]]:
     own = {address_of(name): limit for name, limit in thresholds.items()}
-    worse = ((row, own.get(row.address, own.get(row.kind))) for row in rows if row.verdict == "worse")
-    return tuple((row, limit) for row, limit in worse if limit is not None and abs(row.relative or 0.0) > limit + 1e-12)
+    for row in rows:
+        limit = own.get(row.address, own.get(row.kind))
+        if limit is not None:
+            yield row, limit
+
+
+def _beyond(row: FigureChange, limit: float) -> bool:
+    """Return whether a figure is worse by more than a limit; of nothing, any share is more."""
+    return row.verdict == "worse" and (row.relative is None or abs(row.relative) > limit + 1e-12)
 
 
 _DIGEST = 12

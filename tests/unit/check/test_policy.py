@@ -320,6 +320,50 @@ def test_regressions_against_a_saved_report(folder: Path) -> None:
     assert "it is of no design that is checked" in check(folder, "--against", str(saved)).err
 
 
+JOB = "workload: {model: llama3-8b, batch: 512, gpus: 64, tokens: 1T}\n"
+
+
+def test_a_figure_that_disappears_is_a_regression(tmp_path: Path) -> None:
+    """Each figure that a threshold holds is named as soon as the design no longer has it."""
+    design = vary_design(tmp_path, "superpod-h100-4su", ("site:\n", f"{JOB}site:\n"))
+    text = design.read_text()
+    git(tmp_path, "init", "-q", "-b", "main")
+    git(tmp_path, "add", ".")
+    git(tmp_path, "commit", "-qm", "first")
+    design.write_text(text.replace(JOB, ""))
+    done = check(tmp_path, "--against", "main")
+    assert done.code == 1
+    for label in ("step of the workload", "tokens a second", "days of the run", "a million tokens"):
+        assert re.search(rf"error: no longer known: {label}, [0-9].* in main \[regression\]", done.out)
+    design.write_text(re.sub(r"cost:\n(  .*\n)+", "", text))
+    done = check(tmp_path, "--against", "main")
+    assert done.code == 1
+    assert re.search(r"error: no longer known: purchase, [0-9].* USD in main \[regression\]", done.out)
+    policy(tmp_path, '[[waivers]]\nrule = "regression"\nreason = "unpriced for now"\n')
+    assert check(tmp_path, "--against", "main").code == 0
+
+
+def test_what_a_saved_report_does_not_say_is_said(tmp_path: Path) -> None:
+    """A report holds no workload: its step and its run are held against nothing."""
+    design, saved = vary_design(tmp_path, "superpod-h100-4su", ("site:\n", f"{JOB}site:\n")), tmp_path / "saved.json"
+    assert ffplan("design", str(design), "-f", "json", "-o", str(saved)).code == 0
+    done = check(tmp_path, "--against", str(saved))
+    assert re.search(r"warning: not held against .*, which does not say what they were: .*step", done.out)
+    assert done.out.count("[regression]") == 1
+    policy(tmp_path, '[[waivers]]\nrule = "regression"\npath = "report"\nreason = "timed elsewhere"\n')
+    assert "[regression]" not in check(tmp_path, "--against", str(saved)).out
+
+
+@pytest.mark.parametrize("saved", [False, True])
+def test_a_broken_design_says_why_though_it_is_held_against_what_it_was(repository: Path, saved: bool) -> None:
+    design, report = repository / "fire-flyer-2.yaml", repository / "saved.json"
+    assert ffplan("design", str(design), "-f", "json", "-o", str(report)).code == 0
+    design.write_text(design.read_text().replace("count: 1250", "cuont: 1250"))
+    done = check(repository, "--against", str(report) if saved else "main")
+    assert (done.code, done.err) == (2, "")
+    assert "fire-flyer-2.yaml:11:48: error: the field `cuont` is not known here" in done.out
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [

@@ -18,7 +18,7 @@ from ffplan.figures.origins import FIGURES
 from ffplan.report.first.choose import _difference_screen
 from ffplan.results.difference import DesignDifference
 from ffplan.results.result import DesignInfo, ToolInfo
-from ffplan.studies.explain.reproduce import _changes, figure_changes, regressions
+from ffplan.studies.explain.reproduce import _changes, figure_changes, not_held, regressions
 from tests.support import ROOT, Run, ffplan, ffplan_once, valid, vary_design
 from tests.unit.check.test_policy import git
 
@@ -273,6 +273,19 @@ def test_a_regression_is_beyond_its_threshold() -> None:
     assert not regressions((change(100.0, 50.0),), {"cost": 0.0})
     assert not regressions(rows, {"cost": 0.01, "site.purchase_p50": 0.05})  # its own threshold counts
     assert regressions(rows, {"cost": 0.1, "capex": 0.04}) == ((rows[0], 0.04),)
+
+
+def test_what_is_lost_is_a_regression_whatever_the_threshold() -> None:
+    """A figure no longer known, one in another currency, and one that was nothing: none is within a share."""
+    for row in (change(100.0, None), change(0.0, None), change(100.0, 90.0, "USD", "EUR"), change(0.0, 1.0)):
+        assert regressions((row,), {"cost": 1.0}) == ((row, 1.0),)
+        assert not regressions((row,), {"power": 0.0})
+        assert not not_held((row,), {"cost": 1.0})
+    new = change(None, 90.0)
+    assert not regressions((new,), {"cost": 0.0})
+    assert not_held((new,), {"cost": 0.0}) == (new,)
+    assert not not_held((new,), {"power": 0.0})
+    assert not any(change(*sides).lost for sides in ((None, 1.0), (1.0, 2.0), (0.0, 1.0)))
 
 
 def test_the_table_of_figures_fits_80_columns(tmp_path: Path) -> None:
