@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import errno
 import os
+import re
 import stat
 from contextlib import suppress
 from functools import partial
@@ -234,3 +235,16 @@ class LargeText(NamedTuple):
             tail = text[end:]
         if tail := tail + decoder.decode(b"", final=True):
             yield tail
+
+
+_LINE = re.compile("([^\r\n]*)(\r\n|\r|\n|\\Z)")
+
+
+def text_lines(text: str, *, ends: bool = False) -> list[str]:
+    """Return the lines of a text as editors count them; `str.splitlines` ends one at U+2028, form feeds and others too.
+
+    Args:
+        ends: keep the line breaks.
+    """
+    lines = [match[0] if ends else match[1] for match in _LINE.finditer(text)]
+    return lines[:-1]  # behind the last line break, or at the end of a text without one, there is no line

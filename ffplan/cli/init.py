@@ -11,7 +11,7 @@ import typer
 
 from ffplan.base.control_characters import visible
 from ffplan.base.errors import EXIT_FINDINGS, UsageError
-from ffplan.base.files import is_file, is_folder
+from ffplan.base.files import is_file, is_folder, text_lines
 from ffplan.base.formatting import ids_listed, listed
 from ffplan.cli.formats import FormatOption, ReportFormat
 from ffplan.cli.loading import MOST, _parsed, choice
@@ -105,7 +105,7 @@ def _copied(name: str, prefix: str | None, folder: str, *, force: bool) -> None:
     new = prefix or path.stem
     if not IDENTIFIER.fullmatch(new):
         raise UsageError(f"ffplan init: --from {name}: `{new}` is not a valid name of a design; give --name")
-    kept = [line for line in text.splitlines() if not line.startswith("# yaml-language-server:")]
+    kept = [line for line in text_lines(text) if not line.startswith("# yaml-language-server:")]
     lines = [f"name: {new}" if line.startswith("name:") else line for line in kept]
     target = Path(folder) / f"{new}.yaml"
     _make_room([target], force=force)

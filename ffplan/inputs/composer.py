@@ -27,6 +27,8 @@ except ImportError:  # pragma: no cover - PyYAML built without libyaml: slower, 
     from yaml import SafeLoader as _Loader  # type: ignore[assignment]
 
 
+_BREAK = re.compile("\r\n|[\r\n\x85\u2028\u2029]")
+"""End of a line to libyaml."""
 MAX_DEPTH = 40
 """Deepest nesting of lists and mappings, aliases followed."""
 MAX_NODES = 100_000
@@ -94,7 +96,11 @@ class _Places:
     def at(self, mark: Any) -> tuple[int, int]:
         if self.same and (self.ended or mark.index < self.length):
             return mark.line + 1, mark.column + 1
-        index = min(mark.index, self.length)
+        return self.of(mark.index)
+
+    def of(self, index: int) -> tuple[int, int]:
+        """Return the place of a character, by its number from 0."""
+        index = min(index, self.length)
         row = bisect_right(self.starts, index)
         return row, index - self.starts[row - 1] + 1
 
@@ -291,8 +297,7 @@ def _events(text: str, file: str, places: _Places) -> Iterator[Any]:
             problem, remedy = "a tab stands where YAML wants spaces", "indent with spaces"
         raise located("yaml-syntax", file, (line, column), problem, remedy) from None
     except yaml.reader.ReaderError as error:
-        before = text[: error.position] if isinstance(error.position, int) else ""
-        line, column = before.count("\n") + 1, len(before) - (before.rfind("\n") + 1) + 1
+        line, column = places.of(error.position if isinstance(error.position, int) else 0)
         raise located(
             "file-not-text",
             file,
@@ -344,5 +349,6 @@ def value_spans(text: str) -> list[tuple[int, int]]:
 def _span(text: str, event: Any) -> tuple[int, int]:
     start, end = event.start_mark.index, event.end_mark.index
     if event.style in ("|", ">"):
-        start = text.find("\n", start) + 1 or len(text)
+        head = _BREAK.search(text, start)
+        start = head.end() if head else len(text)
     return start, end

@@ -11,6 +11,7 @@ from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 from ffplan.base.errors import InputError, located
+from ffplan.base.files import text_lines
 from ffplan.base.record import record
 
 if TYPE_CHECKING:
@@ -107,7 +108,7 @@ def _csv_rows(text: str, name: str) -> Iterator[tuple[int, dict[str, Any]]]:
 
 
 def _json_rows(text: str, name: str) -> Iterator[tuple[int, dict[str, Any]]]:
-    for line, content in enumerate(text.splitlines(), 1):
+    for line, content in enumerate(text_lines(text), 1):
         if not content.strip():
             continue
         try:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ffplan.base.errors import InputError, located
-from ffplan.base.files import is_regular, read_limited, text_of
+from ffplan.base.files import is_regular, read_limited, text_lines, text_of
 from ffplan.base.formatting import first_few, plural
 from ffplan.base.hostlist import unfold
 from ffplan.base.record import record
@@ -43,7 +43,7 @@ class _ConfLine:
 def _joined(text: str, first: int) -> Iterator[tuple[int, str]]:
     """Yield (line, text) of a configuration without comments, joined where one goes on in the next."""
     held, start = "", first
-    for number, line in enumerate(text.splitlines(), start=first):
+    for number, line in enumerate(text_lines(text), start=first):
         start = start if held else number
         content = _HASH.sub("", line).rstrip()
         if content.endswith("\\"):

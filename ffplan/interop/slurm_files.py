@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from ffplan.base.files import text_of
+from ffplan.base.files import text_lines, text_of
 from ffplan.base.formatting import plural
 from ffplan.base.pasted import _read_pasted
 from ffplan.inputs.document import parse_document
@@ -60,13 +60,13 @@ def _report(text: str, file: str) -> SlurmTopologyReport:
 
 def _topologies(reader: _Reader, text: str, first: int, includes: _Includes) -> list[SlurmTopology]:
     """Return the topologies of a text: of YAML or JSON by how its first line starts, else of `topology.conf`."""
-    line = next((line for line in text.splitlines() if line.strip() and not line.lstrip().startswith("#")), "")
+    line = next((line for line in text_lines(text) if line.strip() and not line.lstrip().startswith("#")), "")
     return _of_yaml(reader, text) if _YAML.match(line) else _topologies_of_conf(reader, text, first, includes)
 
 
 def _documents(reader: _Reader, text: str) -> list[Document]:
     """Return the YAML documents of a text, as `helm template` joins them; lines keep their numbers."""
-    lines = text.splitlines(keepends=True)
+    lines = text_lines(text, ends=True)
     starts = [0, *(place for place, line in enumerate(lines) if _PART.match(line)), len(lines)]
     documents = []
     for start, end in pairwise(starts):
@@ -99,7 +99,7 @@ def _of_yaml(reader: _Reader, text: str) -> list[SlurmTopology]:
         reader.remarks.append("read from a ConfigMap")
         if others:
             reader.remarks.append(f"{plural(len(others), 'further ConfigMap')} with a topology: the first is read")
-        lines = text.splitlines()
+        lines = text_lines(text)
         starts = {name: document.place((*place, name))[0] for name in held}
         files = {name: (line + bool(_BLOCK.search(lines[line - 1])), held[name]) for name, line in starts.items()}
         return _topologies(reader, held[key], files[key][0], _Includes(reader.file, files))

@@ -11,7 +11,7 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from ffplan.base.errors import InputError, located
-from ffplan.base.files import text_of, unix_lines
+from ffplan.base.files import text_lines, text_of, unix_lines
 from ffplan.base.record import record
 from ffplan.catalog.launch import deepspeed, megatron, megatron_plan, torchtitan
 from ffplan.catalog.launch.arguments import (
@@ -206,7 +206,7 @@ def _torchtitan(text: str, raw: bytes, file: str) -> tuple[Launch, Settings]:
 def _toml_lines(text: str) -> dict[str, int]:
     section = ""
     lines: dict[str, int] = {}
-    for number, line in enumerate(text.splitlines(), 1):
+    for number, line in enumerate(text_lines(text), 1):
         if (title := _TITLE.match(line)) is not None:
             section = f"{title[1]}."
         elif (row := _ROW_OF_TOML.match(line)) is not None:

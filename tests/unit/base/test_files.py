@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from ffplan.base.files import read_limited, write_whole
+from ffplan.base.files import read_limited, text_lines, write_whole
 
 
 def test_a_new_file_and_a_replaced_one(tmp_path: Path) -> None:
@@ -109,3 +109,19 @@ def test_what_is_no_file_is_refused_before_it_is_opened(tmp_path: Path) -> None:
     os.close(theirs)
     assert read_limited(Path(f"/dev/fd/{ours}"), 4) == b"text"
     os.close(ours)
+
+
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        ("", []),
+        ("a", ["a"]),
+        ("a\n", ["a\n"]),
+        ("\n", ["\n"]),
+        ("a\r\n\r\nb\rc\n\n", ["a\r\n", "\r\n", "b\r", "c\n", "\n"]),
+        ("a\u2028b\u2029c\x85d\x0be\x0cf\x1cg\nh", ["a\u2028b\u2029c\x85d\x0be\x0cf\x1cg\n", "h"]),
+    ],
+)
+def test_lines_end_where_an_editor_ends_them(text: str, lines: list[str]) -> None:
+    assert text_lines(text, ends=True) == lines
+    assert text_lines(text) == [line.rstrip("\r\n") for line in lines]

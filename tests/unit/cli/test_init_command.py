@@ -15,7 +15,7 @@ from ffplan.catalog.store import Catalog
 from ffplan.cli.init import _PowerOf
 from ffplan.studies.choose.candidates import POWERS, Wishes
 from ffplan.studies.choose.first_designs import Builder
-from tests.support import ROOT, but_few, ffplan, valid
+from tests.support import ROOT, but_few, ffplan, valid, vary_design
 
 
 def started(folder: Path, options: str) -> list[dict[str, Any]]:
@@ -114,6 +114,14 @@ def test_a_shipped_design_is_copied_under_another_name(tmp_path: Path) -> None:
     (tmp_path / "ours.yaml").write_text("name: other\n")
     assert ffplan(f"init --from superpod-h100-4su --name ours --folder {tmp_path} --force").code == 0
     assert (tmp_path / "ours.yaml").read_text() == text
+
+
+def test_a_copied_design_keeps_its_texts(tmp_path: Path) -> None:
+    """U+2028 ends no line of an editor; name and description are as they were."""
+    design = vary_design(tmp_path, "fire-flyer-2", ("description: ", "# a\u2028\ndescription: in two\u2028parts "))
+    assert ffplan(f"init --from {design} --name ours --folder {tmp_path / 'new'}").code == 0
+    copied = (tmp_path / "new" / "ours.yaml").read_text()
+    assert copied.count("\u2028") == 2
 
 
 def test_a_forced_design_takes_its_place_once_it_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

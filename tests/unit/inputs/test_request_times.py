@@ -72,3 +72,11 @@ def test_numbers_of_a_timestamp_in_json_lines_are_milliseconds() -> None:
 def test_what_follows_a_date_is_refused(at: str) -> None:
     with pytest.raises(InputError, match="no time"):
         read_requests(_csv([at]), "t")
+
+
+def test_a_line_of_json_goes_on_behind_u_2028() -> None:
+    """JSON allows it inside a text, and so do programs that write one object a line."""
+    rows = _lines([0, 1000]).replace('"input_length"', '"text": "a\u2028b", "input_length"')
+    assert [request.time for request in read_requests(rows, "t")] == [0.0, 1.0]
+    with pytest.raises(InputError, match="t:3:1: error: the line is not JSON"):
+        read_requests(f"{rows}\n{{", "t")

@@ -184,6 +184,8 @@ def test_what_slurm_refuses_or_places_badly_is_said(text: str, words: str) -> No
         ("SwitchName=a Nodes=n[0-9999999999]\n", 1, "expands to more than 1,000,000 names"),
         ("SwitchName=a Nodes=n[0-99999]m[0-99999]\n", 1, "expands to more than 1,000,000 names"),
         ("SwitchName=a Switches=b\nSwitchName=b Switches=a\n", 1, "some switches are below themselves"),
+        ("# a\u2028SwitchName=b\n\nSwitchName=a Nodes=n[x-y]\n", 3, "`x-y` is not a range of numbers"),
+        ("# a\u2028# b\n---\n# c\n---\nkind: a\nkind: b\n", 6, "the field `kind` is written twice"),
         ("BlockName=a Nodes=n1\nBlockSizes=four\n", 2, "is not a list of block sizes"),
         ("NodeName=n1 CPUs=4\n", 1, "is not a topology line"),
         ("- {topology: a, tree: {}}\n", 1, "`tree` of `a` has no list of switches"),
