@@ -10,7 +10,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ffplan.base.errors import Finding, InputError, Severity, did_you_mean
+from ffplan.base.errors import Finding, InputError, Severity, UsageError, did_you_mean
+from ffplan.base.files import text_lines
+from ffplan.base.plain import steps
 from ffplan.base.record import record
 from ffplan.check.rule import _rule_of_limit
 from ffplan.design.policy_schema import PolicyFields, policy_fields
@@ -94,7 +96,7 @@ def _fault(file: str, line: int, message: str, remedy: str) -> Finding:
 
 def _line_of(text: str, path: tuple[str | int, ...]) -> int:
     """Return the line of the last field of a path that the text names; each step is searched below the one before."""
-    lines, row = text.splitlines(), 0
+    lines, row = text_lines(text), 0
     for position, step in enumerate(path):
         if isinstance(step, int):
             header = re.compile(rf"\s*\[\[.*\b{re.escape(str(path[position - 1]))}\s*\]\]")
@@ -123,6 +125,14 @@ def _unknown_rules(fields: PolicyFields, text: str, file: str) -> Iterator[Findi
             yield _fault(file, _line_of(text, ("waivers", position)), message, "remove the waiver")
 
 
+def _malformed_paths(fields: PolicyFields, text: str, file: str) -> Iterator[Finding]:
+    for position, waiver in enumerate(fields.waivers):
+        try:
+            steps(waiver.path or "")
+        except UsageError as error:
+            yield _fault(file, _line_of(text, ("waivers", position, "path")), str(error), "name a field as findings do")
+
+
 def _unknown_figures(fields: PolicyFields, text: str, file: str) -> Iterator[Finding]:
     named = fields.regressions.model_extra or {}
     if not named:
@@ -146,7 +156,7 @@ def _toml(path: Path, file: str) -> tuple[str, dict[str, Any]]:
         raise InputError(_fault(file, 1, "this is not UTF-8 text", "save the policy as UTF-8")) from None
     except (ValueError, RecursionError) as error:
         line = re.search(r"line (\d+)", str(error))
-        last = max(len(text.splitlines()), 1) if "end of document" in str(error) else 1
+        last = max(len(text_lines(text)), 1) if "end of document" in str(error) else 1
         at = int(line[1]) if line else last
         raise InputError(_fault(file, at, f"this is not TOML: {error}", "correct it")) from None
 
@@ -163,7 +173,8 @@ def read_policy(path: Path, file: str) -> Policy:
     """
     text, data = _settings(path, file)
     fields = _fields(text, data, file)
-    wrong = [*_unknown_rules(fields, text, file), *_unknown_figures(fields, text, file)]
+    checks = (_unknown_rules, _malformed_paths, _unknown_figures)
+    wrong = [fault for check in checks for fault in check(fields, text, file)]
     if wrong:
         raise InputError(*wrong)
     places = {position: _line_of(text, ("waivers", position)) for position in range(len(fields.waivers))}

@@ -231,6 +231,10 @@ class Rule:
             )
 
 
+UNCHECKED = "the limit cannot be checked"
+"""Words of a breach of a limit whose figure is not known in full, which says less than that it is broken."""
+
+
 def _rule_of_limit(field: str) -> str:
     return f"limit-{field.replace('_', '-')}"
 

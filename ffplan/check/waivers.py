@@ -7,21 +7,26 @@ line, on the next, and on everything below that field. The reason is compulsory,
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections import Counter
 from dataclasses import replace
 from datetime import date
-from typing import TYPE_CHECKING
+from itertools import takewhile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ffplan.base.errors import Finding, Severity, UsageError, did_you_mean
+from ffplan.base.files import is_file, text_lines
+from ffplan.base.plain import steps
 from ffplan.base.record import record
 from ffplan.check.formats import path_of
 from ffplan.check.policy import UNWAIVABLE, _known_rules
+from ffplan.check.rule import UNCHECKED
 from ffplan.inputs.composer import value_spans
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
-    from pathlib import Path
 
     from ffplan.check.policy import Policy
     from ffplan.inputs.composer import Node
@@ -81,7 +86,7 @@ def _comments(text: str) -> Iterator[tuple[int, re.Match[str]]]:
     """Yield (line, match) of every comment that waives; the same words inside a value do not count."""
     spans: list[tuple[int, int]] | None = None
     start = 0
-    for row, line in enumerate(text.splitlines(keepends=True), 1):
+    for row, line in enumerate(text_lines(text, ends=True), 1):
         comment = _COMMENT.search(line.rstrip("\r\n"))
         while comment is not None:
             spans = value_spans(text) if spans is None else spans
@@ -103,7 +108,7 @@ def comment_waivers(text: str, file: str, root: Node | None) -> tuple[list[Waive
     """
     waivers: list[Waiver] = []
     faults: list[Finding] = []
-    lines, places = text.splitlines(), dict[int, str]()
+    lines, places = text_lines(text), dict[int, str]()
     for row, comment in _comments(text):
         line = lines[row - 1]
         covered = row
@@ -178,6 +183,19 @@ def _matches(pattern: str, path: str) -> bool:
     return len(path) in starts
 
 
+def _of_policy(policy: Policy, position: int) -> Waiver:
+    waiver = policy.fields.waivers[position]
+    return Waiver(
+        rule=waiver.rule,
+        reason=waiver.reason,
+        until=waiver.until,
+        file=policy.file,
+        line=policy.places.get(position, 1),
+        path=waiver.path and ".".join(map(str, steps(waiver.path))),
+        rows=(),
+    )
+
+
 def policy_waivers(policy: Policy, path: Path) -> list[Waiver]:
     """Return the waivers of a policy for one file."""
     try:
@@ -185,18 +203,33 @@ def policy_waivers(policy: Policy, path: Path) -> list[Waiver]:
     except ValueError:
         inside = path.absolute().as_posix()
     return [
-        Waiver(
-            rule=waiver.rule,
-            reason=waiver.reason,
-            until=waiver.until,
-            file=policy.file,
-            line=policy.places.get(position, 1),
-            path=waiver.path,
-            rows=(),
-        )
+        _of_policy(policy, position)
         for position, waiver in enumerate(policy.fields.waivers)
         if any(_matches(pattern, inside) for pattern in waiver.files)
     ]
+
+
+def settled_waivers(policy: Policy, folders: list[Path], broken: list[Path]) -> list[Waiver]:
+    """Return the waivers of a policy of which all files were checked, those that no file answers to included.
+
+    Args:
+        folders: folders that were checked.
+        broken: files that could not be assessed, of which nobody knows what a waiver would accept.
+    """
+    unknown = [waiver for path in broken for waiver in policy_waivers(policy, path)]
+    every = [_of_policy(policy, position) for position in range(len(policy.fields.waivers))]
+    return [
+        waiver
+        for waiver, stated in zip(every, policy.fields.waivers, strict=True)
+        if waiver not in unknown
+        and all(any(_folder(policy, files).is_relative_to(folder) for folder in folders) for files in stated.files)
+    ]
+
+
+def _folder(policy: Policy, pattern: str) -> Path:
+    """Return the folder that all files of a pattern are in."""
+    named = takewhile(lambda name: not set(name) & set("*?"), pattern.split("/")[:-1])
+    return policy.folder.absolute() / "/".join([*named, ""])
 
 
 @record
@@ -257,12 +290,36 @@ def unused(waivers: list[Waiver], used: list[Waiver]) -> list[Finding]:
 
 
 _FORMAT = 1
-_Key = tuple[str, str, str]
-"""File, rule and field: no line and no figure, so that it outlives edits elsewhere."""
 
 
-def _key(finding: Finding) -> _Key:
-    return (path_of(finding.file), finding.rule, finding.path)
+class _Entry(NamedTuple):
+    """An accepted finding: no line and no figure, so that it outlives edits elsewhere."""
+
+    file: str
+    rule: str
+    path: str
+    severity: str
+    """Severity that it accepts, with all that are less grave; empty in a baseline of before, for any."""
+    unchecked: bool
+    """Whether the limit could not be checked; then it accepts no broken one, and the other way round."""
+
+    @property
+    def place(self) -> tuple[str, str, str]:
+        """File, rule and field."""
+        return self[:3]
+
+
+def _entry(finding: Finding) -> _Entry:
+    unchecked = UNCHECKED in finding.message
+    return _Entry(path_of(finding.file), finding.rule, finding.path, finding.severity.value, unchecked)
+
+
+def _accepting(finding: Finding) -> Iterator[_Entry]:
+    """Yield the entries that accept a finding, the least grave first."""
+    entry = _entry(finding)
+    for severity in list(Severity)[finding.severity.rank :]:
+        yield entry._replace(severity=severity.value)
+    yield entry._replace(severity="", unchecked=False)
 
 
 @record
@@ -271,16 +328,31 @@ class _Compared:
     known: int
     """Findings that the baseline has [1]."""
     fixed: int
-    """Entries of the baseline that match no finding [1]."""
+    """Entries of the baseline in whose place there is no finding any more [1]."""
 
 
-def others(baseline: Counter[_Key], files: Iterable[str]) -> Counter[_Key]:
-    """Return the entries of a baseline for other files than those checked."""
-    checked = {path_of(file) for file in files}
-    return Counter({key: count for key, count in baseline.items() if key[0] not in checked})
+def _absolute(file: str) -> Path:
+    return Path(os.path.normpath(Path.cwd() / file))
 
 
-def write_baseline(findings: Iterable[Finding], mandatory: frozenset[str], kept: Counter[_Key] | None = None) -> str:
+def others(baseline: Counter[_Entry], files: Iterable[str], folders: Iterable[str] = ()) -> Counter[_Entry]:
+    """Return the entries of a baseline for other files than those checked.
+
+    Args:
+        baseline: every entry.
+        files: files that were checked.
+        folders: folders that were checked: a file that is gone from there leaves no entry.
+    """
+    checked, inside = {path_of(file) for file in files}, [_absolute(folder) for folder in folders]
+
+    def gone(file: str) -> bool:
+        return any(_absolute(file).is_relative_to(folder) for folder in inside) and not is_file(file)
+
+    away = {file for file in {entry.file for entry in baseline} - checked if not gone(file)}
+    return Counter({entry: count for entry, count in baseline.items() if entry.file in away})
+
+
+def write_baseline(findings: Iterable[Finding], mandatory: frozenset[str], kept: Counter[_Entry] | None = None) -> str:
     """Return a baseline of findings, one entry a line, sorted.
 
     Args:
@@ -288,15 +360,19 @@ def write_baseline(findings: Iterable[Finding], mandatory: frozenset[str], kept:
         mandatory: rules that no baseline may hold.
         kept: entries of files that are not checked now.
     """
-    keys = [_key(finding) for finding in findings if finding.rule not in mandatory and finding.rule not in UNWAIVABLE]
-    keys = sorted([*keys, *(kept or Counter()).elements()])
-    rows = [json.dumps({"file": file, "rule": rule, "path": path}, ensure_ascii=False) for file, rule, path in keys]
+    accepted = [finding for finding in findings if finding.rule not in mandatory and finding.rule not in UNWAIVABLE]
+    entries = sorted([*map(_entry, accepted), *(kept or Counter()).elements()])
+    rows = [json.dumps(_row(entry), ensure_ascii=False) for entry in entries]
     inside = ",\n".join(f"    {row}" for row in rows)
-    entries = f"[\n{inside}\n  ]" if rows else "[]"
-    return f'{{\n  "format": {_FORMAT},\n  "findings": {entries}\n}}\n'
+    listed = f"[\n{inside}\n  ]" if rows else "[]"
+    return f'{{\n  "format": {_FORMAT},\n  "findings": {listed}\n}}\n'
 
 
-def read_baseline(text: str, file: str) -> Counter[_Key]:
+def _row(entry: _Entry) -> dict[str, Any]:
+    return {name: value for name, value in entry._asdict().items() if value or name == "path"}
+
+
+def read_baseline(text: str, file: str) -> Counter[_Entry]:
     """Return the entries of a baseline, with the count of each.
 
     Raises:
@@ -304,23 +380,36 @@ def read_baseline(text: str, file: str) -> Counter[_Key]:
     """
     try:
         data = json.loads(text)
-        entries = [(entry["file"], entry["rule"], entry["path"]) for entry in data["findings"]]
-        valid = data["format"] == _FORMAT and all(isinstance(part, str) for entry in entries for part in entry)
-    except (ValueError, TypeError, KeyError, RecursionError):
+        entries = [
+            _Entry(row["file"], row["rule"], row["path"], row.get("severity", ""), row.get("unchecked", False))
+            for row in data["findings"]
+        ]
+        valid = data["format"] == _FORMAT and all(map(_is_entry, entries))
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         valid, entries = False, []
     if not valid:
         raise UsageError(f"ffplan check: --baseline {file}: this is not a baseline; write one with --update-baseline")
     return Counter(entries)
 
 
-def against(findings: Iterable[Finding], baseline: Counter[_Key], mandatory: frozenset[str]) -> _Compared:
-    """Return the new findings; no baseline accepts a finding of a mandatory rule."""
-    left, new, known = Counter(baseline), [], 0
-    for finding in findings:
-        key = _key(finding)
-        if left[key] > 0 and finding.rule not in mandatory:
-            left[key] -= 1
-            known += 1
-        else:
-            new.append(finding)
-    return _Compared(new=tuple(new), known=known, fixed=sum(left.values()))
+def _is_entry(entry: _Entry) -> bool:
+    words = all(isinstance(part, str) for part in entry[:4])
+    return words and entry.severity in ("", *Severity) and isinstance(entry.unchecked, bool)
+
+
+def against(findings: Iterable[Finding], baseline: Counter[_Entry], mandatory: frozenset[str]) -> _Compared:
+    """Return the new findings; no baseline accepts a finding of a mandatory rule, nor one graver than its entry.
+
+    An entry is fixed if nothing new stands in its place.
+    """
+    left, findings, known = Counter(baseline), list(findings), set[int]()
+    for number in sorted(range(len(findings)), key=lambda number: -findings[number].severity.rank):
+        found = findings[number]
+        entry = next((entry for entry in _accepting(found) if left[entry] > 0), None)
+        if entry is not None and found.rule not in mandatory:
+            left[entry] -= 1
+            known.add(number)
+    new = tuple(finding for number, finding in enumerate(findings) if number not in known)
+    open_places = Counter(entry.place for entry in left.elements())
+    graver = Counter(_entry(finding).place for finding in new if finding.rule not in mandatory)
+    return _Compared(new=new, known=len(known), fixed=sum((open_places - graver).values()))

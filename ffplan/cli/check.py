@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
     from ffplan.base.errors import Finding
     from ffplan.check.formats import Checked
-    from ffplan.check.waivers import Waiver
     from ffplan.cli.checked_files import _CheckedFile, _Task
 
 FilesArgument = Annotated[
@@ -85,20 +84,23 @@ def _results(files: list[str], task: _Task, jobs: int) -> list[_CheckedFile]:
     return checked_files
 
 
-def _unused(results: list[_CheckedFile], names: list[str]) -> list[Finding]:
-    """Return waivers that accept nothing; a policy's only if a named folder contains all files it covers."""
-    from ffplan.check.waivers import unused, weighed
+def _unused(results: list[_CheckedFile], names: list[str], *, compared: bool) -> list[Finding]:
+    """Return waivers that accept nothing; a policy's only if a named folder contains all files it covers.
+
+    Args:
+        compared: the designs were held against what they were; else nobody knows what waivers of `regression` accept.
+    """
+    from ffplan.check.waivers import settled_waivers, unused, weighed
 
     folders = [Path(name).absolute() for name in names if is_folder(name)]
-    waivers: list[Waiver] = []
-    used: list[Waiver] = []
-    for result in results:
-        whole = any(result.policy.folder.absolute().is_relative_to(folder) for folder in folders)
-        waivers += [waiver for waiver in result.waivers if waiver.rows or whole]
-        used += result.used
-    idle = unused(waivers, used)
-    policies = {waiver.file: result.policy for result in results for waiver in result.waivers}
-    return [finding for left_over in idle for finding in weighed((left_over,), policies[left_over.file])]
+    broken = [Path(result.file) for result in results if not result.whole]
+    policies = {result.policy.file: result.policy for result in results}
+    owners = policies | {waiver.file: result.policy for result in results for waiver in result.waivers}
+    waivers = [waiver for result in results for waiver in result.waivers if waiver.rows]
+    waivers += [waiver for policy in policies.values() for waiver in settled_waivers(policy, folders, broken)]
+    known = [waiver for waiver in waivers if compared or waiver.rule != "regression"]
+    idle = unused(known, [waiver for result in results for waiver in result.used])
+    return [finding for left_over in idle for finding in weighed((left_over,), owners[left_over.file])]
 
 
 def _mandatory(results: Iterable[_CheckedFile]) -> frozenset[str]:
@@ -160,10 +162,13 @@ def check(
         from ffplan.cli.versions import _with_regressions
 
         results = _with_regressions(files, results, against, task)
-    every = [finding for result in results for finding in result.findings] + _unused(results, names)
+    every = [finding for result in results for finding in result.findings] + _unused(
+        results, names, compared=against is not None
+    )
     report = _report(files, results, every)
     if baseline is not None:
-        report = _with_baseline(report, baseline, update=update_baseline, mandatory=_mandatory(results))
+        mandatory = _mandatory(results)
+        report = _with_baseline(report, baseline, names, update=update_baseline, mandatory=mandatory)
     write(render(report, form.value, width=_terminal_width(output)), output)
     raise typer.Exit(EXIT_INVALID if not whole else _code(report.findings, fail_on, results))
 
@@ -182,17 +187,18 @@ def _report(files: list[str], results: list[_CheckedFile], findings: list[Findin
     )
 
 
-def _with_baseline(report: Checked, file: str, *, update: bool, mandatory: frozenset[str]) -> Checked:
+def _with_baseline(report: Checked, file: str, names: list[str], *, update: bool, mandatory: frozenset[str]) -> Checked:
     """Return a report without a baseline's findings; the baseline is written first if requested."""
     from ffplan.check.waivers import against, others, read_baseline, write_baseline
     from ffplan.cli.loading import _read_text
 
     named = [*report.files, *(finding.file for finding in report.findings)]
+    folders = [name for name in names if is_folder(name)]
     if update:
-        kept = others(read_baseline(_read_text(file), file), named) if is_file(file) else None
+        kept = others(read_baseline(_read_text(file), file), named, folders) if is_file(file) else None
         write(write_baseline(report.findings, mandatory, kept), file, option="--baseline")
     whole = read_baseline(_read_text(file), file)
-    comparison = against(report.findings, whole - others(whole, named), mandatory)
+    comparison = against(report.findings, whole - others(whole, named, folders), mandatory)
     return replace(report, findings=comparison.new, known=comparison.known, fixed=comparison.fixed)
 
 

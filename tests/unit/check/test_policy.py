@@ -178,6 +178,8 @@ WAIVE = "# ffplan: waive fabric-full: x"
         f"name: >-\n  {WAIVE}\n\n  two\nother: 1\n",
         f'["{WAIVE}", 1]\n',
         f'name: "\u00e9\u4e2d {WAIVE}"\n',
+        f"name: |\r  one\r  {WAIVE}\r",
+        f"name: |\u2028  one\u2028  {WAIVE}\n",
     ],
 )
 def test_words_inside_a_value_waive_nothing(text: str) -> None:
@@ -194,11 +196,13 @@ def test_words_inside_a_value_waive_nothing(text: str) -> None:
         (f"name: one\r\n{WAIVE}\r\nother: 1\r\n", 2),
         (f"name: 1 {WAIVE}", 1),
         (f"name: [1, {WAIVE}\n  2]\n", 1),
-        (f"name: '\u2028'\nother: 1 {WAIVE}\n", 3),
+        (f"name: '\u2028'\nother: 1 {WAIVE}\n", 2),
+        (f"# a\u2028# b\n# c\x85# f\u2029# g\nother: 1 {WAIVE}\n", 3),
+        (f"name: one\rother: |\r  two\rlast: 1 {WAIVE}\r", 4),
     ],
 )
 def test_comments_beside_values_waive(text: str, row: int) -> None:
-    """A line ends at U+2028 too, as everywhere in a file of findings."""
+    """Lines are those of an editor, as in every finding, whatever else ends a line to Python or to YAML."""
     (waiver,), faults = comment_waivers(text, "a.yaml", document(text).root)
     assert not faults
     assert waiver.line == row
@@ -269,6 +273,47 @@ def test_files_that_are_no_baseline(folder: Path, text: str) -> None:
     done = check(folder, "--baseline", str(folder / "b.json"))
     assert (done.code, done.out) == (2, "")
     assert "this is not a baseline; write one with --update-baseline" in done.err
+
+
+def test_a_baseline_loses_what_is_no_longer_there(tmp_path: Path) -> None:
+    """A folder that is checked answers for the files that were in it."""
+    design, file = vary_design(tmp_path, "fire-flyer-2"), str(tmp_path / "b.json")
+    check(tmp_path, "--baseline", file, "--update-baseline")
+    entries = len(json.loads((tmp_path / "b.json").read_text())["findings"])
+    design.rename(tmp_path / "new.yaml")
+    report = valid(check(tmp_path, "--baseline", file, "-f", "json").out, "findings")
+    assert (report["known"], report["fixed"]) == (0, entries)
+    alone = valid(ffplan("check", str(tmp_path / "new.yaml"), *TODAY, "--baseline", file, "-f", "json").out, "findings")
+    assert (alone["known"], alone["fixed"]) == (0, 0)  # of the folder it says nothing
+    check(tmp_path, "--baseline", file, "--update-baseline")
+    assert {one["file"] for one in json.loads((tmp_path / "b.json").read_text())["findings"]} == {
+        str(tmp_path / "new.yaml")
+    }
+
+
+def test_a_baseline_of_a_warning_accepts_no_error(folder: Path) -> None:
+    file = str(folder / "b.json")
+    policy(folder, '[rules]\nfabric-full = "warning"\n')
+    check(folder, "--baseline", file, "--update-baseline")
+    policy(folder, '[rules]\nfabric-full = "error"\n')
+    done = check(folder, "--baseline", file)
+    assert done.code == 1
+    assert done.out.count("[fabric-full]") == 1
+    assert "fixed" not in done.out
+
+
+def test_waivers_of_a_policy_that_accept_nothing_are_said(folder: Path) -> None:
+    """Wherever a checked folder has all of their files, though none of them is there; those of `regression` apart."""
+    design = folder / "d" / "x.yaml"
+    design.parent.mkdir()
+    (folder / "fire-flyer-2.yaml").rename(design)
+    waiver = '[[waivers]]\nrule = "{}"\nfiles = ["{}"]\nreason = "agreed"\n'
+    policy(folder, waiver.format("no-spares", "d/typo.yaml") + waiver.format("regression", "d/*"))
+    for place in (folder, folder / "d"):
+        done = check(place)
+        assert done.out.count("[waiver-unused]") == 1
+        assert "ffplan.toml:1:1: warning: nothing breaks `no-spares` here any more [waiver-unused]" in done.out
+    assert "[waiver-unused]" not in ffplan("check", str(design), *TODAY).out
 
 
 def git(folder: Path, *words: str) -> str:

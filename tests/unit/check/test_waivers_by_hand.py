@@ -13,14 +13,17 @@ import pytest
 
 from ffplan.base.errors import Finding, InputError, Severity
 from ffplan.check.policy import NO_POLICY, Policy, find_policy, read_policy
+from ffplan.check.rule import UNCHECKED
 from ffplan.check.waivers import (
     Waiver,
+    _Entry,
     _matches,
     against,
     comment_waivers,
     others,
     policy_waivers,
     read_baseline,
+    settled_waivers,
     unused,
     waive,
     weighed,
@@ -43,6 +46,10 @@ def item(rule: str = "fabric-full", line: int = 5, path: str = "fabric", file: s
 def waiver(**changed: Any) -> Waiver:
     fields: dict[str, Any] = {"rule": "fabric-full", "reason": "why", "until": None, "file": "w.toml", "line": 1}
     return Waiver(**{**fields, "path": None, "rows": (), **changed})
+
+
+def entry(file: str = "a.yaml", path: str = "fabric") -> _Entry:
+    return _Entry(file, "fabric-full", path, "info", unchecked=False)
 
 
 def policy(folder: Path, text: str, name: str = "ffplan.toml") -> Policy:
@@ -162,6 +169,32 @@ def test_waivers_of_a_policy_are_those_of_the_file(tmp_path: Path) -> None:
     assert [one.line for one in policy_waivers(own, tmp_path / "y")] == [7, 10]
 
 
+@pytest.mark.parametrize("path", ["nodes[0].server", "nodes.0.server", "nodes[0]", "nodes"])
+def test_a_waiver_of_a_policy_names_a_field_in_either_form(tmp_path: Path, path: str) -> None:
+    own = policy(tmp_path, f'[[waivers]]\nrule = "fabric-full"\nreason = "a"\npath = "{path}"\n')
+    (found,) = policy_waivers(own, tmp_path / "a.yaml")
+    assert found.covers(item(path="nodes.0.server"))
+    assert not found.covers(item(path="nodes.1.server")) or path == "nodes"
+
+
+def test_which_waivers_of_a_policy_are_settled(tmp_path: Path) -> None:
+    """Those of which a checked folder holds all files, whether or not one answers to the pattern; no broken one's."""
+    patterns = ["**", "d/**", "d/x.yaml", "d/*/y.yaml", "e/*", "d?/*", "x.yaml", "d/z.yaml"]
+    own = policy(
+        tmp_path, "".join(f'[[waivers]]\nrule = "no-spares"\nreason = "{one}"\nfiles = ["{one}"]\n' for one in patterns)
+    )
+
+    def settled(*folders: str, broken: tuple[str, ...] = ()) -> list[str]:
+        found = settled_waivers(own, [tmp_path / folder for folder in folders], [tmp_path / name for name in broken])
+        return [one.reason for one in found]
+
+    assert settled("") == settled(".", "d") == patterns
+    assert settled("d") == ["d/**", "d/x.yaml", "d/*/y.yaml", "d/z.yaml"]
+    assert settled("d", "e") == ["d/**", "d/x.yaml", "d/*/y.yaml", "e/*", "d/z.yaml"]
+    assert settled() == []
+    assert settled("d", broken=("d/x.yaml",)) == ["d/*/y.yaml", "d/z.yaml"]
+
+
 @pytest.mark.parametrize(("until", "stands"), [(None, False), (DAY, False), (date(2026, 11, 21), True)])
 def test_a_waiver_holds_to_the_end_of_its_day(until: date | None, stands: bool) -> None:
     left = waive((item(), item("zones-uneven")), [waiver(until=until)], NO_POLICY, DAY)
@@ -258,6 +291,12 @@ def fault(folder: Path, text: str, name: str = "ffplan.toml") -> Finding:
         ),
         ('[[waivers]]\nrule = "waiver-unused"\nreason = "a"\n', 1, "`waiver-unused` is about waivers: no waiver"),
         ('waivers = [{rule = "x", reason = "a"}]\n', 1, "no rule `x`"),
+        (
+            '[[waivers]]\nrule = "no-spares"\nreason = "a"\npath = "nodes[x]"\n',
+            4,
+            "`nodes[x]` is not a path; write one such as `nodes[0].count`",
+        ),
+        ('# a\u2028b\u2029c\n[rules]\nfabric-fool = "off"\n', 3, "no rule `fabric-fool`"),
         (f"\n\nx = {'9' * 5000}\n", 1, "this is not TOML"),  # Python says no line
     ],
 )
@@ -290,7 +329,7 @@ def test_a_baseline_accepts_each_entry_once() -> None:
     """Two at one field and one elsewhere: of three findings there, one is new; the entry elsewhere is fixed."""
     old = [item(line=1), item(line=2), item(path="nodes")]
     saved = read_baseline(write_baseline(old, frozenset()), "b.json")
-    assert saved == Counter({("a.yaml", "fabric-full", "fabric"): 2, ("a.yaml", "fabric-full", "nodes"): 1})
+    assert saved == Counter({entry(): 2, entry(path="nodes"): 1})
     now = [item(line=at) for at in (7, 8, 9)]
     found = against(now, saved, frozenset())
     assert (found.new, found.known, found.fixed) == ((now[2],), 2, 1)
@@ -301,7 +340,7 @@ def test_a_baseline_accepts_each_entry_once() -> None:
 
 def test_a_baseline_is_sorted_and_leaves_out_what_it_may_not_hold() -> None:
     found = [item(file="./b.yaml"), item("no-spares"), item("waiver-unused"), item("zones-uneven")]
-    kept = Counter({("c.yaml", "fabric-full", "x"): 2})
+    kept = Counter({entry("c.yaml", path="x"): 2})
     text = write_baseline(found, frozenset({"no-spares"}), kept)
     rows = [(one["file"], one["rule"], one["path"]) for one in json.loads(text)["findings"]]
     assert rows == [
@@ -315,14 +354,78 @@ def test_a_baseline_is_sorted_and_leaves_out_what_it_may_not_hold() -> None:
 
 
 def test_entries_of_files_that_are_not_checked_now() -> None:
-    saved = Counter({("a.yaml", "r", "x"): 1, ("b.yaml", "r", "x"): 2})
-    assert others(saved, ["./a.yaml"]) == Counter({("b.yaml", "r", "x"): 2})
+    saved = Counter({entry(): 1, entry("b.yaml"): 2})
+    assert others(saved, ["./a.yaml"]) == Counter({entry("b.yaml"): 2})
     assert others(saved, ["a.yaml", "b.yaml"]) == Counter()
+
+
+@pytest.mark.parametrize("folder", ["d", "d/", "./d/e/..", "/d"])
+def test_what_is_gone_from_a_checked_folder_leaves_no_entry(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, folder: str
+) -> None:
+    """Removed and renamed files; not what is beside the folder, nor what it holds and leaves out, as hidden files."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "d" / "e").mkdir(parents=True)
+    for name in ("d/now.yaml", "d/.hidden.yaml"):
+        (tmp_path / name).write_text("")
+    names = ("d/now.yaml", "d/gone.yaml", "d/e/gone.yaml", "d/.hidden.yaml", "gone.yaml", "de/gone.yaml", "d/\0.yaml")
+    saved = Counter([entry(name) for name in names])
+    left = others(saved, ["d/now.yaml"], [f"{tmp_path}{folder}" if folder[0] == "/" else folder])
+    assert sorted(one.file for one in left) == ["d/.hidden.yaml", "de/gone.yaml", "gone.yaml"]
+    assert len(others(saved, ["d/now.yaml"])) == len(names) - 1
+    assert [one.file for one in others(saved, ["d/now.yaml"], ["."])] == ["d/.hidden.yaml"]
+
+
+@pytest.mark.parametrize("accepted", Severity)
+@pytest.mark.parametrize("found", Severity)
+def test_an_entry_accepts_nothing_graver(accepted: Severity, found: Severity) -> None:
+    saved = read_baseline(write_baseline([replace(item(), severity=accepted)], frozenset()), "b.json")
+    now = replace(item(), severity=found)
+    held = against([now], saved, frozenset())
+    assert held.new == ((now,) if found.rank > accepted.rank else ())
+    assert held.fixed == 0  # it is worse, and not fixed
+
+
+def test_an_entry_of_a_limit_that_cannot_be_checked_accepts_no_broken_one() -> None:
+    broken, unknown = item("limit-capex"), replace(item("limit-capex"), message=f"x, so {UNCHECKED}: y")
+    for first, second in ((broken, unknown), (unknown, broken)):
+        saved = read_baseline(write_baseline([first], frozenset()), "b.json")
+        assert against([first], saved, frozenset()).known == 1
+        assert against([second], saved, frozenset()).new == (second,)
+        assert against([second, first], saved, frozenset()).new == (second,)
+
+
+def test_the_gravest_finding_takes_the_entry_that_accepts_it() -> None:
+    """An error and a warning were accepted, in either order; a second error is new, and a second warning too."""
+    error, warning = (replace(item(), severity=weight) for weight in (Severity.ERROR, Severity.WARNING))
+    saved = read_baseline(write_baseline([error, warning], frozenset()), "b.json")
+    assert against([warning, error], saved, frozenset()).new == ()
+    assert against([warning, error, error], saved, frozenset()).new == (error,)
+    assert against([warning, warning, error], saved, frozenset()).new == (warning,)
+
+
+def test_an_entry_without_a_severity_accepts_any() -> None:
+    """As it did when it was written, by an ffplan that knew none."""
+    old = '{"format": 1, "findings": [{"file": "a.yaml", "rule": "limit-capex", "path": "fabric"}]}'
+    for weight in Severity:
+        for message in ("m", UNCHECKED):
+            found = replace(item("limit-capex"), severity=weight, message=message)
+            assert against([found], read_baseline(old, "b"), frozenset()).known == 1
+    exact = write_baseline([item("limit-capex")], frozenset(), read_baseline(old, "b"))
+    assert len(read_baseline(exact, "b")) == 2
 
 
 @pytest.mark.parametrize(
     "entry",
-    ['{"file": 1, "rule": "r", "path": ""}', '{"file": "f", "rule": "r"}', '{"file": "f", "rule": "r", "path": 1}'],
+    [
+        '{"file": "f", "rule": "r", "path": "", "severity": "grave"}',
+        '{"file": "f", "rule": "r", "path": "", "severity": null}',
+        '{"file": "f", "rule": "r", "path": "", "unchecked": 1}',
+        '["file"]',
+        '{"file": 1, "rule": "r", "path": ""}',
+        '{"file": "f", "rule": "r"}',
+        '{"file": "f", "rule": "r", "path": 1}',
+    ],
 )
 def test_an_entry_that_is_none(entry: str) -> None:
     from ffplan.base.errors import UsageError
