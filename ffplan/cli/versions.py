@@ -273,7 +273,8 @@ def _not_in_report(file: str, rows: tuple[FigureChange, ...], report: str) -> Fi
     """Return the finding on figures of today that a saved report lacks; a report holds no workload."""
     return _regression(
         file,
-        f"not held against the report of {report}, which does not say what they were: {listed(row.label for row in rows)}",
+        f"not held against the report of {report}, which does not say what they were: "
+        f"{listed(row.label for row in rows)}",
         "name a revision of git with --against, or accept it by a waiver of `regression` with the path `report`",
         "report",
         Severity.WARNING,

@@ -432,7 +432,7 @@ def test_a_cost_of_tokens_is_held_in_a_currency_with_a_rate(bound: Money, broken
     run = SimpleNamespace(cost=1, cost_per_million_tokens=SimpleNamespace(likely=2.0), currency="EUR")
     load = SimpleNamespace(cost=SimpleNamespace(currency="EUR", per_million_output=2.0))
     examined: Any = SimpleNamespace(
-        design=design(spec=spec, workload=SimpleNamespace(tokens=1e9)),
+        design=design(spec=spec, workload=SimpleNamespace(tokens=1e9), rent=None),
         timed=True,
         run=run,
         served=(load, ""),
