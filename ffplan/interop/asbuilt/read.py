@@ -32,15 +32,14 @@ from ffplan.interop.asbuilt.declared import (
 )
 from ffplan.interop.asbuilt.ethernet import _built_of, _EthernetDevice, _EthernetLink
 from ffplan.interop.asbuilt.ibnetdiscover import (
-    _is_linkinfo_line,
     _is_listing_line,
     _is_node_list_line,
     _is_report_line,
-    _read_linkinfo,
     _read_listing,
     _read_node_list,
     _read_report,
 )
+from ffplan.interop.asbuilt.linkinfo import _is_linkinfo_line, _read_linkinfo
 from ffplan.interop.asbuilt.lldp import _is_lldp, _is_lldp_table_line, _parsed, _read_lldp, _read_lldp_table
 from ffplan.interop.asbuilt.model import MOST_BYTES, _fault
 from ffplan.interop.asbuilt.tables import (
