@@ -91,9 +91,16 @@ class _Ports:
         return _place(name, laned=self.laned, split=self.split)
 
     def printed(self, names: Iterable[str]) -> tuple[tuple[int, int, int], ...]:
-        """Return the number, the printed port and its part, from 0, of the ports whose names tell."""
-        places = [(self.number(name), *place) for name in names if (place := self.place(name)) is not None]
-        return tuple(sorted((number, port, part or 0) for number, port, part in places))
+        """Return the number, the printed port and its part, from 0, of the ports whose names tell; -1 of a whole port.
+
+        Lane 1 may be a whole port as well as its first part.
+        """
+        places = [(name, *place) for name in names if (place := self.place(name)) is not None]
+        parts = [
+            (self.number(name), port, part if part is not None else 0 if self.laned else -1)
+            for name, port, part in places
+        ]
+        return tuple(sorted(parts))
 
     def number(self, name: str) -> int:
         """Return the number of a port, from 1; 0 where its name has none."""

@@ -67,7 +67,8 @@ class _BuiltDevice:
     cards: int = 0
     """Cards of a chassis that is taken as one switch; 0 of other devices."""
     printed: tuple[tuple[int, int, int], ...] = ()
-    """Number, printed port and part of it, from 0, of each port whose name tells: how others are split is a guess."""
+    """Number, printed port and part of it, from 0, of each port whose name tells: how others are split is a guess. The
+    part is -1 where the name is of a whole port."""
 
 
 @record
