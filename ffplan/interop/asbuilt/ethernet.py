@@ -12,7 +12,7 @@ from ffplan.interop.asbuilt.builder import _Builder
 from ffplan.interop.asbuilt.model import _fault
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from ffplan.interop.asbuilt.model import AsBuilt
 
@@ -67,6 +67,16 @@ def _plain_name(name: str) -> str:
     """Return a device's name without its domain; addresses and names with dots inside brackets stay."""
     text = name.strip()
     return text if ADDRESS.match(text) or text.replace(".", "").isdigit() else text.split(".")[0]
+
+
+def _spellings(links: Sequence[_EthernetLink], devices: Sequence[_EthernetDevice]) -> dict[str, str]:
+    """Return the one spelling of each device by its name in lower case: as it names itself, else as first written.
+
+    Names of hosts have no case: neighbours may write `LEAF-01` of a switch that calls itself `leaf-01`.
+    """
+    own = (device.name for device in sorted(devices, key=lambda device: not device.listed))
+    names = (*own, *(link.device for link in links), *(link.peer for link in links))
+    return {name.lower(): name for name in reversed(names)}
 
 
 class _Ports:
