@@ -251,6 +251,16 @@ def test_files_of_single_devices(form: Callable[[Listing, str], Any]) -> None:
     assert findings(of_devices(built, form, switches)) == ["swapped-cables"]
 
 
+@pytest.mark.parametrize("table", ["NODES", "PORTS", "LINKS"])
+def test_a_db_csv_that_ends_inside_a_table_is_refused(table: str) -> None:
+    """What is behind its last row would count as missing."""
+    text = db_csv(pod()).partition(f"END_{table}")[0]
+    for cut in (text, "".join(text.splitlines(keepends=True)[:-1])):
+        words = rf"^x:{cut.count(chr(10))}:1: error: START_{table} has no END_{table}: the file is cut off"
+        with pytest.raises(InputError, match=words):
+            read_as_built([("x", cut)])
+
+
 @pytest.mark.parametrize("form", SINGLE)
 def test_a_name_has_no_case(form: Callable[[Listing, str], Any]) -> None:
     """Leaves write the names of all others in capitals, spines as they are: the fabric is one, under its own names."""
