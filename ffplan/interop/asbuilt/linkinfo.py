@@ -25,6 +25,8 @@ _BEGUN = re.compile(
 )
 """What the line of a port begins with; one that is cut off may end behind it."""
 _RATE = re.compile(r"\b([0-9]{1,2})X\s+([0-9]{1,3}(?:\.[0-9]{1,5})?) Gbps")
+_LOGICAL = re.compile(r"([A-Za-z]{1,12})\s*/")
+"""State of a port, as in `Initialize/  LinkUp`."""
 _FEW = 2
 """Ports of an adapter, at most: a device of a list without headings that has more is a switch [1]."""
 _MANAGED = "MF0;"
@@ -208,8 +210,16 @@ def _read_linkinfo(text: str, file: str) -> AsBuilt:
         device = builder.number(reading.key(line.head))
         kind = _kind_of(line.peer, far[key])
         neighbour = builder.device_of(key, line.peer or key, kind, line.number, seen=False)
-        builder.end(device, line.port, neighbour, line.peer_port, line.number, _rate(line.state))
+        builder.end(
+            device, line.port, neighbour, line.peer_port, line.number, _rate(line.state), idle=_is_idle(line.state)
+        )
     return builder.built()
+
+
+def _is_idle(state: str) -> bool:
+    """Return whether a link is up at a port that is initialised or armed, and not active."""
+    match = _LOGICAL.search(state)
+    return match is not None and "LinkUp" in state and match[1] != "Active"
 
 
 def _rate(state: str) -> tuple[int, float]:
