@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
 def lst_of(built: Listing, idle: list[tuple[str, int]]) -> str:
     """Both ends of a link stand in one line."""
-    rows = []
+    rows, wanted = [], {(own, f"{port:02x}") for own, port in idle}
     for row in lst(built).splitlines():
-        down = any(re.search(rf"NodeGUID:{own} [^}}]*}}[^}}]*PN:{port:02x} }}", row) for own, port in idle)
+        down = wanted & set(re.findall(r"NodeGUID:(\S+) [^}]*}[^}]*PN:(\w+) }", row))
         rows.append(row.replace("LOG=ACT", "LOG=INI") if down else row)
     return "\n".join(rows) + "\n"
 
@@ -35,11 +35,9 @@ def lst_of(built: Listing, idle: list[tuple[str, int]]) -> str:
 def db_csv_of(built: Listing, idle: list[tuple[str, int]]) -> str:
     """States as codes: 2 initialised, 4 active."""
     text = db_csv(built).replace("LinkSpeedActv\n", "LinkSpeedActv,PortState\n").replace(",2,2048\n", ",2,2048,4\n")
-    for own, port in idle:
-        row = f"\n0x{list(built.links).index(own):016x},{port},2,2048,"
-        assert f"{row}4" in text
-        text = text.replace(f"{row}4", f"{row}2")
-    return text
+    guids = {name: number for number, name in enumerate(built.links)}
+    wanted = {f"0x{guids[own]:016x},{port},2,2048,4" for own, port in idle}
+    return "".join(f"{row[:-1]}2\n" if row in wanted else f"{row}\n" for row in text.splitlines())
 
 
 def linkinfo_of(built: Listing, idle: list[tuple[str, int]]) -> str:
