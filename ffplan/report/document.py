@@ -215,6 +215,11 @@ class Extras:
     """Says where a figure comes from by its path."""
 
 
+OF_TABLE = ("Shown", "Columns")
+"""Labels of advice that tells which rows the table of a first screen has, and what its columns are: a page, which folds
+advice, has it at the table."""
+
+
 @record
 class _FirstScreen:
     head: str

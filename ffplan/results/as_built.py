@@ -54,7 +54,7 @@ class AuditCause:
     kind: str
     """absent-network, absent-part, absent-switch, silent-hosts, absent-node, absent-nic, missing-cable, moved-cable,
     swapped-cables, shifted-cables, permuted-cables, exchanged-devices, moved-device, other-model, slow-link,
-    extra-cable, unknown-device or shared-name."""
+    inactive-link, extra-cable, unknown-device or shared-name."""
     severity: Literal["error", "warning", "info"]
     """Severity."""
     what: str

@@ -44,6 +44,17 @@ _ROW = re.compile(
     rf"(?m)^[ \t]*(?:[']?(?:--)?(?:{_KNOWN})[']?[ \t]*:(?:\s|$)|\"(?:--)?(?:{_KNOWN})\"[ \t]*:(?!.*,[ \t\r]*$))"
 )
 """A row of YAML; one of JSON ends with a comma."""
+_SHARED = frozenset(["micro_batch_size", "context_parallel_size"])
+"""Names of these that other programs, such as Axolotl, have too: none of them makes a file Megatron-LM's."""
+_OTHERS = (
+    ("Axolotl", r"base_model"),
+    ("LLaMA-Factory", r"finetuning_type|cutoff_len"),
+    ("Accelerate", r"distributed_type|(?:fsdp|deepspeed)_config_file"),
+    ("the Trainer of Hugging Face", r"per_device_train_batch_size"),
+    ("MosaicML", r"device_train_microbatch_size|global_train_batch_size"),
+)
+"""Programs whose YAML no reader takes, and settings at its top that they alone have; the first counts."""
+_OTHER = tuple((name, re.compile(rf"(?m)^(?:{marks})[ \t]*:")) for name, marks in _OTHERS)
 _SECTION = re.compile(
     r"(?m)^[ \t]*\[(?:model|training|parallelism|activation_checkpoint|experimental|job|lr_scheduler|float8)\]"
     r"[ \t]*(?:#.*)?\r?$"
@@ -159,10 +170,11 @@ def _read(raw: bytes, file: str) -> tuple[Launch, Settings] | None:
     start = text.lstrip("\ufeff \t\r\n")[:1]
     if start == "{":
         return _deepspeed(raw, file)
+    _refuse_others(text, file)
     kinds: list[tuple[str, Callable[[], tuple[Launch, Settings]]]] = []
     if _SECTION.search(text):
         kinds.append(("settings of torchtitan", lambda: _torchtitan(text, raw, file)))
-    if (table := len(_ROW.findall(text))) >= _LEAST:
+    if (table := _known_rows(text)) >= _LEAST:
         kinds.append(("settings in YAML", lambda: _yaml(raw, file)))
     if (printed := _printed_arguments(text)) or _ARGUMENT.search(_plain_lines(text)):
         rows = printed or None
@@ -173,6 +185,22 @@ def _read(raw: bytes, file: str) -> tuple[Launch, Settings] | None:
         both = " and ".join(name for name, _ in kinds)
         raise located("config-format", file, (1, 1), f"the file holds {both}", "give a file of one program at a time")
     return kinds[0][1]() if kinds else None
+
+
+def _known_rows(text: str) -> int:
+    """Count the rows of YAML with settings of Megatron-LM or NeMo; none if other programs have all of them too."""
+    names = [match[0].replace("-", "_") for row in _ROW.findall(text) if (match := _NAME.search(row))]
+    return len(names) if set(names) - _SHARED else 0
+
+
+def _refuse_others(text: str, file: str) -> None:
+    """Refuse a file of a program that no reader takes: a few names that it shares would give a wrong plan."""
+    for program, marks in _OTHER:
+        if (mark := marks.search(text)) is not None:
+            place = (text.count("\n", 0, mark.start()) + 1, 1)
+            message = f"this is a file of {program}, which is not read"
+            remedy = "give the JSON of DeepSpeed that it names, or state its plan with options such as `--zero`"
+            raise located("config-format", file, place, message, remedy)
 
 
 def _deepspeed(raw: bytes, file: str) -> tuple[Launch, Settings] | None:

@@ -40,11 +40,16 @@ class _PrintedPorts:
         return before + offset // split + 1, offset % split + 1, split
 
     def number(self, switch: int, whole: int, part: int) -> int | None:
-        """Return the port, as `place` takes it, of a printed port and its part, from 0; None if it has no such part."""
+        """Return the port, as `place` takes it, of a printed port and its part, from 0; None if it has no such part.
+
+        Part -1 is the whole port, which a split one has not.
+        """
         role = self.role[switch]
         split, first, before = self.split[role], 0, 0
         if role == LEAF and split != self.leaf_up_split and whole > -(-self.leaf_down // split):
             before, first, split = -(-self.leaf_down // split), self.leaf_down, self.leaf_up_split
+        if part < 0 and split == 1:
+            part = 0
         return first + (whole - before - 1) * split + part if whole > before and 0 <= part < split else None
 
     def name(self, switch: int, port: int) -> str:

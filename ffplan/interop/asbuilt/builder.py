@@ -39,7 +39,7 @@ class _Builder:
         self.shared: list[str] = []
         """Descriptions that several devices have."""
         self.rows = array("q")
-        """End, other end, line and lanes of every port line, one after the other."""
+        """End, other end, line, lanes, and 1 where it carries no traffic, of every port line, one after the other."""
         self.rates = array("d")
         """Rate of every port line [Gb/s]."""
         self.current = -1
@@ -91,13 +91,21 @@ class _Builder:
         self.end(self.current, port, self.ids.setdefault(key, len(self.ids)), peer, line, rate)
 
     def end(
-        self, device: int, port: int, peer_device: int, peer: int, line: int, rate: tuple[int, float] = UNSAID
+        self,
+        device: int,
+        port: int,
+        peer_device: int,
+        peer: int,
+        line: int,
+        rate: tuple[int, float] = UNSAID,
+        *,
+        idle: bool = False,
     ) -> None:
-        """Add an end of a link, with its lanes and its rate [Gb/s]."""
+        """Add an end of a link, with its lanes and its rate [Gb/s], and whether it is up without traffic."""
         if not (0 <= port < PORTS and 0 <= peer < PORTS):
             number = peer if 0 <= port < PORTS else port
             raise _fault(self.file, line, f"port {number:.9g}", f"a port is below {PORTS:,}")
-        self.rows.extend((device * PORTS + port, peer_device * PORTS + peer, line, rate[0]))
+        self.rows.extend((device * PORTS + port, peer_device * PORTS + peer, line, rate[0], idle))
         self.rates.append(rate[1])
 
     def skip(self, text: str, line: int) -> None:
@@ -110,7 +118,7 @@ class _Builder:
         if not self.described:
             instead = f"; {self.first_skipped} is none" if self.skipped else ""
             raise _fault(self.file, 1, f"no device is described{instead}", f"give {self.form} as it was written")
-        rows: Ints = np.frombuffer(self.rows, np.int64).reshape(-1, 4) if self.rows else np.zeros((0, 4), np.int64)
+        rows: Ints = np.frombuffer(self.rows, np.int64).reshape(-1, 5) if self.rows else np.zeros((0, 5), np.int64)
         rates: Floats = np.frombuffer(self.rates, np.float64) if self.rates else np.zeros(0)
         self._once(rows)
         undescribed = self._undescribed(rows)
@@ -134,12 +142,14 @@ class _Builder:
         ends = ends[order]
         first = np.ones(len(ends), bool)
         first[1:] = (ends[1:] != ends[:-1]).any(axis=1)
+        link = np.cumsum(first) - 1
         lanes, rates = _lesser(rows[order, 3], rates[order], np.flatnonzero(first))
         return AsBuilt(
             devices=devices,
             ends=ends[first],
             lanes=lanes,
             gbit_s=rates,
+            idle=np.bincount(link, weights=rows[order, 4], minlength=int(first.sum())) > 0,
             form=self.form,
             remarks=tuple(remarks),
             undescribed=undescribed,

@@ -122,6 +122,7 @@ def join_cards(built: AsBuilt) -> AsBuilt:
         ends=pairs[order],
         lanes=built.lanes[~inside][order],
         gbit_s=built.gbit_s[~inside][order],
+        idle=built.idle[~inside][order],
         remarks=(*built.remarks, *remarks),
     )
 
@@ -179,6 +180,7 @@ def split_adapters(built: AsBuilt, endpoints: int) -> AsBuilt:
         ends=ends[order],
         lanes=built.lanes[order],
         gbit_s=built.gbit_s[order],
+        idle=built.idle[order],
         remarks=(*built.remarks, remark),
     )
 

@@ -12,7 +12,7 @@ from ffplan.interop.asbuilt.builder import _Builder
 from ffplan.interop.asbuilt.model import _fault
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from ffplan.interop.asbuilt.model import AsBuilt
 
@@ -69,6 +69,16 @@ def _plain_name(name: str) -> str:
     return text if ADDRESS.match(text) or text.replace(".", "").isdigit() else text.split(".")[0]
 
 
+def _spellings(links: Sequence[_EthernetLink], devices: Sequence[_EthernetDevice]) -> dict[str, str]:
+    """Return the one spelling of each device by its name in lower case: as it names itself, else as first written.
+
+    Names of hosts have no case: neighbours may write `LEAF-01` of a switch that calls itself `leaf-01`.
+    """
+    own = (device.name for device in sorted(devices, key=lambda device: not device.listed))
+    names = (*own, *(link.device for link in links), *(link.peer for link in links))
+    return {name.lower(): name for name in reversed(names)}
+
+
 class _Ports:
     """Numbers of the ports of one switch, from their names; a port split in parts counts as its parts.
 
@@ -91,9 +101,16 @@ class _Ports:
         return _place(name, laned=self.laned, split=self.split)
 
     def printed(self, names: Iterable[str]) -> tuple[tuple[int, int, int], ...]:
-        """Return the number, the printed port and its part, from 0, of the ports whose names tell."""
-        places = [(self.number(name), *place) for name in names if (place := self.place(name)) is not None]
-        return tuple(sorted((number, port, part or 0) for number, port, part in places))
+        """Return the number, the printed port and its part, from 0, of the ports whose names tell; -1 of a whole port.
+
+        Lane 1 may be a whole port as well as its first part.
+        """
+        places = [(name, *place) for name in names if (place := self.place(name)) is not None]
+        parts = [
+            (self.number(name), port, part if part is not None else 0 if self.laned else -1)
+            for name, port, part in places
+        ]
+        return tuple(sorted(parts))
 
     def number(self, name: str) -> int:
         """Return the number of a port, from 1; 0 where its name has none."""

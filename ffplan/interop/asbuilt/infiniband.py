@@ -114,7 +114,7 @@ def _rate_words(lanes: int, gbit_s: float) -> str:
 def _db_csv_tables(text: str, wrong: Callable[[int, str, str], InputError], *names: str) -> list[Rows]:
     """Return tables of a db_csv file by name; a table that the file lacks has no rows."""
     tables: dict[str, Rows] = {name: [] for name in names}
-    name, heads = "", list[str]()
+    name, heads, number = "", list[str](), 1
     for number, line in enumerate(StringIO(text), start=1):
         row = line.strip()
         if row.startswith("START_"):
@@ -133,6 +133,8 @@ def _db_csv_tables(text: str, wrong: Callable[[int, str, str], InputError], *nam
                 message = f"a row of {len(cells)} columns under a heading of {len(heads)}"
                 raise wrong(number, message, "give the file as ibdiagnet wrote it")
             tables[name].append((number, dict(zip(heads, cells, strict=True))))
+    if name:
+        raise wrong(number, f"START_{name} has no END_{name}: the file is cut off", "give it as ibdiagnet wrote it")
     return list(tables.values())
 
 

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
-from ffplan.base.array_math import Floats, Ints
+from ffplan.base.array_math import Bools, Floats, Ints
 from ffplan.base.errors import InputError, located
+from ffplan.base.formatting import plural
 from ffplan.base.record import record
 from ffplan.results.as_built import AsBuiltReport, BuiltLink
 from ffplan.results.design import SCHEMA_VERSION
@@ -67,7 +68,8 @@ class _BuiltDevice:
     cards: int = 0
     """Cards of a chassis that is taken as one switch; 0 of other devices."""
     printed: tuple[tuple[int, int, int], ...] = ()
-    """Number, printed port and part of it, from 0, of each port whose name tells: how others are split is a guess."""
+    """Number, printed port and part of it, from 0, of each port whose name tells: how others are split is a guess. The
+    part is -1 where the name is of a whole port."""
 
 
 @record
@@ -82,6 +84,8 @@ class AsBuilt:
     """Lanes of every link; 0 where unknown, shape (links,)."""
     gbit_s: Floats
     """Rate of every link, one direction [Gb/s]; 0 where unknown, shape (links,)."""
+    idle: Bools
+    """True of links that are up at a port that no subnet manager has made active: no traffic, shape (links,)."""
     form: str
     """Format of the file."""
     remarks: tuple[str, ...] = ()
@@ -148,6 +152,16 @@ def _port_name(names: list[str], end: int) -> str:
     return f"{names[device]}/p{port}"
 
 
+def _idle_words(built: AsBuilt) -> tuple[str, ...]:
+    """Return the remark on links that are up and not active; nothing without one."""
+    rows = np.flatnonzero(built.idle).tolist()
+    if not rows:
+        return ()
+    names = [device.name for device in built.devices]
+    first = " to ".join(_port_name(names, end) for end in built.ends[rows[0]].tolist())
+    return (f"{plural(len(rows), 'link')} up, but not active, so without traffic: first {first}",)
+
+
 def as_built_report(built: AsBuilt, file: str) -> AsBuiltReport:
     """Return a fabric as built: switches, hosts and links by name."""
     order = sorted(range(len(built.devices)), key=lambda number: built.devices[number].name)
@@ -171,5 +185,5 @@ def as_built_report(built: AsBuilt, file: str) -> AsBuiltReport:
                 ends[rows].tolist(), built.gbit_s[rows].tolist(), built.lanes[rows].tolist(), strict=True
             )
         ),
-        remarks=built.remarks,
+        remarks=(*built.remarks, *_idle_words(built)),
     )

@@ -30,17 +30,16 @@ from ffplan.interop.asbuilt.declared import (
     _read_graphml,
     _read_minigraph,
 )
-from ffplan.interop.asbuilt.ethernet import _built_of, _EthernetDevice, _EthernetLink
+from ffplan.interop.asbuilt.ethernet import _built_of, _EthernetDevice, _EthernetLink, _spellings
 from ffplan.interop.asbuilt.ibnetdiscover import (
-    _is_linkinfo_line,
     _is_listing_line,
     _is_node_list_line,
     _is_report_line,
-    _read_linkinfo,
     _read_listing,
     _read_node_list,
     _read_report,
 )
+from ffplan.interop.asbuilt.linkinfo import _is_linkinfo_line, _read_linkinfo
 from ffplan.interop.asbuilt.lldp import _is_lldp, _is_lldp_table_line, _parsed, _read_lldp, _read_lldp_table
 from ffplan.interop.asbuilt.model import MOST_BYTES, _fault
 from ffplan.interop.asbuilt.tables import (
@@ -245,6 +244,10 @@ def _read_bare(files: Sequence[tuple[str, str]], *, partial: bool) -> AsBuilt:
         links += device_links
         devices += here
         forwarding |= seen
+    spelling = _spellings(links, devices)
+    links = [replace(link, device=spelling[link.device.lower()], peer=spelling[link.peer.lower()]) for link in links]
+    devices = [replace(device, name=spelling[device.name.lower()]) for device in devices]
+    forwarding = {spelling[name.lower()] for name in forwarding}
     told = {device.name: device for device in sorted(devices, key=lambda device: device.listed)}
     devices = [replace(device, switch=True) if name in forwarding else device for name, device in told.items()]
     devices += [_EthernetDevice(name, switch=True, listed=False) for name in sorted(forwarding - told.keys())]

@@ -21,8 +21,11 @@ _GUID = re.compile(r"\bNodeGUID:(\S+)")
 _NAME = re.compile(r"\{([^{}]*)\}")
 _PHY = re.compile(r"\bPHY=([0-9]{1,3})x")
 _SPEED = re.compile(r"\bSPD=([0-9.]{1,12})")
+_LOGICAL = re.compile(r"\bLOG=(\w{1,8})")
 _TABLE = re.compile(r"\s*(?:START|END)_[A-Z][A-Z0-9_]{1,60}\s*$")
 _KINDS = {"SW": "switch", "RT": "router"}
+_INACTIVE = (2, 3)
+"""Codes of a port that is initialised, or armed; InfiniBand specification, PortInfo, PortState."""
 _NODE_KINDS = {"1": "host", "2": "switch", "3": "router"}
 
 
@@ -59,7 +62,9 @@ def _read_lst(text: str | Iterable[str], file: str) -> AsBuilt:
         lanes = int(width[1]) if width else 0
         lane = _signalled(float(speed[1])) if speed and speed[1].count(".") < 2 and speed[1] != "." else 0.0
         (near, port), (far, peer) = devices
-        builder.end(near, port, far, peer, number, (lanes, lanes * lane))
+        state = _LOGICAL.search(line)
+        idle = state is not None and state[1] != "ACT"
+        builder.end(near, port, far, peer, number, (lanes, lanes * lane), idle=idle)
     return builder.built()
 
 
@@ -77,17 +82,21 @@ def _read_db_csv(text: str, file: str) -> AsBuilt:
         system = row.get("SystemImageGUID", "").lower()
         builder.device(guid.lower(), title or guid, kind, _whole(row, "NumPorts"), line, chassis=system)
     rates: dict[tuple[str, int], tuple[int, float]] = {}
+    idle: set[tuple[str, int]] = set()
     for _, row in ports:
         lanes, lane = _active_rate(row)
-        rates[row.get("NodeGuid", "").lower(), _whole(row, "PortNum")] = (lanes, lanes * lane)
+        port_at = row.get("NodeGuid", "").lower(), _whole(row, "PortNum")
+        rates[port_at] = (lanes, lanes * lane)
+        if _whole(row, "PortState") in _INACTIVE:
+            idle.add(port_at)
     for line, row in links:
         ends = [(row.get(f"NodeGuid{n}", "").lower(), _whole(row, f"PortNum{n}")) for n in (1, 2)]
         for guid, _ in ends:
             if guid not in builder.ids:
                 raise _fault(file, line, f"`{guid}` is missing from NODES", "give the whole file")
-        (near, port), (far, peer) = ends
-        builder.end(builder.ids[near], port, builder.ids[far], peer, line, rates.get(ends[0], UNSAID))
-        builder.end(builder.ids[far], peer, builder.ids[near], port, line, rates.get(ends[1], UNSAID))
+        for own, other in (ends, ends[::-1]):
+            (near, port), (far, peer), rate = own, other, rates.get(own, UNSAID)
+            builder.end(builder.ids[near], port, builder.ids[far], peer, line, rate, idle=own in idle)
     return builder.built()
 
 

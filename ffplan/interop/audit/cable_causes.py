@@ -20,7 +20,15 @@ from ffplan.interop.audit.cables import (
     groups,
 )
 from ffplan.interop.audit.effects import _of_losses, _of_miswiring
-from ffplan.interop.audit.sides import LANES, Differences, Sides, _links_below_rate, _SlowCable, _title_of
+from ffplan.interop.audit.sides import (
+    LANES,
+    Differences,
+    Sides,
+    _idle_pairs,
+    _links_below_rate,
+    _SlowCable,
+    _title_of,
+)
 from ffplan.results.as_built import AuditCause
 
 if TYPE_CHECKING:
@@ -65,6 +73,25 @@ def _slow_cables(fabrics: Sides, differences: Differences, have: Capacity) -> It
     for links in alike.values():
         for part in _slow_groups(fabrics, right, links):
             yield _slow_cause(fabrics, have, part)
+
+
+def _idle_links(fabrics: Sides, differences: Differences, have: Capacity) -> Iterator[AuditCause]:
+    """Yield a finding for links that are up, but not active: of one device, or of most of the fabric."""
+    pairs = _idle_pairs(fabrics, differences)
+    every = len(pairs) >= _SHARED and len(pairs) > _WHOLE * int(differences.same.sum())
+    for device, part in [(-1, pairs)] if every else _sharing(pairs, _SHARED):
+        site = f" at {fabrics.names[device]}" if device >= 0 else ""
+        shown = first_few((_between(fabrics, pair) for pair in part), _LISTED)
+        log = f"look in the log of the subnet manager for {'these ports' if len(part) > 1 else 'this port'}"
+        yield AuditCause(
+            kind="inactive-link",
+            severity="error",
+            what=f"{plural(len(part), 'link')}{site} up, but not active, so without traffic: {shown}",
+            where=tuple(fabrics.full(end) for pair in part for end in pair),
+            do=("see whether a subnet manager runs",) if every else (log, "take the link down and up again"),
+            effect=_of_losses(have, [(pair, 1.0) for pair in part]),
+            links=len(part),
+        )
 
 
 def _tiers(fabrics: Sides, pair: tuple[int, int]) -> tuple[int, int]:

@@ -81,6 +81,7 @@ def without(built: AsBuilt, devices: Sequence[int], remark: str = "") -> AsBuilt
         ends=_renumbered(built.ends[rows], place),
         lanes=built.lanes[rows],
         gbit_s=built.gbit_s[rows],
+        idle=built.idle[rows],
         remarks=(*built.remarks, *([remark] if remark else [])),
     )
 

@@ -13,14 +13,14 @@ from ffplan.interop.asbuilt.matching import _matched
 from ffplan.interop.asbuilt.model import PORTS, _peer_of, both_ways
 from ffplan.interop.asbuilt.names import named, together
 from ffplan.interop.audit.absent import absent
-from ffplan.interop.audit.cable_causes import _cable_faults, _slow_cables, _without_cable
+from ffplan.interop.audit.cable_causes import _cable_faults, _idle_links, _slow_cables, _without_cable
 from ffplan.interop.audit.cables import (
     _CableGroup,
     _pairs_apart_from,
 )
 from ffplan.interop.audit.effects import _of_losses, capacity
 from ffplan.interop.audit.places import _exchanged, _exchanges, _other_models, _ports_used, _shared_names, unknown
-from ffplan.interop.audit.sides import Differences, Sides, _links_below_rate, compare, sides, simulated
+from ffplan.interop.audit.sides import Differences, Sides, _idle_pairs, _links_below_rate, compare, sides, simulated
 from ffplan.results.as_built import AuditCause, DiffReport, Miswired, Renamed, SlowLink
 from ffplan.results.design import SCHEMA_VERSION
 
@@ -68,13 +68,16 @@ def causes(fabrics: Sides, shared: tuple[str, ...] = (), ports: Mapping[int, int
         *_other_models(placed, have, small, _links_below_rate(placed, differences)),
         *_cable_faults(placed, others, have, explained),
         *_slow_cables(placed, others, have),
+        *_idle_links(placed, others, have),
         *unknown(placed, set(moved)),
         *_shared_names(shared),
     ]
     rows = (placed.ours[differences.lost], placed.theirs[differences.stray])
     whole = _CableGroup(*(_pairs_apart_from(strangers, part) for part in rows))
     lost = [(pair, 1.0) for pair in _without_cable(placed, whole)]
-    slower = [(link.ends, link.lost) for link in _links_below_rate(placed, differences)]
+    idle = _idle_pairs(placed, differences)
+    lost += [(pair, 1.0) for pair in idle]
+    slower = [(link.ends, link.lost) for link in _links_below_rate(placed, differences) if link.ends not in set(idle)]
     effect = _of_losses(have, [*lost, *slower]) if len(all_causes) > 1 else ""
     rank = {"error": 0, "warning": 1, "info": 2}
     return _Audited(

@@ -146,6 +146,8 @@ class Sides:
     """Ends of every link as built, shape (links, 2)."""
     theirs_gbit_s: Floats
     theirs_lanes: Ints
+    theirs_idle: Bools
+    """True of links as built that are up without traffic."""
 
     @property
     def roles(self) -> Ints:
@@ -219,6 +221,7 @@ def sides(designed: Designed, built: AsBuilt, matched: _Matched) -> Sides:
         theirs=_renumbered(built.ends, place),
         theirs_gbit_s=np.zeros_like(built.gbit_s) if plain else built.gbit_s,
         theirs_lanes=np.zeros_like(built.lanes) if plain else built.lanes,
+        theirs_idle=built.idle,
     )
 
 
@@ -284,6 +287,13 @@ class _SlowCable:
     def lost(self) -> float:
         """The part of its designed rate that it loses [1]; all lanes but one where its rate is unknown."""
         return 1 - (self.gbit_s / self.wanted_gbit_s if self.gbit_s else 1 / LANES)
+
+
+def _idle_pairs(fabrics: Sides, differences: Differences) -> list[tuple[int, int]]:
+    """Return the ends of links that are as designed and up, but not active."""
+    rows = np.flatnonzero(differences.same)
+    idle = rows[fabrics.theirs_idle[differences.built_rows[rows]]]
+    return [(near, far) for near, far in fabrics.ours[idle].tolist()]
 
 
 def _links_below_rate(fabrics: Sides, differences: Differences) -> list[_SlowCable]:

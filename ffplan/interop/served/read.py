@@ -95,9 +95,8 @@ def read_results(text: str, file: str) -> list[BenchmarkRun]:
 
 
 def _runs(text: str, file: str) -> list[BenchmarkRun]:
-    log = suites._loadgen_result(text, file)
-    if log is not None:
-        return [_read(log)]
+    if logs := suites._loadgen_results(text, file):
+        return [_read(log) for log in logs]
     results: list[Any] = _documents(text, file) if text.lstrip()[:1] in ("{", "[") else []
     if not results:
         raise located(RULE, file, (1, 1), "not a result of a known serving benchmark", f"give {_KNOWN}")

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
-from ffplan.interop.served.fields import _Result
+from ffplan.base.errors import located
+from ffplan.interop.served.fields import RULE, _Result
 from ffplan.results.serving_runs import BenchmarkRun
 
 if TYPE_CHECKING:
@@ -106,10 +107,17 @@ _DETAIL = {
 }
 """Keys of the detailed log by our names."""
 _LINE = re.compile(r"^[ *]*([^:\n]{3,80}?)[ \t]*:[ \t]*(\S.*?)[ \t]*$", re.MULTILINE)
+_MLLOG = ":::MLLOG"
+_SUMMARY_HEAD = re.compile(r"MLPerf Results Summary")
+_DETAIL_HEAD = re.compile(r":::MLLOG[ \t]+\{[^\n]*\"key\"[ \t]*:[ \t]*\"loadgen_version\"")
+"""What each log begins with: its title, or its first entry."""
 _ENTRY = re.compile(r":::MLLOG[ \t]+(\{.*\})[ \t]*$", re.MULTILINE)
 
 
-def _entries(text: str) -> Iterator[tuple[str, Any]]:
+def _entries(text: str, *, detailed: bool) -> Iterator[tuple[str, Any]]:
+    if not detailed:
+        yield from ((match[1], match[2]) for match in _LINE.finditer(text))
+        return
     for match in _ENTRY.finditer(text):
         try:
             entry = json.loads(match[1])
@@ -117,22 +125,57 @@ def _entries(text: str) -> Iterator[tuple[str, Any]]:
             continue
         if isinstance(entry, dict):
             yield str(entry.get("key")), entry.get("value")
-    for match in _LINE.finditer(text):
-        yield match[1], match[2]
 
 
-def _loadgen_result(text: str, file: str) -> _Result | None:
-    """Return the figures of a log by our names; None if LoadGen did not write it."""
-    if "MLPerf Results Summary" not in text and ":::MLLOG" not in text:
-        return None
-    said = dict(_entries(text))
-    labels = _DETAIL if ":::MLLOG" in text else _SUMMARY
-    figures = {}
-    for name, known in labels.items():
+def _loadgen_results(text: str, file: str) -> list[_Result]:
+    """Return the figures of each log in a text by our names; none if LoadGen did not write it."""
+    starts = {
+        detailed: [match.start() for match in head.finditer(text)]
+        for detailed, head in ((False, _SUMMARY_HEAD), (True, _DETAIL_HEAD))
+    }
+    detailed = _MLLOG in text
+    if not detailed and not starts[False]:
+        return []
+    if detailed and starts[False]:
+        _refuse_both(text, file, min(starts[False][0], text.index(_MLLOG)))
+    begins = [0, *starts[detailed][1:]]
+    results = [
+        _loadgen_result(text, file, start, end, detailed=detailed)
+        for start, end in zip(begins, [*begins[1:], len(text)], strict=True)
+    ]
+    known = ["scenario" in result.data for result in results]
+    if any(known) and not all(known):
+        results[known.index(False)].refuse("Scenario", "this log has none, others of the file have")
+    return results if all(known) else []
+
+
+def _refuse_both(text: str, file: str, start: int) -> NoReturn:
+    message = "the file holds a summary and a detailed log"
+    place = (text.count("\n", 0, start) + 1, 1)
+    raise located(RULE, file, place, message, "give one of them: both are of one run, or each needs its own file")
+
+
+def _loadgen_result(text: str, file: str, start: int, end: int, *, detailed: bool) -> _Result:
+    """Return the figures of one log, from its place in the text.
+
+    Raises:
+        InputError: where one figure stands twice, differently: two logs without the heading of the second.
+    """
+    said: dict[str, Any] = {}
+    twice: set[str] = set()
+    for key, value in _entries(text[start:end], detailed=detailed):
+        if said.setdefault(key, value) != value:
+            twice.add(key)
+    figures: dict[str, Any] = {}
+    result = _Result(data=figures, file=file, text=text, start=start, end=end)
+    for name, known in (_DETAIL if detailed else _SUMMARY).items():
         label = next((label for label in ((known,) if isinstance(known, str) else known) if label in said), None)
-        if label is not None:
-            figures[name] = said[label]
-    return _Result(data=figures, file=file, text=text, start=0, end=len(text)) if "scenario" in figures else None
+        if label is None:
+            continue
+        if label in twice:
+            result.refuse(label, "it stands twice, with different values", "give each log as LoadGen wrote it")
+        figures[name] = said[label]
+    return result
 
 
 def _read_loadgen(result: _Result, program: str) -> BenchmarkRun:
@@ -146,7 +189,7 @@ def _read_loadgen(result: _Result, program: str) -> BenchmarkRun:
     ttft, tpot = ("ttft", "tpot") if mean else ("ttft_median", "tpot_median")
     return BenchmarkRun(
         result.file,
-        1,
+        result.line,
         program,
         output=tokens / samples if tokens and samples else None,
         load="open" if server else "queued",

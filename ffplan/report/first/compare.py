@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from ffplan.base.formatting import chance, first_few, input_value, listed, number, percent, plural
+from ffplan.base.formatting import chance, first_few, input_value, listed, number, percent
 from ffplan.base.tracked import split_marks
 from ffplan.inputs.design_files import as_argument
 from ffplan.report.document import _FirstScreen
@@ -94,7 +94,6 @@ def _advice(c: Comparison) -> tuple[tuple[str, str], ...]:
 
 
 def _advice_on_many(c: Comparison) -> tuple[tuple[str, str], ...]:
-    rest = len(c.labels) - _MOST_ROWS
     if c.money is None:
         following = f"the same with {'--tokens T' if c.training else '--model ID --tokens T'}"
     else:
@@ -104,7 +103,7 @@ def _advice_on_many(c: Comparison) -> tuple[tuple[str, str], ...]:
         ("Job", "" if c.training else c.workload),
         ("Left out", _left_out(c)),
         ("Next", following),
-        ("Rows", f"{plural(rest, 'further design')} in --full" if rest > 0 else ""),
+        ("Shown", f"{_MOST_ROWS} of {len(c.labels)} designs" if len(c.labels) > _MOST_ROWS else ""),
     )
 
 

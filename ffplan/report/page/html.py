@@ -16,7 +16,7 @@ from ffplan.base.formatting import number
 from ffplan.base.record import record
 from ffplan.base.tracked import split_marks
 from ffplan.base.version import __version__
-from ffplan.report.document import Extras, Grid, Lines, Remarks, Table, _laid_out, shown
+from ffplan.report.document import OF_TABLE, Extras, Grid, Lines, Remarks, Table, _laid_out, shown
 from ffplan.report.page.charts import _charts_of
 from ffplan.report.page.vega import _to_svg
 
@@ -345,14 +345,19 @@ def render(document: Document) -> str:
     screen = document.first(document.value if extras.told is None else extras.told) if document.first else None
     verdict, sentences = (sentences, []) if screen is None else (list(screen.verdict), sentences)
     charts = [_figure(chart, index) for index, chart in enumerate(_charts_of(document.value, extras.measured))]
-    rows = screen.advised(page=True) if screen else ()
+    said, tiles = tuple(map(notes.sentence, verdict)), _tiles(screen, notes) if screen else ()
+    figures = _figures(screen, notes) if screen else None
+    advice = screen.advised(page=True) if screen else ()
+    beside = tuple(row for row in advice if row[0] in OF_TABLE and figures is not None and figures.rows)
+    rows = tuple(row for row in advice if row not in beside)
     script = _asset("page.js")
     digest = b64encode(sha256(script.encode()).digest()).decode()
     page: dict[str, Any] = {
         "title": _without_marks(body.title),
-        "verdict": tuple(map(notes.sentence, verdict)),
-        "tiles": _tiles(screen, notes) if screen else (),
-        "figures": _figures(screen, notes) if screen else None,
+        "verdict": said,
+        "tiles": tiles,
+        "figures": figures,
+        "beside": tuple(notes.sentence(text) for _, text in beside),
         "words": tuple(map(notes.sentence, sentences)),
         "unverified": _without_marks(screen.unverified) if screen else "",
         "advice": _block(Lines("What binds, and what to do next", rows), notes) if rows else None,

@@ -491,3 +491,42 @@ def test_another_file_is_an_error(tmp_path: Path, content: str) -> None:
     done = ffplan("fabric", "import", "model", str(file))
     assert done.code == 2
     assert "no settings of Megatron-LM, NeMo, torchtitan or DeepSpeed" in done.err
+
+
+AXOLOTL = """\
+base_model: NousResearch/Meta-Llama-3.1-8B
+sequence_len: 8192
+micro_batch_size: 2
+context_parallel_size: 2
+deepspeed: deepspeed_configs/zero3_bf16.json
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "program"),
+    [
+        (AXOLOTL, 1, "Axolotl"),
+        ("# a job\nfinetuning_type: full\nmicro_batch_size: 1\nglobal_batch_size: 8\n", 2, "LLaMA-Factory"),
+        ("distributed_type: MEGATRON_LM\nmegatron_lm_config:\n  tensor_model_parallel_size: 2\n", 1, "Accelerate"),
+        ("bf16: true\nper_device_train_batch_size: 1\nzero_stage: 3\n", 2, "the Trainer of Hugging Face"),
+        ("global_train_batch_size: 8\nnum_layers: 2\nhidden_size: 64\n", 1, "MosaicML"),
+    ],
+)
+def test_a_file_of_a_program_that_is_not_read_is_refused_by_its_name(text: str, line: int, program: str) -> None:
+    """Names that it shares with Megatron-LM would give a plan without what the others say."""
+    with pytest.raises(InputError, match=rf"^job.yaml:{line}:1: error: this is a file of {program}, which is not read"):
+        read_launch(text.encode(), "job.yaml")
+
+
+@pytest.mark.parametrize("names", [["micro_batch_size"], ["micro-batch-size", "context_parallel_size"]])
+def test_names_that_other_programs_share_make_no_file_of_megatron(names: list[str], tmp_path: Path) -> None:
+    """One more that is its own does."""
+    text = "".join(f"{name}: 2\n" for name in names) + "steps: 4\n"
+    assert read_launch(text.encode(), "job.yaml") is None
+    file = tmp_path / "job.yaml"
+    file.write_text(text)
+    run = ffplan("fabric import model", str(file))
+    assert (run.code, "no settings of Megatron-LM, NeMo, torchtitan or DeepSpeed" in run.err) == (2, True)
+    own = read_launch(f"{text}global_batch_size: 8\n".encode(), "job.yaml")
+    assert own is not None
+    assert (own.program, own.plan["micro_batch"], own.plan["batch"]) == ("Megatron-LM", 2, 8)

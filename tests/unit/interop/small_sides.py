@@ -66,4 +66,5 @@ def sides_of(links: tuple[Link, ...], built: tuple[Link, ...] | None = None, unk
         theirs=theirs,
         theirs_gbit_s=np.full(len(theirs), 400.0),
         theirs_lanes=np.full(len(theirs), 4),
+        theirs_idle=np.zeros(len(theirs), bool),
     )

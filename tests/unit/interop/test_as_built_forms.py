@@ -251,6 +251,33 @@ def test_files_of_single_devices(form: Callable[[Listing, str], Any]) -> None:
     assert findings(of_devices(built, form, switches)) == ["swapped-cables"]
 
 
+@pytest.mark.parametrize("table", ["NODES", "PORTS", "LINKS"])
+def test_a_db_csv_that_ends_inside_a_table_is_refused(table: str) -> None:
+    """What is behind its last row would count as missing."""
+    text = db_csv(pod()).partition(f"END_{table}")[0]
+    for cut in (text, "".join(text.splitlines(keepends=True)[:-1])):
+        words = rf"^x:{cut.count(chr(10))}:1: error: START_{table} has no END_{table}: the file is cut off"
+        with pytest.raises(InputError, match=words):
+            read_as_built([("x", cut)])
+
+
+@pytest.mark.parametrize("form", SINGLE)
+def test_a_name_has_no_case(form: Callable[[Listing, str], Any]) -> None:
+    """Leaves write the names of all others in capitals, spines as they are: the fabric is one, under its own names."""
+    built = pod()
+    leaves, spines = built.of("leaf"), built.of("spine")
+    files = []
+    for own in leaves + spines:
+        made = form(built, own)
+        text = made if isinstance(made, str) else json.dumps(made)
+        loud = re.sub(r"\b(?:spine|compute)-", lambda found: found[0].upper(), text)
+        files.append((f"out/{own}.json", loud if own in leaves else text))
+    found = read_as_built(files)
+    assert len(found.ends) == len(links(built))
+    assert {device.name for device in found.devices if device.kind == "switch"} == {*leaves, *spines}
+    assert findings(found) == []
+
+
 def test_some_devices_tell_of_their_own_links_alone() -> None:
     """What no file could show is not missing."""
     built = pod()

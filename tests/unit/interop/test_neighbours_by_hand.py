@@ -10,8 +10,8 @@ import pytest
 from ffplan.base.errors import InputError
 from ffplan.interop.asbuilt.declared import _is_dot_line, _read_config_db, _read_dot
 from ffplan.interop.asbuilt.ethernet import _first_numbers, _is_switch_port, _parts, _plain_name, _Ports
-from ffplan.interop.asbuilt.ibnetdiscover import _read_linkinfo
 from ffplan.interop.asbuilt.infiniband import _link_rate, _signalled
+from ffplan.interop.asbuilt.linkinfo import _read_linkinfo
 from ffplan.interop.asbuilt.lldp import _is_lldp, _local_name, _parsed, _read_lldp
 from ffplan.interop.asbuilt.model import PORTS
 from ffplan.interop.asbuilt.read import _LONGEST_LINE, read_as_built

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from itertools import permutations
 from typing import Any
 
@@ -236,6 +237,57 @@ def test_loadgen_summary_and_detail_say_the_same() -> None:
         "x",
     )[0]
     assert (offline.load, offline.output, offline.ttft_ms) == ("queued", 100.0, None)
+
+
+OFFLINE = SUMMARY.partition("Completed samples")[0].replace("Server", "Offline") + (
+    "Samples per second: 40.00\nTokens per second: 11200.00\nResult is : VALID\n"
+)
+SERVER_LOG = {
+    "loadgen_version": "5.1",
+    "effective_scenario": "Server",
+    "result_validity": "VALID",
+    "result_completed_samples_per_sec": 9.8,
+    "result_completed_tokens_per_second": 2450.0,
+    "result_time_to_output_token_mean": 60000000,
+}
+OFFLINE_LOG = {
+    "loadgen_version": "5.1",
+    "effective_scenario": "Offline",
+    "result_validity": "VALID",
+    "result_samples_per_second": 40.0,
+    "result_tokens_per_second": 11200.0,
+}
+
+
+@pytest.mark.parametrize(
+    ("server", "offline"),
+    [(SUMMARY, OFFLINE), (detail(**SERVER_LOG), detail(**OFFLINE_LOG))],
+    ids=["summary", "detail"],
+)
+def test_each_log_of_loadgen_in_a_file_is_a_run(server: str, offline: str) -> None:
+    """In any order and number, each with its own figures, as from a file of its own, and its line."""
+    alone = {text: read_results(text, "x")[0] for text in (server, offline)}
+    for order in permutations((server, offline, server)):
+        runs = read_results("".join(order), "x")
+        assert [replace(run, line=1) for run in runs] == [alone[text] for text in order]
+        lines = [sum(text.count("\n") for text in order[:place]) for place in range(3)]
+        head = 2 if server is SUMMARY else 1
+        assert [run.line for run in runs] == [1, lines[1] + head, lines[2] + head]
+
+
+def test_logs_of_loadgen_that_cannot_be_told_apart_are_refused() -> None:
+    """Without what each begins with, or of both kinds, or one without a scenario."""
+    server, offline = (
+        detail(**{name: value for name, value in log.items() if name != "loadgen_version"})
+        for log in (SERVER_LOG, OFFLINE_LOG)
+    )
+    for text, words in (
+        (server + offline, "x:1:.*`effective_scenario`: it stands twice, with different values"),
+        (SUMMARY + server, "x:2:1: .*a summary and a detailed log"),
+        (SUMMARY + OFFLINE.replace("Scenario", "Other"), rf"x:{SUMMARY.count(chr(10)) + 2}:.*this log has none"),
+    ):
+        with pytest.raises(InputError, match=words):
+            read_results(text, "x")
 
 
 @pytest.mark.parametrize("order", list(permutations(range(4))))

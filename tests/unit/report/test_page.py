@@ -18,7 +18,7 @@ from ffplan.cli.page import _racks
 from ffplan.fabric.family import plan_fabric
 from ffplan.interop.canvas import RackKind, rack_drawing
 from ffplan.report.design import design_document
-from ffplan.report.document import Document, Extras, Meaning, Remarks, _Body, _Chart, _FirstScreen, _Point
+from ffplan.report.document import OF_TABLE, Document, Extras, Meaning, Remarks, _Body, _Chart, _FirstScreen, _Point
 from ffplan.report.page.charts import _charts_of, _parts
 from ffplan.report.page.html import render, worded
 from ffplan.report.page.vega import WIDTH, _specification, _to_svg
@@ -213,6 +213,35 @@ def test_a_page_does_not_advise_to_make_itself() -> None:
     assert "to read on" in text
     assert "make a page" not in text
     assert screen.advised() == (*advice[:2], ("Next", "make a page"))
+
+
+@pytest.mark.parametrize("label", OF_TABLE)
+def test_what_a_table_shows_stands_at_it(label: str) -> None:
+    """Not in a part that is folded: rows that are left out would make sums of a column look wrong."""
+    advice = (("Why", "reasons"), (label, "2 of 8 rows; shares of all"))
+    figures, header = (("a", "1"), ("b", "2")), ("name", "count")
+
+    def page(figures: tuple[tuple[str, ...], ...]) -> str:
+        screen = _FirstScreen(head="h", verdict=("v",), figures=figures, header=header, advice=advice)
+        return render(Document(1, lambda _: _Body("t", ()), first=lambda _: screen))
+
+    text = page(figures)
+    table = text.partition('<section id="figures">')[2].partition("</section>")[0]
+    assert "<p>2 of 8 rows; shares of all</p>" in table
+    assert text.count("2 of 8 rows") == 1
+    assert "reasons" not in table
+    folded = page(()).partition("What binds, and what to do next")[2]
+    assert "2 of 8 rows" in folded
+
+
+def test_the_quarters_of_a_fleet_say_which_they_are() -> None:
+    """In the open, as in a terminal."""
+    told = re.search(r"Columns +(6 of 8 quarters, [^;]*);", ffplan("fleet two-sites").out)
+    assert told is not None
+    text = ffplan("fleet two-sites -f html").out
+    section = text.partition('<section id="figures">')[2].partition("</section>")[0]
+    assert f"<p>{told[1]};" in section
+    assert section.count('<th scope="row"') == 6
 
 
 def test_the_command_line_makes_pages(tmp_path: Path) -> None:
