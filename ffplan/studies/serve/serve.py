@@ -351,7 +351,7 @@ def _beside(setup: ServeSetup, rate: float) -> ServeBeside | None:
     apart = setup.apart
     if apart is None or len(setup.kinds) > 1:
         return None
-    return _beside_training(setup.fleet, (setup.prefill_gpus, setup.decode_gpus), rate * apart.transfer.bytes)
+    return _beside_training(setup.fleet, setup.parts_placed, rate * apart.transfer.bytes)
 
 
 def _assumptions(setup: ServeSetup, task: ServeTask) -> tuple[str, ...]:
