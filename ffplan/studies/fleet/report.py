@@ -290,7 +290,10 @@ def _touched(setup: ServeSetup, nodes: int) -> int:
     """Return the copies that lie on some neighbouring nodes at most [1]."""
     ground = setup.fleet.ground
     if setup.gpus > ground.domain:
-        return ceil(nodes / setup.nodes_held(1))
+        own, whole = setup.nodes_held(1), ground.domain // ground.node
+        # the domain where a copy ends may hold the ends of others
+        ends = whole // ((own - 1) % whole + 1)
+        return ceil(nodes / own) + max(ends - 1, 0)
     domains, rest = divmod(nodes * ground.node, ground.domain)
     each = ground.domain // setup.gpus
     return domains * each + min(ceil(rest / setup.gpus), each)

@@ -57,15 +57,13 @@ class Fleet:
     """Design that they belong to."""
     domain: int = 8
     """Accelerators behind one scale-up network [1]."""
-    node: int = 8
-    """Accelerators of a node [1]."""
 
     @property
     def ground(self) -> Ground:
         """Where copies are placed; without a design one network joins all."""
         if self.design is None:
             return Ground(gpus=self.gpus, domain=self.gpus, node=self.gpus)
-        return Ground(gpus=self.gpus, domain=self.domain, node=self.node)
+        return Ground(gpus=self.gpus, domain=self.domain, node=int(self.design.compute.accelerators_per_node))
 
 
 def fleet_of(design: ResolvedDesign, gpus: int | None = None, accelerator: str | None = None) -> Fleet:
@@ -99,7 +97,6 @@ def fleet_of(design: ResolvedDesign, gpus: int | None = None, accelerator: str |
         gpus=gpus or most,
         design=design,
         domain=int(node_of(design).domain_gpus),
-        node=int(group.accelerators_per_node),
     )
 
 

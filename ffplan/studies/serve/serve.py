@@ -366,7 +366,7 @@ def _assumptions(setup: ServeSetup, task: ServeTask) -> tuple[str, ...]:
         f"No run of {setup.engine.name} on {kind} is known: other accelerators' constants are used." for kind in without
     ]
     said += _of_unlike(setup)
-    if setup.fleet.design is None and setup.gpus > setup.fleet.domain:
+    if setup.fleet.design is None and setup.fleet.domain % setup.gpus:
         said.append("One scale-up network joins the accelerators of a copy.")
     if shape.latent is None and deployment.tensor > shape.key_value_heads:
         copies = int(deployment.tensor) // shape.key_value_heads

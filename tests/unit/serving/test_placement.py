@@ -117,5 +117,6 @@ def test_units_of_pools_whose_copies_nest_leave_nothing_idle() -> None:
 @pytest.mark.parametrize("design", ["superpod-h100-4su", "gb200-nvl72-16", "fire-flyer-2"])
 def test_a_design_s_copies_lie_in_its_domains(design: str) -> None:
     fleet = fleet_of(api.load(design).resolved)
-    assert fleet.domain % fleet.node == 0
-    assert fleet.ground == Ground(gpus=fleet.gpus, domain=fleet.domain, node=fleet.node)
+    assert fleet.design is not None
+    assert fleet.ground == Ground(gpus=fleet.gpus, domain=fleet.domain, node=fleet.design.compute.accelerators_per_node)
+    assert fleet.ground.domain % fleet.ground.node == 0
