@@ -264,7 +264,7 @@ class ServeChoice:
     concurrency: float
     """Requests under way on a copy [1]."""
     output_tokens_s_gpu: float
-    """Output tokens a second of an accelerator [1/s]."""
+    """Output tokens a second of all copies over the accelerators, those that no copy uses included [1/s]."""
     output_tokens_s_user: float
     """Tokens a second that a user sees [1/s]."""
     ttft_s: float

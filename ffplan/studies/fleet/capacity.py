@@ -16,6 +16,7 @@ from ffplan.catalog.engines import Engine
 from ffplan.catalog.models import Model
 from ffplan.results.serving import ServePlan, ServeTargets
 from ffplan.serving.hardware import engine_speed
+from ffplan.serving.placement import copies_that_fit
 from ffplan.serving.simulate import LateError
 from ffplan.studies.serve.apart import _apart_setup, _best_pools, _FoundPools
 from ffplan.studies.serve.links import ServeError, fleet_of
@@ -197,10 +198,12 @@ class _Way:
     """Plans of both pools; None for one plan."""
     gpus: int
     """Accelerators of a copy or unit [1]."""
+    held: float
+    """The same with its part of those that no copy of the searched fleet uses [1]."""
     chunk: int
     """Most tokens of a step [1]."""
     tokens_s_gpu: float
-    """Output tokens a second of an accelerator, by means [1/s]."""
+    """Output tokens a second of an accelerator, idle ones included, by means [1/s]."""
 
 
 def _plan_request(target: _ServedTarget) -> PlanRequest:
@@ -237,7 +240,14 @@ def _plans_within(target: _ServedTarget, catalog: Catalog, fleet: Fleet, targets
         request = replace(request, chunk=int(target.engine.chunk.value))
     space = search(catalog, target.model, target.engine, fleet, request, requests=requests, targets=targets)
     return [
-        _Way(plan=one.plan, pools=None, gpus=one.plan.gpus, chunk=one.plan.chunk, tokens_s_gpu=one.output_tokens_s_gpu)
+        _Way(
+            plan=one.plan,
+            pools=None,
+            gpus=one.plan.gpus,
+            held=fleet.gpus / copies_that_fit(((one.plan.gpus, 1),), fleet.ground),
+            chunk=one.plan.chunk,
+            tokens_s_gpu=one.output_tokens_s_gpu,
+        )
         for one in space.bests[:_MOST_WAYS]
     ]
 
@@ -269,7 +279,7 @@ def _rechunked(target: _ServedTarget, way: _Way) -> list[_Way]:
 def _best_copy(
     target: _ServedTarget, catalog: Catalog, design: ResolvedDesign, ways: Sequence[_Way], stretch: float
 ) -> Copy:
-    """Return a copy of the way that sustains most requests an accelerator; of the first way if none meets the targets.
+    """Return a copy of the way that sustains most requests on the fleet; of the first way if none meets the targets.
 
     Args:
         stretch: factor of all times [1].
@@ -283,7 +293,7 @@ def _best_copy(
 
     for way in _worth_trying(target, ways, so_far):
         copy = _copy_on(target, catalog, design, way)
-        rate = copy.largest_rate(stretch, most * way.gpus) / way.gpus
+        rate = copy.largest_rate(stretch, most * way.held) / way.held
         if rate > most:
             best, chosen, most = copy, way, rate
     return best
@@ -295,7 +305,8 @@ def _pools_within(target: _ServedTarget, catalog: Catalog, fleet: Fleet, targets
     tokens_s = found.rate * float(requests.output) / fleet.gpus
     chunk, gpus = found.request.chunk, found.prefill.gpus + found.decode.gpus
     assert chunk is not None, "a search chooses it"
-    return _Way(plan=None, pools=found, gpus=gpus, chunk=chunk, tokens_s_gpu=tokens_s)
+    held = fleet.gpus / found.units
+    return _Way(plan=None, pools=found, gpus=gpus, held=held, chunk=chunk, tokens_s_gpu=tokens_s)
 
 
 def _copy_setup(target: _ServedTarget, catalog: Catalog, design: ResolvedDesign, way: _Way) -> ServeSetup:

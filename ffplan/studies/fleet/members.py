@@ -35,7 +35,6 @@ from ffplan.serving.requests import Requests
 from ffplan.studies.cost.cost import inputs_for, ledger_for
 from ffplan.studies.cost.parts import hourly_rent
 from ffplan.studies.fleet.capacity import AVAILABLE, _best_copy, _ServedTarget, _stretch_of, _ways
-from ffplan.studies.fleet.recommend import _copies_on
 from ffplan.studies.operate.goodput_basis import goodput_basis, reliability_summary
 from ffplan.studies.serve.links import ServeError
 from ffplan.studies.serve.loads import Load
@@ -343,7 +342,7 @@ class _Members:
         every = sum(group.group.count for group in design.groups if group.group.role == "compute")
         repaired = reliability_summary(goodput_basis(design, catalog)).nodes_in_repair * nodes / every
         spares = enough(repaired, AVAILABLE)
-        count = _copies_on(nodes - spares, copy.setup.gpus, per_node)
+        count = copy.setup.copies_on(nodes, spares)
         accelerator = copy.setup.fleet.accelerator.id
         if not count * rates[1]:
             reason = (

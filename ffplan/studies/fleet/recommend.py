@@ -42,6 +42,8 @@ class _SizedFleet:
     built: Built
     setup: ServeSetup
     """A copy on this design."""
+    held: float
+    """Accelerators of a copy, with its part of those that no copy uses where there are many [1]."""
     copies: int
     """Copies that the load takes [1]."""
     spares: int
@@ -161,15 +163,6 @@ def _estimate(target: FleetTarget, probe: Draft, tokens_s: float) -> float:
     return gpus * each.get(target.aim, each["capex"])
 
 
-def _nodes(copies: int, gpus: int, per_node: int) -> int:
-    """Return the nodes of some copies: a copy shares no node with half of another [1]."""
-    return ceil(copies / (per_node // gpus)) if gpus <= per_node else copies * ceil(gpus / per_node)
-
-
-def _copies_on(nodes: int, gpus: int, per_node: int) -> int:
-    return nodes * (per_node // gpus) if gpus <= per_node else nodes // ceil(gpus / per_node)
-
-
 def _fleet(
     target: FleetTarget, catalog: Catalog, one: _Candidate, way: _Way, best: _SizedFleet | None
 ) -> _SizedFleet | None:
@@ -180,7 +173,7 @@ def _fleet(
     if target.rate is None and most is None:
         return None
     # as many copies at no higher rate serve no more than the best, nor does an accelerator at no more of its own
-    above = 0.0 if best is None else best.rate / best.setup.gpus * setup.gpus
+    above = 0.0 if best is None else best.rate / best.held * way.held
     if best is not None and most is not None:
         above = max(above, best.peak / most[1])
     rate = copy.largest_rate(_stretch_of(setup.speed.band, target.chance), above)
@@ -195,6 +188,7 @@ def _fleet(
         accelerator=one.name,
         built=built.with_text(_with_load(built.text, target, way, plan_row(setup), peak)),
         setup=_copy_setup(target, catalog, built.design, way),
+        held=way.held,
         copies=copies,
         spares=spares,
         rate=rate,
@@ -213,23 +207,25 @@ def _for_load(target: FleetTarget, one: _Candidate, setup: ServeSetup, rate: flo
     assert target.rate is not None
     builder = one.builder
     copies = ceil(target.rate / rate - 1e-9)
-    needed = _nodes(copies, setup.gpus, len(builder.server.accelerators))
-    nodes = max(ceil(needed / builder.step) * builder.step, _LEAST_NODES)
-    built = builder.build(one.idea, nodes)
+
+    def built_with(needed: int) -> tuple[Built | None, int]:
+        nodes = max(ceil(needed / builder.step) * builder.step, _LEAST_NODES)
+        return builder.build(one.idea, nodes), nodes
+
+    built, nodes = built_with(setup.least_nodes(copies))
     if built is None:
         return None
-    spares = max(_spares(built, target), nodes - needed)
-    if needed + spares > nodes:
-        nodes = ceil((needed + spares) / builder.step) * builder.step
-        built = builder.build(one.idea, nodes)
+    needed = setup.least_nodes(copies, _spares(built, target))
+    if needed > nodes:
+        built, nodes = built_with(needed)
         if built is None:
             return None
-    return built, copies, nodes - needed
+    return built, copies, nodes - setup.nodes_held(copies, nodes)
 
 
 def _within(target: FleetTarget, one: _Candidate, setup: ServeSetup) -> tuple[Built, int, int] | None:
     """Return the most nodes within the limits, with copies and spare nodes; None if not even a copy is."""
-    builder, per_node = one.builder, len(one.builder.server.accelerators)
+    builder = one.builder
     racks = dict(target.limits).get("racks")
     built = builder.largest(one.idea, most=min(int(racks) * _RACK_UNITS, MOST_NODES) if racks else MOST_NODES)
     while built is not None:
@@ -242,9 +238,8 @@ def _within(target: FleetTarget, one: _Candidate, setup: ServeSetup) -> tuple[Bu
         built = builder.build(one.idea, fewer) if fewer >= _LEAST_NODES else None
     if built is None:
         return None
-    spares = _spares(built, target)
-    copies = _copies_on(nodes - spares, setup.gpus, per_node)
-    return (built, copies, nodes - _nodes(copies, setup.gpus, per_node)) if copies > 0 else None
+    copies = setup.copies_on(nodes, _spares(built, target))
+    return (built, copies, nodes - setup.nodes_held(copies, nodes)) if copies > 0 else None
 
 
 def _with_load(text: str, target: FleetTarget, way: _Way, plan: ServePlan, peak: float) -> str:
@@ -279,7 +274,7 @@ def _best_way(target: FleetTarget, catalog: Catalog, one: _Candidate) -> _SizedF
     chosen: _Way | None = None
 
     def so_far() -> tuple[_Way | None, float]:
-        return chosen, best.rate * float(target.load.requests.output) / best.setup.gpus if best is not None else 0.0
+        return chosen, best.rate * float(target.load.requests.output) / best.held if best is not None else 0.0
 
     for way in _worth_trying(target, one.ways, so_far):
         fleet = _fleet(target, catalog, one, way, best)

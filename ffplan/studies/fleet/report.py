@@ -18,7 +18,7 @@ from ffplan.results.recommendation import UnsizedAccelerator
 from ffplan.studies.cost.cost import study_cost
 from ffplan.studies.cost.ledger import CostRequest
 from ffplan.studies.fleet.capacity import Copy
-from ffplan.studies.fleet.recommend import _aim_of, _copies_on, _nodes, broken
+from ffplan.studies.fleet.recommend import _aim_of, broken
 from ffplan.studies.serve.loads import latency_of, run_open
 from ffplan.studies.serve.money import token_price, tokens_per_megawatt
 from ffplan.studies.serve.serve import plan_row, pools_row
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from ffplan.results.serving import TokenPrice
     from ffplan.studies.fleet.capacity import FleetTarget
     from ffplan.studies.fleet.recommend import _Recommended, _SizedFleet
+    from ffplan.studies.serve.setup import ServeSetup
 
 
 _HOURLY = "on-demand"
@@ -76,7 +77,7 @@ def _day_of(fleet: _SizedFleet, hours: tuple[float, ...]) -> FleetDay | None:
     per_node = fleet.built.assessment.accelerators // bought
     rates = [fleet.peak * requests / most for requests in hours]
     copies = [max(ceil(rate / fleet.rate - 1e-9), 1) for rate in rates]
-    nodes = [_nodes(count, fleet.setup.gpus, per_node) for count in copies]
+    nodes = [fleet.setup.nodes_held(count) for count in copies]
     return FleetDay(
         hours=tuple(
             FleetHour(hour=hour, rate_s=rate, copies=count, nodes=taken)
@@ -266,13 +267,13 @@ def _assumptions(target: FleetTarget) -> tuple[str, ...]:
 
 def _losses(fleet: _SizedFleet, concurrency: float) -> tuple[FleetLoss, ...]:
     """Return the losses from single failures, the smallest first; each with all other nodes up."""
-    assessment, gpus = fleet.built.assessment, fleet.setup.gpus
+    assessment = fleet.built.assessment
     nodes = int(assessment.nodes["compute"])
     per_node = assessment.accelerators // nodes
     rows = []
     for part, taken in sorted(_domains(fleet, nodes, per_node).items(), key=lambda item: item[1]):
-        lost = min(ceil(taken / _nodes(1, gpus, per_node)) * max(per_node // gpus, 1), fleet.copies)
-        left = _copies_on(nodes - taken, gpus, per_node)
+        lost = min(_touched(fleet.setup, taken), fleet.copies)
+        left = fleet.setup.copies_on(nodes - taken)
         rows.append(
             FleetLoss(
                 part=part,
@@ -283,6 +284,19 @@ def _losses(fleet: _SizedFleet, concurrency: float) -> tuple[FleetLoss, ...]:
             )
         )
     return tuple(rows)
+
+
+def _touched(setup: ServeSetup, nodes: int) -> int:
+    """Return the copies that lie on some neighbouring nodes at most [1]."""
+    ground = setup.fleet.ground
+    if setup.gpus > ground.domain:
+        own, whole = setup.nodes_held(1), ground.domain // ground.node
+        # the domain where a copy ends may hold the ends of others
+        ends = whole // ((own - 1) % whole + 1)
+        return ceil(nodes / own) + max(ends - 1, 0)
+    domains, rest = divmod(nodes * ground.node, ground.domain)
+    each = ground.domain // setup.gpus
+    return domains * each + min(ceil(rest / setup.gpus), each)
 
 
 def _domains(fleet: _SizedFleet, nodes: int, per_node: int) -> dict[str, int]:

@@ -15,6 +15,7 @@ from ffplan.inputs.part_ids import id_of
 from ffplan.inputs.workloads import PoolPlan
 from ffplan.results.serving import ServePlan, ServeTransfer
 from ffplan.serving.load import middle_step, token_seconds
+from ffplan.serving.placement import copies_that_fit
 from ffplan.serving.pools import Pools, moved_bytes, prompt_pace, transfer_seconds
 from ffplan.serving.room import memory_use, requests_with_room
 from ffplan.studies.serve.links import ServeError, _move_link, _units_of, fleet_of
@@ -86,12 +87,15 @@ def _apart_setup(
     Raises:
         ServeError: if a plan is impossible, or a unit takes more accelerators than there are.
     """
-    sizes = (pools[0].gpus, pools[1].gpus)
+    parts = tuple((pool.gpus // pool.copies, pool.copies) for pool in pools)
     fleets = (_fleet_of_pool(fleet, "--prefill", pools[0]), _fleet_of_pool(fleet, "--decode", pools[1]))
-    if not _units_of(fleets, sizes):
-        what = f"--prefill {pools[0]} and --decode {pools[1]} take {plural(sum(sizes), 'accelerator')}"
+    if not _units_of(fleets, parts):
+        size = plural(pools[0].gpus + pools[1].gpus, "accelerator")
+        what = f"--prefill {pools[0]} and --decode {pools[1]} take {size}"
         there = dict.fromkeys(f"{each.gpus:,} {each.accelerator.id}" for each in fleets)
-        raise ServeError(f"{what}, and there are {' and '.join(there)}", infeasible=True)
+        straddle = pools[0].gpus + pools[1].gpus <= fleet.gpus and fleets[0] == fleets[1]
+        why = f" in domains of {fleet.domain}, where no copy lies in two that one holds" if straddle else ""
+        raise ServeError(f"{what}, and there are {' and '.join(there)}{why}", infeasible=True)
 
     def copy(option: str, on: Fleet, plan: PoolPlan, held: Requests) -> ServeSetup:
         try:
@@ -101,7 +105,7 @@ def _apart_setup(
 
     prefill = copy("--prefill", fleets[0], pools[0], requests.prompts_alone())
     decode = copy("--decode", fleets[1], pools[1], requests)
-    link = _move_link(fleets, catalog, sizes)
+    link = _move_link(fleets, catalog, parts)
     unit = Pools(
         prefill=prefill.served,
         decode=decode.served,
@@ -147,6 +151,8 @@ class _FoundPools:
     """Precision and chunk of both."""
     rate: float
     """Requests a second of all units [1/s]."""
+    units: int
+    """Units on the accelerators [1]."""
     plans: int
     """Plans that were tried [1]."""
 
@@ -195,11 +201,18 @@ def _best_pools(
     decode = _PoolSide(plans, _answers_within(served, use, load, targets))
     candidates = []
     for precision, tokens in dict.fromkeys((plan.precision, plan.chunk) for plan in plans):
-        pair = _balanced(prefill.best(precision, tokens), decode.best(precision, tokens), fleet.gpus)
+        pair = _balanced(prefill.best(precision, tokens), decode.best(precision, tokens), fleet)
         if pair is not None:
             variant = replace(request, precision=precision, chunk=tokens)
             candidates.append(
-                _FoundPools(prefill=pair[1], decode=pair[2], request=variant, rate=pair[0], plans=2 * len(plans))
+                _FoundPools(
+                    prefill=pair.prefill,
+                    decode=pair.decode,
+                    request=variant,
+                    rate=pair.rate,
+                    units=pair.units,
+                    plans=2 * len(plans),
+                )
             )
     if not candidates:
         raise ServeError(
@@ -227,26 +240,64 @@ def _answers_within(served: Served, use: MemoryUse, load: Requests, targets: Ser
     return np.asarray(np.where((token <= limit) & (room >= 1), rates, 0.0).max(axis=0))
 
 
-def _balanced(
-    prefills: list[tuple[ServePlan, float]], decodes: list[tuple[ServePlan, float]], gpus: int
-) -> tuple[float, PoolPlan, PoolPlan] | None:
-    """Return the smallest unit of pools that serves most on some accelerators, with its rate [1/s].
+@record
+class _Pair:
+    """Copies of two plans that make a unit."""
 
-    None if none fits.
-    """
-    counts = np.arange(1, _MOST_COPIES + 1)
-    rows = []
-    for (one, paces), (other, tokens) in product(prefills, decodes):
-        size = counts[:, None] * one.gpus + counts[None, :] * other.gpus
-        rate = np.minimum(counts[:, None] * paces, counts[None, :] * tokens) * (gpus // size)
-        best = float(rate.max())
-        if best > 0:
-            smallest = int(np.argmin(np.where(rate >= _NEAR * best, size, np.inf)))
-            place = np.unravel_index(smallest, size.shape)
-            pools = PoolPlan.of(one, int(counts[place[0]])), PoolPlan.of(other, int(counts[place[1]]))
-            rows.append((best, -int(size[place]), pools))
+    prefill: PoolPlan
+    decode: PoolPlan
+    units: int
+    """Units on the accelerators [1]."""
+    rate: float
+    """Requests a second of all of them [1/s]."""
+
+    @property
+    def size(self) -> int:
+        return self.prefill.gpus + self.decode.gpus
+
+
+def _balanced(
+    prefills: list[tuple[ServePlan, float]], decodes: list[tuple[ServePlan, float]], fleet: Fleet
+) -> _Pair | None:
+    """Return the smallest unit of pools that serves most on some accelerators; None if none fits."""
+    rows = [pair for one, other in product(prefills, decodes) if (pair := _copies_of(one, other, fleet)) is not None]
     if not rows:
         return None
-    top = max(row[0] for row in rows)
-    chosen = max((row for row in rows if row[0] >= _NEAR * top), key=lambda row: (row[1], row[0]))
-    return (chosen[0], *chosen[2])
+    top = max(pair.rate for pair in rows)
+    return max((pair for pair in rows if pair.rate >= _NEAR * top), key=lambda pair: (-pair.size, pair.rate))
+
+
+def _copies_of(prefill: tuple[ServePlan, float], decode: tuple[ServePlan, float], fleet: Fleet) -> _Pair | None:
+    """Return the smallest unit of two plans that serves most; None if none fits.
+
+    Accelerators bound the units of every pair of counts; those in reach of the best are placed.
+    """
+    (one, pace), (other, tokens) = prefill, decode
+    counts, ground = np.arange(1, _MOST_COPIES + 1), fleet.ground
+    sizes = counts[:, None] * one.gpus + counts[None, :] * other.gpus
+    most = np.minimum(
+        copies_that_fit(((one.gpus, 1),), ground) // counts[:, None],
+        copies_that_fit(((other.gpus, 1),), ground) // counts[None, :],
+    )
+    each = np.minimum(counts[:, None] * pace, counts[None, :] * tokens)
+    bound = each * np.minimum(most, fleet.gpus // sizes)
+    placed = dict[int, _Pair]()
+
+    def pair_at(place: int) -> _Pair:
+        if place not in placed:
+            row, column = divmod(place, len(counts))
+            pools = PoolPlan.of(one, int(counts[row])), PoolPlan.of(other, int(counts[column]))
+            units = copies_that_fit(tuple((pool.gpus // pool.copies, pool.copies) for pool in pools), ground)
+            placed[place] = _Pair(*pools, units, float(each[row, column]) * units)
+        return placed[place]
+
+    best = 0.0
+    for place in np.argsort(-bound, axis=None, kind="stable"):
+        if bound.flat[place] <= best:
+            break
+        best = max(best, pair_at(int(place)).rate)
+    if best <= 0:
+        return None
+    near = np.flatnonzero(bound >= _NEAR * best)
+    ordered = near[np.argsort(sizes.ravel()[near], kind="stable")]
+    return next(pair for place in ordered if (pair := pair_at(int(place))).rate >= _NEAR * best)

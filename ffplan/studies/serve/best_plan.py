@@ -24,7 +24,7 @@ _GRID = 200
 def _best_plan(
     bests: Sequence[ServeChoice], set_up: Callable[[ServeChoice], tuple[ServeSetup, ServeTask]]
 ) -> ServeChoice:
-    """Return the plan that serves most tokens a second of an accelerator within its task's targets.
+    """Return the plan whose copies together serve most tokens a second within its task's targets.
 
     Plans come by what they serve within the targets by means, which a percentile only lowers: the search ends at the
     first one that could serve no more than the best so far. A plan is run at the load at which it would beat that one,
@@ -56,6 +56,6 @@ def _best_plan(
 
 
 def _tokens_s(setup: ServeSetup, task: ServeTask, loads: np.ndarray) -> np.ndarray:
-    """Return output tokens a second of an accelerator at concurrencies [1/s]."""
+    """Return output tokens a second of all copies over the accelerators, idle ones too, at concurrencies [1/s]."""
     rate = np.asarray(setup.means(task.load.requests, loads.astype(float)).rate)
-    return rate * float(task.load.requests.output) / setup.gpus
+    return rate * float(task.load.requests.output) / setup.held

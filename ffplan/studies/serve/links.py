@@ -16,6 +16,7 @@ from ffplan.design.resolved import ResolvedDesign
 from ffplan.inputs.part_ids import id_of
 from ffplan.results.serving import ServeBeside
 from ffplan.serving.hardware import group_link
+from ffplan.serving.placement import Ground, copies_that_fit
 
 if TYPE_CHECKING:
     from ffplan.base.array_math import Floats
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from ffplan.collectives.rank_layout import RankLayout
     from ffplan.fabric.routing.traffic import Flows
     from ffplan.fabric.wiring.wiring import WiredFabric
+    from ffplan.serving.placement import Parts
     from ffplan.studies.fabric.cabling import WiredDesign
 
 _LARGE, _SMALL = 256 * 2**20, 64 * 2**10
@@ -55,6 +57,13 @@ class Fleet:
     """Design that they belong to."""
     domain: int = 8
     """Accelerators behind one scale-up network [1]."""
+
+    @property
+    def ground(self) -> Ground:
+        """Where copies are placed; without a design one network joins all."""
+        if self.design is None:
+            return Ground(gpus=self.gpus, domain=self.gpus, node=self.gpus)
+        return Ground(gpus=self.gpus, domain=self.domain, node=int(self.design.compute.accelerators_per_node))
 
 
 def fleet_of(design: ResolvedDesign, gpus: int | None = None, accelerator: str | None = None) -> Fleet:
@@ -168,25 +177,33 @@ class _MoveLink:
     """What binds it, for people."""
 
 
-def _units_of(fleets: tuple[Fleet, Fleet], sizes: tuple[int, int]) -> int:
+def _units_of(fleets: tuple[Fleet, Fleet], parts: Parts) -> int:
     """Return how many units of two pools their accelerators hold [1].
 
     Args:
         fleets: where prompts are computed, and where answers are decoded; of one kind, both are the same.
-        sizes: accelerators of a unit with prompts, and that decode [1].
+        parts: accelerators of a copy with prompts and of one that decodes, each with the copies of a unit [1].
     """
     if fleets[0].accelerator.id == fleets[1].accelerator.id:
-        return fleets[0].gpus // sum(sizes)
-    return min(fleet.gpus // size for fleet, size in zip(fleets, sizes, strict=True))
+        return copies_that_fit(parts, fleets[0].ground)
+    return min(
+        copies_that_fit(((size, 1),), fleet.ground) // count for fleet, (size, count) in zip(fleets, parts, strict=True)
+    )
 
 
-def _move_link(fleets: tuple[Fleet, Fleet], catalog: Catalog, sizes: tuple[int, int]) -> _MoveLink:
+def _sizes(parts: Parts) -> tuple[int, int]:
+    """Return the accelerators of a unit with prompts, and that decode [1]."""
+    prefill, decode = (size * count for size, count in parts)
+    return prefill, decode
+
+
+def _move_link(fleets: tuple[Fleet, Fleet], catalog: Catalog, parts: Parts) -> _MoveLink:
     """Return the rate at which accelerators with prompts send to accelerators that decode.
 
     Args:
         fleets: accelerators with prompts, and that decode; of one kind unit after unit, the prefill pool first.
         catalog: where the design's library is.
-        sizes: accelerators of a unit with prompts, and that decode [1].
+        parts: accelerators of a copy with prompts and of one that decodes, each with the copies of a unit [1].
 
     Raises:
         ServeError: if no network joins them.
@@ -200,11 +217,11 @@ def _move_link(fleets: tuple[Fleet, Fleet], catalog: Catalog, sizes: tuple[int, 
         `ffplan fabric route` with such flows.
     """
     kinds = {fleet.accelerator.id: fleet for fleet in fleets}
-    first = fleets[0]
+    first, sizes = fleets[0], _sizes(parts)
     if first.design is None or (len(kinds) == 1 and sum(sizes) <= first.domain):
         rate = _link_of(first, catalog, min(sum(sizes), first.domain)).rate
         return _MoveLink(rate, 1.0, "scale-up network")
-    share, link = _fabric_share(first.design, fleets, sizes)
+    share, link = _fabric_share(first.design, fleets, parts)
     return _MoveLink(min(_stream_rate(fleet, catalog) for fleet in kinds.values()) * share, share, link)
 
 
@@ -222,7 +239,7 @@ def _stream_rate(fleet: Fleet, catalog: Catalog) -> float:
     return _STREAM / 2 / float(np.asarray(chosen_time(query, job, float(_STREAM))).item())
 
 
-def _fabric_share(design: ResolvedDesign, fleets: tuple[Fleet, Fleet], sizes: tuple[int, int]) -> tuple[float, str]:
+def _fabric_share(design: ResolvedDesign, fleets: tuple[Fleet, Fleet], parts: Parts) -> tuple[float, str]:
     """Return the part of an endpoint's rate that the fabric leaves to flows between pools [1], and the link that binds.
 
     Raises:
@@ -232,18 +249,18 @@ def _fabric_share(design: ResolvedDesign, fleets: tuple[Fleet, Fleet], sizes: tu
     from ffplan.studies.fabric.cabling import hottest, tier_loads, wire_design
 
     wired = wire_design(design)
-    load = _moved_load(wired, fleets, sizes)
+    load = _moved_load(wired, fleets, parts)
     times = outcome(wired.fabric.network, load)
     busiest = hottest(tier_loads(wired, load))
     return times.ideal_s / times.time_s, f"{busiest.link}, {busiest.tier}"
 
 
-def _moved_load(wired: WiredDesign, fleets: tuple[Fleet, Fleet], sizes: tuple[int, int]) -> Floats:
+def _moved_load(wired: WiredDesign, fleets: tuple[Fleet, Fleet], parts: Parts) -> Floats:
     """Return the bytes on every directed link for one byte that each port of a prefill node sends.
 
     Args:
         wired: the design that the accelerators belong to.
-        sizes: accelerators of a unit with prompts, and that decode [1].
+        parts: accelerators of a copy with prompts and of one that decodes, each with the copies of a unit [1].
 
     Raises:
         ServeError: if some flows do not arrive.
@@ -251,18 +268,18 @@ def _moved_load(wired: WiredDesign, fleets: tuple[Fleet, Fleet], sizes: tuple[in
     from ffplan.fabric.family import routing_of
     from ffplan.fabric.routing.job_loads import loads_of
 
-    load, lost = loads_of(routing_of(wired.fabric), _flows(wired.fabric, fleets, sizes), "static", 0)
+    load, lost = loads_of(routing_of(wired.fabric), _flows(wired.fabric, fleets, parts), "static", 0)
     if lost:
         raise ServeError(f"{lost:,} flows from prefill to decoding cannot arrive")
     return load
 
 
-def _beside_training(fleet: Fleet, sizes: tuple[int, int], bytes_s: float) -> ServeBeside | None:
+def _beside_training(fleet: Fleet, parts: Parts, bytes_s: float) -> ServeBeside | None:
     """Return what an allreduce of a job on the other nodes keeps of its rate while keys and values move.
 
     Args:
         fleet: the accelerators that serve, the first ones of the design.
-        sizes: accelerators of a unit with prompts, and that decode [1].
+        parts: accelerators of a copy with prompts and of one that decodes, each with the copies of a unit [1].
         bytes_s: keys and values of all units [byte/s].
 
     Returns:
@@ -275,7 +292,7 @@ def _beside_training(fleet: Fleet, sizes: tuple[int, int], bytes_s: float) -> Se
     Source:
         `ffplan fabric route` with both: flows that share a link share its rate.
     """
-    design = fleet.design
+    design, sizes = fleet.design, _sizes(parts)
     if design is None or sum(sizes) <= fleet.domain:
         return None
     each = int(design.compute.accelerators_per_node)
@@ -296,9 +313,9 @@ def _beside_training(fleet: Fleet, sizes: tuple[int, int], bytes_s: float) -> Se
     if lost:
         raise ServeError(f"{lost:,} flows of a job on the other nodes cannot arrive")
     training = link_times(network, ring)
-    units = fleet.gpus // sum(sizes)
+    units = _units_of((fleet, fleet), parts)
     senders = units * -(-sizes[0] // each) * ports.shape[1]
-    moving = link_times(network, _moved_load(wired, (fleet, fleet), sizes)) * (bytes_s / senders)
+    moving = link_times(network, _moved_load(wired, (fleet, fleet), parts)) * (bytes_s / senders)
     training = training / training.max()
     shared = np.where(training > 0, moving, 0.0)
     link = int(shared.max(axis=1).argmax())
@@ -310,12 +327,13 @@ def _beside_training(fleet: Fleet, sizes: tuple[int, int], bytes_s: float) -> Se
     )
 
 
-def _flows(fabric: WiredFabric, fleets: tuple[Fleet, Fleet], sizes: tuple[int, int]) -> Flows:
+def _flows(fabric: WiredFabric, fleets: tuple[Fleet, Fleet], parts: Parts) -> Flows:
     """Return flows from prefill nodes to decoding nodes in all units, with equal bytes per sending port."""
     from ffplan.fabric.routing.job_loads import all_nodes
     from ffplan.fabric.routing.traffic import Flows
 
-    alike, units = fleets[0].accelerator.id == fleets[1].accelerator.id, np.arange(_units_of(fleets, sizes))
+    alike, units = fleets[0].accelerator.id == fleets[1].accelerator.id, np.arange(_units_of(fleets, parts))
+    sizes = _sizes(parts)
     starts = (units * sum(sizes), units * sum(sizes) + sizes[0]) if alike else (units * sizes[0], units * sizes[1])
     ports, each = [], []
     for fleet in fleets:

@@ -1,4 +1,4 @@
-"""Plans and loads of a copy searched as one array: most tokens a second of an accelerator for every speed to a user."""
+"""Plans and loads searched as one array: most tokens a second of all copies for every speed to a user."""
 
 from __future__ import annotations
 
@@ -12,12 +12,13 @@ from ffplan.base.record import record
 from ffplan.results.serving import ServeChoice, ServePlan
 from ffplan.serving.hardware import cache_precision, compute_precision, deployment_of, engine_speed, machine_of
 from ffplan.serving.load import closed_loop
-from ffplan.serving.memory import model_weights
+from ffplan.serving.memory import model_weights, splits_heads
+from ffplan.serving.placement import copies_that_fit
 from ffplan.serving.plan import on_network
 from ffplan.serving.room import memory_use, requests_with_room
 from ffplan.serving.step import Served
 from ffplan.studies.serve.links import ServeError, _link_of
-from ffplan.studies.serve.setup import WIDEST
+from ffplan.studies.serve.setup import WIDEST, _refuse_features, _with_tensor
 
 if TYPE_CHECKING:
     from ffplan.base.array_math import Bools, Floats
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from ffplan.studies.serve.setup import PlanRequest
 
 _PRECISIONS = ("bf16", "fp8", "fp4")
+"""Precisions that are tried beside a model's published one."""
 CHUNKS = (2048, 4096, 8192, 16384)
 """Most tokens of a step that are tried [1]."""
 _GAIN = 1.002
@@ -44,7 +46,7 @@ class _Space:
 
     choices: tuple[ServeChoice, ...]
     bests: tuple[ServeChoice, ...]
-    """Every plan at its most tokens a second of an accelerator, the best first."""
+    """Every plan at its most tokens a second of all copies, the best first."""
     points: int
     """Points that were timed [1]."""
 
@@ -56,40 +58,80 @@ def _powers(most: int) -> list[int]:
 def _plans_of(shape: Transformer, engine: Engine, fleet: Fleet, request: PlanRequest) -> list[ServePlan]:
     """Return the plans to try: all that a request leaves open."""
     widest = min(fleet.gpus, WIDEST)
-    tensors = [request.tensor] if request.tensor else [t for t in _powers(widest) if shape.heads % t == 0]
+    tensors = [request.tensor] if request.tensor else _powers(widest)
     open_stages = _powers(8) if "pipeline" in engine.features else [1]
     pipelines = [request.pipeline] if request.pipeline else open_stages
+    chunks = [request.chunk] if request.chunk else list(CHUNKS)
+    precisions = _precisions(shape, fleet, request)
+    plans = []
+    for tensor, pipeline in product(tensors, pipelines):
+        if not splits_heads(shape, tensor) or pipeline > shape.layers:
+            continue
+        for data, expert in _spreads(shape, engine, request, tensor, widest):
+            gpus = tensor * pipeline * data
+            if gpus > fleet.gpus:
+                continue
+            plans += [
+                ServePlan(
+                    tensor=tensor,
+                    pipeline=pipeline,
+                    expert=expert,
+                    data=data,
+                    gpus=gpus,
+                    precision=precision,
+                    kv=cache_precision(engine, precision, request.kv),
+                    chunk=chunk,
+                )
+                for precision, chunk in product(precisions, chunks)
+            ]
+    return plans
+
+
+def _precisions(shape: Transformer, fleet: Fleet, request: PlanRequest) -> list[str]:
+    """Return the precisions to try: those that the accelerator computes in, and the published one."""
+    if request.precision:
+        return [request.precision]
     known = [p for p in _PRECISIONS if p == "bf16" or "fp8" in fleet.accelerator.peak]
     native = [p for p in known if p in fleet.accelerator.peak]
-    precisions = [request.precision] if request.precision else native or known
-    chunks = [request.chunk] if request.chunk else list(CHUNKS)
-    plans = []
-    for tensor, pipeline, precision, chunk in product(tensors, pipelines, precisions, chunks):
-        plain = ServePlan(
-            tensor=tensor,
-            pipeline=pipeline,
-            expert=1,
-            data=1,
-            gpus=tensor * pipeline,
-            precision=precision,
-            kv=cache_precision(engine, precision, request.kv),
-            chunk=chunk,
-        )
-        plans.append(plain)
-        if shape.experts is None:
-            continue
-        groups = _powers(widest // tensor) if "data-attention" in engine.features else [1]
-        plans += [
-            replace(plain, data=data, expert=tensor * data, gpus=plain.gpus * data)
-            for data in groups
-            if tensor * data > 1 and shape.experts.routed % (tensor * data) == 0
-        ]
-    return [plan for plan in plans if plan.gpus <= fleet.gpus and _as_asked(plan, request)]
+    return list(dict.fromkeys((*(native or known), shape.checkpoint)))
 
 
-def _as_asked(plan: ServePlan, request: PlanRequest) -> bool:
-    """Return whether a plan has the attention groups and the expert parallelism of a request, if it gives them."""
-    return (request.data or plan.data) == plan.data and (request.expert or plan.expert) == plan.expert
+def _spreads(
+    shape: Transformer, engine: Engine, request: PlanRequest, tensor: int, widest: int
+) -> list[tuple[int, int]]:
+    """Return attention groups and expert parallelism to try: all that `serve` takes if a request gives both.
+
+    Groups that share no experts are copies under one router: they are tried only where they are asked for.
+    """
+    shared = shape.experts is not None and "data-attention" in engine.features
+    counts = [request.data] if request.data else _powers(widest // tensor) if shared else [1]
+    if not request.data and shared and request.expert and request.expert % tensor == 0:
+        counts = [1, request.expert // tensor]
+    found = dict[tuple[int, int], None]()
+    for data in counts:
+        ways = {1} if data == 1 or request.data else set[int]()
+        if shape.experts is not None:
+            ways |= {tensor * data} | ({tensor} & {request.expert or 0} if request.data else set[int]())
+        for expert in sorted(ways):
+            routed = shape.experts.routed if shape.experts is not None else 1
+            known = data == 1 or expert <= 1 or "data-attention" in engine.features
+            if known and routed % expert == 0 and (request.expert or expert) == expert:
+                found[data, expert] = None
+    return list(found)
+
+
+def _refusal(catalog: Catalog, model: Model, engine: Engine, fleet: Fleet, request: PlanRequest) -> ServeError:
+    """Return why no plan is as a request says: what `serve` says of the narrowest."""
+    tensors = [request.tensor] if request.tensor else _powers(min(fleet.gpus, WIDEST))
+    reasons = []
+    for tensor in tensors:
+        try:
+            _with_tensor(catalog, model, engine, fleet, request, tensor)
+        except ServeError as error:
+            reasons.append(error)
+    if reasons:
+        return reasons[0]
+    return ServeError(f"no plan of {model.id} splits over {fleet.gpus:,} accelerators", infeasible=True)
 
 
 def search(
@@ -102,7 +144,9 @@ def search(
     requests: Requests,
     targets: ServeTargets | None,
 ) -> _Space:
-    """Return the plans that no other beats in tokens a second of an accelerator and of a user.
+    """Return the plans that no other beats in tokens a second of all copies and of a user.
+
+    Accelerators that no copy of a plan uses count against it.
 
     Args:
         catalog: where libraries are.
@@ -119,9 +163,10 @@ def search(
     shape = model.transformer
     if shape is None:
         raise ServeError(f"--model: {model.id} is no transformer")
+    _refuse_features(engine, request)
     plans = _plans_of(shape, engine, fleet, request)
     if not plans:
-        raise ServeError(f"no plan of {model.id} splits over {fleet.gpus:,} accelerators", infeasible=True)
+        raise _refusal(catalog, model, engine, fleet, request)
     served, chunk = _served_plans(catalog, model, engine, fleet, plans)
     use = memory_use(served, engine)
     room = requests_with_room(use, shape, requests)
@@ -129,10 +174,10 @@ def search(
     share = np.geomspace(0.01, 1, _LOADS)[:, None]
     load = np.maximum(np.round(share * top), 1.0)
     steady = closed_loop(served, replace(requests, chunk=chunk), load, room)
-    gpus = np.asarray(served.deployment.gpus, dtype=float)
+    copies = np.array([copies_that_fit(((plan.gpus, 1),), fleet.ground) for plan in plans], dtype=float)
     columns = {
         "load": load,
-        "gpu": np.asarray(steady.rate) * float(requests.output) / gpus,
+        "gpu": np.asarray(steady.rate) * float(requests.output) * copies / fleet.gpus,
         "user": 1 / np.asarray(steady.tpot),
         "ttft": np.asarray(steady.ttft),
         "tpot": np.asarray(steady.tpot),

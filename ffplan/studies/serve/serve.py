@@ -351,7 +351,7 @@ def _beside(setup: ServeSetup, rate: float) -> ServeBeside | None:
     apart = setup.apart
     if apart is None or len(setup.kinds) > 1:
         return None
-    return _beside_training(setup.fleet, (setup.prefill_gpus, setup.decode_gpus), rate * apart.transfer.bytes)
+    return _beside_training(setup.fleet, setup.parts_placed, rate * apart.transfer.bytes)
 
 
 def _assumptions(setup: ServeSetup, task: ServeTask) -> tuple[str, ...]:
@@ -366,7 +366,7 @@ def _assumptions(setup: ServeSetup, task: ServeTask) -> tuple[str, ...]:
         f"No run of {setup.engine.name} on {kind} is known: other accelerators' constants are used." for kind in without
     ]
     said += _of_unlike(setup)
-    if setup.fleet.design is None and setup.gpus > setup.fleet.domain:
+    if setup.fleet.design is None and setup.fleet.domain % setup.gpus:
         said.append("One scale-up network joins the accelerators of a copy.")
     if shape.latent is None and deployment.tensor > shape.key_value_heads:
         copies = int(deployment.tensor) // shape.key_value_heads

@@ -22,6 +22,7 @@ from ffplan.serving.hardware import (
 )
 from ffplan.serving.load import closed_loop, open_loop, prompt_share
 from ffplan.serving.memory import model_weights, splits_heads, weight_memory
+from ffplan.serving.placement import copies_that_fit, least_nodes, nodes_held
 from ffplan.serving.plan import on_network
 from ffplan.serving.pools import Pools, pools_loop, pools_open_loop, slices
 from ffplan.serving.room import MemoryUse, memory_use, requests_with_room
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from ffplan.catalog.models import Transformer
     from ffplan.catalog.store import Catalog
     from ffplan.serving.load import Steady
+    from ffplan.serving.placement import Parts
     from ffplan.serving.requests import Requests
 
 DEFAULT_ENGINE = "vllm"
@@ -118,8 +120,35 @@ class ServeSetup:
     def copies(self) -> int:
         """Copies, or units of pools, that the fleet holds [1]."""
         if self.apart is None:
-            return self.fleet.gpus // self.gpus
-        return _units_of((self.apart.prefill.fleet, self.fleet), (self.prefill_gpus, self.decode_gpus))
+            return copies_that_fit(self.parts_placed, self.fleet.ground)
+        return _units_of((self.apart.prefill.fleet, self.fleet), self.parts_placed)
+
+    @property
+    def parts_placed(self) -> Parts:
+        """What is placed together: a copy, or both pools of a unit, the one with prompts first."""
+        own = int(self.served.deployment.gpus)
+        if self.apart is None:
+            return ((own, 1),)
+        pools, prefill = self.apart.pools, int(self.apart.prefill.served.deployment.gpus)
+        return ((prefill, int(pools.prefills)), (own, int(pools.decodes)))
+
+    def copies_on(self, nodes: int, down: int = 0) -> int:
+        """Return the copies or units that fit on nodes of its kind [1]; `down`: nodes in repair among them [1]."""
+        return copies_that_fit(self.parts_placed, self.fleet.ground.of_nodes(nodes), down)
+
+    def least_nodes(self, copies: int, down: int = 0) -> int:
+        """Return the fewest nodes that hold copies or units [1]; `down`: nodes in repair among them [1]."""
+        return least_nodes(self.parts_placed, self.fleet.ground, copies, down)
+
+    def nodes_held(self, copies: int, nodes: int | None = None) -> int:
+        """Return the nodes on which copies or units lie [1], of some nodes, or of the fewest that hold them."""
+        ground = self.fleet.ground.of_nodes(nodes or self.least_nodes(copies))
+        return nodes_held(self.parts_placed, ground, copies)
+
+    @property
+    def held(self) -> float:
+        """Accelerators of its kinds for each copy or unit [1]: its own, and a part of those that no copy uses."""
+        return self.gpus + self.idle / self.copies
 
     @property
     def kinds(self) -> tuple[ServeSetup, ...]:
@@ -137,7 +166,7 @@ class ServeSetup:
         """Accelerators that bear cost and facility for each copy or unit [1]: its own, and a part of those that serve
         nothing, of other kinds too unless only some accelerators of the design serve.
         """
-        return self.gpus + (self.idle + self.others) / self.copies
+        return self.held + self.others / self.copies
 
     @property
     def others(self) -> int:

@@ -129,8 +129,8 @@ def test_what_a_job_on_the_other_nodes_keeps(bytes_s: float) -> None:
     """Every flow traced on its own, one link after another: a ring of full rate, and keys and values beside it."""
     wired_design = wired("fire-flyer-2")
     design, network = wired_design.design, wired_design.fabric.network
-    fleet, sizes = fleet_of(design, 240), (120, 120)  # 15 nodes each, leaves of 20
-    beside = _beside_training(fleet, sizes, bytes_s)
+    fleet, parts = fleet_of(design, 240), ((120, 1), (120, 1))  # 15 nodes each, leaves of 20
+    beside = _beside_training(fleet, parts, bytes_s)
     assert beside is not None
     assert beside.gpus == design.accelerators - fleet.gpus
     router, ports = routing_of(wired_design.fabric), all_nodes(design, wired_design.fabric)
@@ -145,7 +145,7 @@ def test_what_a_job_on_the_other_nodes_keeps(bytes_s: float) -> None:
                     seconds[int(link)] += nbytes / float(network.links.gbyte_s[link // 2]) / 1e9
         return seconds
 
-    ring, moving = busy(traffic.ring(job, 1.0)), busy(_flows(wired_design.fabric, (fleet, fleet), sizes))
+    ring, moving = busy(traffic.ring(job, 1.0)), busy(_flows(wired_design.fabric, (fleet, fleet), parts))
     full, each = max(ring.values()), bytes_s / 15  # a NIC a node
     both = {link: (seconds / full, moving.get(link, 0.0) * each) for link, seconds in ring.items()}
     assert beside.kept == pytest.approx(1 / max(sum(pair) for pair in both.values()))
@@ -245,13 +245,14 @@ def test_flows_between_unlike_pools(unlike: str, kinds: tuple[str, str], sizes: 
     design = api.load(unlike).resolved
     wires = wire_design(design)
     fleets = (fleet_of(design, accelerator=kinds[0]), fleet_of(design, accelerator=kinds[1]))
-    flows, nodes = _flows(wires.fabric, fleets, sizes), []
+    parts = tuple((size, 1) for size in sizes)
+    flows, nodes = _flows(wires.fabric, fleets, parts), []
     for fleet in fleets:
         assert fleet.design is not None
         nodes.append(all_nodes(fleet.design, wires.fabric))
-    units = _units_of(fleets, sizes)
+    units = _units_of(fleets, parts)
     sent = {int(port): flows.nbytes[flows.src == port].sum() for port in np.unique(flows.src)}
     assert set(sent) == set(nodes[0][: units * sizes[0] // 8].ravel().tolist())
     assert list(sent.values()) == pytest.approx([1.0] * len(sent))
     assert set(flows.dst.tolist()) == set(nodes[1][: units * sizes[1] // 8].ravel().tolist())
-    assert _moved_load(wires, fleets, sizes).sum() > len(sent)
+    assert _moved_load(wires, fleets, parts).sum() > len(sent)
