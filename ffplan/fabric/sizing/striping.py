@@ -77,7 +77,7 @@ def switches_by_policy(design: ResolvedDesign) -> dict[str, int]:
     return {policy: _plan_trees(_with(design, core_policy=policy)).switches for policy in get_args(CorePolicy)}
 
 
-def even_change(design: ResolvedDesign, plan: FabricPlan) -> _EvenChange | None:
+def _even_change(design: ResolvedDesign, plan: FabricPlan) -> _EvenChange | None:
     """Return the smallest change that joins spines and cores evenly: the policy, then whole pods; None if both fail."""
     tree = max(plan.trees, key=lambda candidate: candidate.leaf)
     pods = tree.full_pods + (tree.last_pod is not None)
@@ -106,7 +106,7 @@ def even_remedy(design: ResolvedDesign, plan: FabricPlan) -> str:
 
     Growth that gives ftree even pods gives it leaves without a host too, which it refuses as well.
     """
-    change = even_change(design, plan)
+    change = _even_change(design, plan)
     if change is None or change.bare:
         return "name the core switches in OpenSM's `root_guid_file`"
     return f"write {change.fields} ({difference(plan.switches, change.switches)})"
@@ -146,7 +146,7 @@ def striping_notes(design: ResolvedDesign) -> tuple[str, ...]:
     plan, notes, taken = _plan_trees(design), [], True
     why = uneven(plan)
     if why:
-        change = even_change(design, plan)
+        change = _even_change(design, plan)
         taken = change is not None and not change.bare and "access_points" not in change.fields
         remedy = even_remedy(design, plan)
         notes.append(f"OpenSM's ftree engine refuses this tree unless its roots are named, as {why}: {remedy}.")

@@ -352,7 +352,7 @@ def test_the_share_of_recalled_prices() -> None:
 )
 def test_uneven_stripes(monkeypatch: pytest.MonkeyPatch, why: str, change: Any, remedy: str) -> None:
     monkeypatch.setattr(fabric_rules, "uneven", lambda _: why)
-    monkeypatch.setattr(striping, "even_change", lambda *_: change)
+    monkeypatch.setattr(striping, "_even_change", lambda *_: change)
     examined: Any = SimpleNamespace(design=design(), fabric=SimpleNamespace(switches=1320))
     assert [item.remedy for item in RULE["uneven-striping"].check(examined)] == ([remedy] if why else [])
 
