@@ -71,20 +71,45 @@ def _place_inside(free: dict[int, int], size: int, count: int) -> int:
 
 def _place_across(free: dict[int, int], size: int, count: int, ground: Ground) -> int:
     """Place copies of several domains, each on whole nodes of as few domains as hold it; return how many found room."""
-    fewest = -(-size // ground.domain)
-    for placed in range(count):
-        taken, left = list[int](), size
-        while left and len(taken) < fewest and free:
-            largest = max(free)
-            room = largest if left > largest else min(room for room in free if room >= left)
-            used = min(left, room)
-            # a node that holds a part of a copy holds nothing else
-            _move(free, room, room - -(-used // ground.node) * ground.node)
-            taken.append(room)
-            left -= used
-        if left:
-            return placed
-    return count
+    placed = 0
+    while placed < count and free:
+        many = _place_many(free, size, count - placed, ground)
+        if not many and not _place_one(free, size, ground):
+            break
+        placed += many or 1
+    return placed
+
+
+def _place_many(free: dict[int, int], size: int, count: int, ground: Ground) -> int:
+    """Place copies that take largest rooms whole, as many at a time as fill others with their ends; return how many."""
+    largest = max(free)
+    whole = -(-size // largest) - 1
+    end = size - whole * largest
+    if whole >= -(-size // ground.domain):
+        return 0
+    room, taken = min(room for room in free if room >= end), -(-end // ground.node) * ground.node
+    each = max(room // taken, 1)
+    most = free[room] // (whole * each + 1) if room == largest else min(free[room], free[largest] // (whole * each))
+    rooms = min(most, count // each)
+    if rooms:
+        _move(free, largest, 0, rooms * whole * each)
+        _move(free, room, room - each * taken, rooms)
+    return rooms * each
+
+
+def _place_one(free: dict[int, int], size: int, ground: Ground) -> bool:
+    """Place one copy, in the largest rooms first, and its end in the smallest that holds it; return whether it fits."""
+    left = size
+    for _ in range(-(-size // ground.domain)):
+        if not left or not free:
+            break
+        largest = max(free)
+        room = largest if left > largest else min(room for room in free if room >= left)
+        used = min(left, room)
+        # a node that holds a part of a copy holds nothing else
+        _move(free, room, room - -(-used // ground.node) * ground.node)
+        left -= used
+    return not left
 
 
 def _place(free: dict[int, int], size: int, count: int, ground: Ground) -> int:

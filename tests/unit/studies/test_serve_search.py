@@ -16,7 +16,10 @@ import ffplan as api
 from ffplan.catalog.models import Model
 from ffplan.catalog.parts import Accelerator
 from ffplan.catalog.store import Catalog
+from ffplan.results.serving import ServePlan
+from ffplan.serving.placement import copies_that_fit
 from ffplan.serving.requests import Requests
+from ffplan.studies.serve.apart import _copies_of
 from ffplan.studies.serve.links import Fleet, ServeError, fleet_of
 from ffplan.studies.serve.search import _plans_of, search
 from ffplan.studies.serve.setup import PlanRequest, _with_tensor, engine_of, serve_setup
@@ -114,6 +117,28 @@ def test_plans_come_by_the_tokens_of_all_their_copies(model: str, gpus: int) -> 
         assert best.output_tokens_s_gpu == pytest.approx(tokens[-1] / gpus, rel=1e-6)
     assert tokens == sorted(tokens, reverse=True)
     assert len(tokens) > 5
+
+
+@pytest.mark.parametrize("design", ["gb200-nvl72-16", "superpod-h100-4su"])
+@pytest.mark.parametrize(("sizes", "paces"), [((4, 16), (3.0, 11.0)), ((8, 64), (5.0, 30.0)), ((1, 5), (1.0, 7.0))])
+def test_pools_are_the_smallest_unit_of_those_that_serve_most(
+    design: str, sizes: tuple[int, int], paces: tuple[float, float]
+) -> None:
+    """Every pair of counts placed on the design's domains."""
+    fleet = fleet_of(api.load(design).resolved)
+    one, other = (
+        ServePlan(tensor=size, pipeline=1, expert=1, data=1, gpus=size, precision="fp8", kv="fp8", chunk=2048)
+        for size in sizes
+    )
+    found = _copies_of((one, paces[0]), (other, paces[1]), fleet)
+    assert found is not None
+    rates = dict[tuple[int, int], float]()
+    for prefills, decodes in product(range(1, 49), repeat=2):
+        units = copies_that_fit(((sizes[0], prefills), (sizes[1], decodes)), fleet.ground)
+        rates[prefills, decodes] = units * min(prefills * paces[0], decodes * paces[1])
+    near = [pair for pair, rate in rates.items() if rate >= 0.99 * max(rates.values())]
+    assert found.size == min(prefills * sizes[0] + decodes * sizes[1] for prefills, decodes in near)
+    assert found.rate == pytest.approx(rates[found.prefill.copies, found.decode.copies])
 
 
 def test_recommended_copies_are_those_that_serve_finds_on_the_design(tmp_path: Path) -> None:
