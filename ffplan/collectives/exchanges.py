@@ -41,7 +41,7 @@ def _all_to_all(operation: str, job: RankLayout, *, rail: bool = False) -> list[
     for cut in job.cuts:
         # without forwarding, pieces go to all rails alike
         same = 1.0 if rail else minimum(1.0, host.domain_nodes / job.nics)
-        use = ranks * cut.leaving(same, away) * job.several
+        use = ranks * cut.leaving(same, away) * job.several * cut.even
         lines.append(Line("across a link cut", (cut.name, "0"), use, use))
     if host.joined:
         linked = inside * _exchange_factor(job)

@@ -258,7 +258,7 @@ def _lines(job: RankLayout, network: Number, inside: Number, same: Number = 1.0)
     for cut in job.cuts:
         # tokens for other nodes go to all of them alike, as the pieces of an exchange do
         away = maximum(job.nodes - 1, 1) / job.nodes
-        leaving = job.nodes * out * cut.leaving(same, away) / away
+        leaving = job.nodes * out * cut.leaving(same, away) * cut.even / away
         lines.append(Line("tokens across a link cut", (cut.name, "0"), leaving, leaving))
     # a node with one rank gets its tokens from NICs alone
     linked = inside * job.shared * _link_factor(job)

@@ -95,6 +95,10 @@ def _port_rate(design: ResolvedDesign, group: ResolvedGroup) -> float:
     return sum(rates) / len(rates) / design.stripes if rates else 0.0
 
 
+_SOME = 1e-9
+"""Least part of a job outside a group by which to divide [1]."""
+
+
 @record
 class LinkCut:
     """The links out of one leaf, one pod or one zone, over all planes, and what of a job is below the busiest."""
@@ -120,6 +124,9 @@ class LinkCut:
     """Part of a node's NICs that one rail of such a leaf is [1]; all if `links` are those of a leaf on each rail."""
     leaves: float = 1.0
     """Leaves whose links these are together, so that a flow of one NIC has a part of them [1]."""
+    even: Number = 1.0
+    """Use of the links by an exchange of every rank with every other, over that of other traffic [1]: less where it
+    needs no detours."""
 
     @property
     def fullest(self) -> Number:
@@ -169,6 +176,7 @@ class LinkCut:
             held=held,
             aligned=maximum(aligned, apart),
             mixed=mixed,
+            even=1.0,
         )
 
     def each(self, pick: Callable[[Number], Number]) -> LinkCut:
@@ -177,6 +185,7 @@ class LinkCut:
             self,
             sets=pick(self.sets),
             gbyte_s=pick(self.gbyte_s),
+            even=pick(self.even),
             held=None if self.held is None else pick(self.held),
             aligned=None if self.aligned is None else pick(self.aligned),
             mixed=None if self.mixed is None else pick(self.mixed),
@@ -208,7 +217,12 @@ def _dragonfly_cuts(
     """Return the links out of one group that a collective over `nodes` nodes crosses.
 
     Nodes fill group after group. Half of the links carry traffic of the group: rings and trees join few pairs of
-    groups, so that adaptive routing sends them round through a third, over two global links each.
+    groups, so that adaptive routing sends them round through a third, over two global links each. An exchange of every
+    rank with every other goes straight where that loads no link more.
+
+    Equation:
+        links x rate / 2; an even exchange takes h (groups - 1) / (2 (1 - h)) of it, at most all, h of the ranks in a
+        group: h x h of the pieces over the links between two groups, where detours carry h (1 - h) over all
 
     Source:
         Kim et al., ISCA 2008, section 4: Valiant routing carries half of the global bandwidth under any traffic.
@@ -217,6 +231,7 @@ def _dragonfly_cuts(
     assert shape is not None
     below = max(1.0, shape.group_ports / ports_per_plane(design, design.compute))
     links = plan.planes * shape.pair_links * (shape.groups - 1)
+    held = minimum(below, nodes) / nodes
     return (
         LinkCut(
             name="group_links",
@@ -225,7 +240,8 @@ def _dragonfly_cuts(
             links=links,
             gbyte_s=links * plan.link_gbyte_s / 2,
             below=below,
-            held=minimum(below, nodes) / nodes,
+            held=held,
+            even=minimum(1.0, held * (shape.groups - 1) / (2 * maximum(1.0 - held, _SOME))),
         ),
     )
 

@@ -73,6 +73,7 @@ def verdict(report: ServeReport) -> tuple[str, ...]:
     one = _one(report)
     copies = plural(report.copies, one, "copies" if one == "copy" else "units")
     size = plural(_unit_gpus(report.plan, report.pools), "GPU")
+    size += f" ({report.idle:,} idle)" if report.idle else ""
     verb = "serves" if report.copies == 1 else "serve"
     served = f"{copies} of {size} {verb} {number(row.rate_s, 3)} requests a second"
     if targets is None:

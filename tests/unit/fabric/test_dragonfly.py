@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -140,3 +141,18 @@ def test_a_design_of_one_node_has_one_host(tmp_path: Path) -> None:
     (tmp_path / "one.yaml").write_text(DESIGN.replace("200}", "1}"))
     done = ffplan("fabric export", str(tmp_path / "one.yaml"), "--to", "hosts")
     assert (done.code, done.out, done.err) == (0, "compute-1\n", "")
+
+
+def test_an_exchange_over_all_groups_needs_no_detours(tmp_path: Path) -> None:
+    """Four groups of 200 GPUs: 198 links of 25 GB/s out of each carry 150 bytes a byte, 33 GB/s; a NIC carries 24.2."""
+    file = tmp_path / "df.yaml"
+    file.write_text(
+        "name: df\nnodes: [{role: compute, server: hgx-h100-8nic, count: 100}]\n"
+        "fabric: {family: dragonfly, switch: qm8700, link: {endpoint: hdr-dac, inter_switch: hdr-aoc}}\n"
+        "communication: {libraries: [nccl], message_size: 1 GiB}\nsite: {pue: 1.3}\n"
+    )
+    (row,) = json.loads(ffplan(f"collective {file} --op all-to-all -a direct -f json").out)["rows"]
+    assert row["limited_by"] == "nic"
+    assert (row["runner_up"], row["runner_up_gbyte_s"]) == ("group_links", pytest.approx(33.0))
+    route = ffplan(f"fabric route {file} -t all-to-all -r adaptive").out
+    assert "100 % of the ideal" in route
