@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from ffplan.api.arguments import reads
 from ffplan.api.designs import Design, load
-from ffplan.api.keywords import _ran, _refuse_outside
+from ffplan.api.keywords import _ran
 from ffplan.api.studies import assess
 from ffplan.base.errors import UsageError
 from ffplan.base.formatting import listed
@@ -36,16 +37,17 @@ def _assessed(loaded: Design, money: CostRequest) -> Assessment:
     return examine(loaded.resolved, loaded.catalog, money=money)
 
 
+@reads()
 def compare(
     *designs: str | Path | Design,
     baseline: str | None = None,
     model: str | None = None,
-    tokens: float | None = None,
+    tokens: float | str | None = None,
     batch: int | None = None,
     gpus: int | None = None,
     plan: str | Path | None = None,
     search: bool = False,
-    years: float | None = None,
+    years: float | str | None = None,
     effort: Effort | None = None,
     draws: int = 10_000,
     seed: int = 0,
@@ -56,12 +58,12 @@ def compare(
         designs: two or more, each any source that `load` accepts.
         baseline: name or file of the design that ratios refer to; the first if omitted.
         model: model to train on every design, each with its fastest plan.
-        tokens: tokens to train on [1], for days and money.
+        tokens: tokens to train on [1], or text such as `2T`, for days and money.
         batch: sequences of a step [1]; needed with a model that has no tokens.
         gpus: accelerators of the job [1]; as many as all designs can span if omitted.
         plan: file with a training plan that every design runs.
         search: search the fastest plan of every design, as without a plan; its fields stay.
-        years: life of the hardware in place of the ownership profiles' [year].
+        years: life of the hardware in place of the ownership profiles' [year], or text such as `4 years`.
         effort: how well the run is tuned, in place of the designs' own.
         draws: draws of the uncertain inputs [1]; 0 for none.
         seed: seed of the draws.
@@ -77,18 +79,18 @@ def compare(
     from ffplan.studies.cost.ledger import CostRequest
     from ffplan.studies.train.default_job import answered
 
-    _refuse_outside("compare", locals())
     if len(designs) < 2:
         raise UsageError("compare: name at least two designs")
     loaded = [load(design) for design in designs]
-    money = CostRequest(draws=draws, seed=seed, years=years)
+    total, life = (None if each is None else float(each) for each in (tokens, years))
+    money = CostRequest(draws=draws, seed=seed, years=life)
     assessments = tuple(_assessed(design, replace(money, years=None)) for design in loaded)
     infos = [assessment.design for assessment in assessments]
     labels, base = study.labelled(infos, [str(design) for design in designs], baseline)
     resolved = [(with_effort(entry.resolved, effort), entry.catalog) for entry in loaded]
     file = None if plan is None else str(plan)
     options = {"batch": batch, "gpus": gpus, "plan": file, "search": search}
-    job, said = answered("compare", lambda: _compared_job(resolved, labels, model, tokens, options))
+    job, said = answered("compare", lambda: _compared_job(resolved, labels, model, total, options))
     if (job is None or job.tokens is None) and (years is not None or effort):
         raise UsageError("compare: years and effort have an effect with tokens only")
     if job is None:
@@ -129,16 +131,17 @@ def _compared_job(
     return job, ""
 
 
+@reads()
 def costs(
     design: str | Path | Design,
     model: str | None = None,
-    tokens: float | None = None,
+    tokens: float | str | None = None,
     *,
     batch: int | None = None,
     gpus: int | None = None,
     plan: str | Path | None = None,
     search: bool = False,
-    years: float | None = None,
+    years: float | str | None = None,
     effort: Effort | None = None,
     draws: int = 10_000,
     seed: int = 0,
@@ -148,12 +151,14 @@ def costs(
     Args:
         design: any source that `load` accepts.
         model: catalogue id of a transformer; the design's `workload` if omitted, if that has tokens.
-        tokens: tokens to train on [1], needed with a model; without one, in place of the `workload`'s.
+        tokens: tokens to train on [1], or text such as `2T`, needed with a model; without one, in place of the
+            `workload`'s.
         batch: sequences of a step [1]; about 4 million tokens if omitted.
         gpus: accelerators of the job [1]; as many as it can span if omitted.
         plan: file with a training plan; the fastest is searched if omitted.
         search: search the fastest plan with `plan` too.
-        years: life of the hardware in place of the ownership profile's [year].
+        years: life of the hardware in place of the ownership profile's [year], or text such as
+            `4 years`.
         effort: how well the run is tuned, in place of the design's own.
         draws: draws of the uncertain inputs [1]; 0 for none.
         seed: seed of the draws.
@@ -168,24 +173,26 @@ def costs(
     from ffplan.studies.cost.cost import study_cost
     from ffplan.studies.cost.ledger import CostRequest
 
-    _refuse_outside("costs", locals())
     if model is not None and tokens is None:
         raise UsageError("costs: a model needs tokens")
     if model is None and (batch or gpus or plan or search):
         raise UsageError("costs: batch, gpus, plan and search have an effect with a model only")
     loaded = load(design)
     parts = loaded.catalog
-    timed = None
+    timed, total = None, None if tokens is None else float(tokens)
     if model is None:
-        timed = _own_job(loaded, parts, tokens)
-    elif tokens is not None:
+        timed = _own_job(loaded, parts, total)
+    elif total is not None:
         fields = {"batch": batch} if batch is not None else {}
         settings = read_plan(None if plan is None else str(plan), fields, gpus, most_gpus(loaded.resolved))
-        timed = _timed(loaded, parts, model, float(tokens), (gpus, settings), searching=search or plan is None)
+        timed = _timed(loaded, parts, model, total, (gpus, settings), searching=search or plan is None)
     if timed is None and effort is not None:
         raise UsageError("costs: effort has an effect on a run; give model and tokens")
     return study_cost(
-        with_effort(loaded.resolved, effort), parts, CostRequest(draws=draws, seed=seed, years=years), timed
+        with_effort(loaded.resolved, effort),
+        parts,
+        CostRequest(draws=draws, seed=seed, years=None if years is None else float(years)),
+        timed,
     )
 
 

@@ -6,6 +6,7 @@ from copy import deepcopy
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from ffplan.api.arguments import LoadedDesign, plain_value, reads, utf8
 from ffplan.base.errors import UsageError
 from ffplan.base.plain import NoPlaceError, put
 from ffplan.catalog.store import Catalog
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-class Design:
+class Design(LoadedDesign):
     """A design with its parts; every function of ffplan takes it, or whatever `load` takes."""
 
     def __init__(self, document: Document, catalogs: Iterable[str | Path] = ()) -> None:
@@ -63,6 +64,7 @@ class Design:
         """The fields of the file, validated."""
         return self.resolved.spec
 
+    @reads()
     def vary(self, changes: Mapping[str, Any]) -> Design:
         """Return the design with some values changed, checked as a file would be.
 
@@ -85,19 +87,13 @@ class Design:
             text = yaml.safe_dump(data, sort_keys=False, allow_unicode=True)
         except yaml.YAMLError as error:
             raise UsageError(f"vary: a value cannot be written as YAML: {error}") from None
-        return Design(parse_document(text.encode(), self.document.file), self.catalogs)
+        return Design(parse_document(utf8(text, "vary: changes"), self.document.file), self.catalogs)
 
     def __repr__(self) -> str:
         return f"Design({self.name!r}, {self.document.file!r}, {self.resolved.accelerators:,} accelerators)"
 
 
-def plain_value(value: Any) -> Any:
-    """Return a value as YAML holds it: numpy's numbers and arrays as Python's, paths as text."""
-    if isinstance(value, Path):
-        return str(value)
-    return value.tolist() if hasattr(value, "tolist") else value
-
-
+@reads()
 def load(source: str | Path | Design, *, catalogs: str | Path | Iterable[str | Path] = ()) -> Design:
     """Return a design.
 
@@ -109,13 +105,11 @@ def load(source: str | Path | Design, *, catalogs: str | Path | Iterable[str | P
         UsageError: for a missing file, or a source that is none.
         InputError: for a wrong design, with every fault.
     """
-    folders = (catalogs,) if isinstance(catalogs, str | Path) else tuple(catalogs or ())
     if isinstance(source, Design):
-        if folders:
+        if catalogs:
             raise UsageError("load: a design has its catalogues already; give them with its file")
         return source
-    if not isinstance(source, str | Path):
-        raise UsageError(f"load: cannot load {type(source).__name__}; give a path, a name, YAML text or a design")
+    folders = tuple(map(str, (catalogs,) if isinstance(catalogs, str | Path) else catalogs))
     if isinstance(source, str) and "\n" in source:
-        return Design(parse_document(source.encode(), "<text>"), folders)
+        return Design(parse_document(utf8(source, "load: source"), "<text>"), folders)
     return Design(read_document(*find_design(str(source))), folders)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ffplan.api.arguments import reads
 from ffplan.api.designs import Design, load
 from ffplan.base.errors import UsageError
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from ffplan.studies.fabric.cabling import WiredDesign
 
 
+@reads()
 def wire(design: str | Path | Design, *, network: str | None = "compute", merged: bool = False) -> nx.Graph[str]:
     """Return the wired fabric as a graph: a node for each switch and each NIC port, an edge for each link.
 

@@ -70,29 +70,32 @@ class PlanKeywords(TypedDict, total=False):
 
 
 class LimitKeywords(TypedDict, total=False):
-    """Limits and choices of a recommendation, each as `ffplan.studies.choose.recommend_target.Target` explains it."""
+    """Limits and choices of a recommendation, each as `ffplan.studies.choose.recommend_target.Target` explains it.
+
+    Amounts are in the currency of the price book, or texts such as `$40M`, `5MW`, `500 m2` and `90%`.
+    """
 
     aim: Aim
-    capex: float | None
-    tco: float | None
-    watts: float | None
+    capex: float | str | None
+    tco: float | str | None
+    watts: float | str | None
     racks: float | None
-    floor: float | None
-    rack_area: float | None
+    floor: float | str | None
+    rack_area: float | str | None
     effort: Effort | None
     allowed: str | Iterable[str]
     switches: str | Iterable[str]
     excluded: str | Iterable[str]
     slack: float
-    chance: float
+    chance: float | str
 
 
 class SizeKeywords(TypedDict, total=False):
     """Further fields of a request for sizes, each as `ffplan.studies.choose.size.SizeRequest` explains it."""
 
     breakout: int
-    tiers: int | Iterable[int]
-    planes: int | Iterable[int]
+    tiers: int | str | Iterable[int]
+    planes: int | str | Iterable[int]
     rails: int
     core_policy: CorePolicy
     endpoint_link: str | None
@@ -106,14 +109,14 @@ class ServeKeywords(TypedDict, total=False):
     """Catalogue id of an accelerator, in place of a design."""
     gpus: int | None
     """Accelerators to serve on; all of the design, or one."""
-    prompt: float
+    prompt: int
     """Tokens of a prompt [1]; 1,024 if omitted."""
-    output: float
+    output: int
     """Tokens of an answer [1]; 1,024 if omitted."""
-    concurrency: float | Sequence[float]
-    """Requests under way on a copy [1], one number or several."""
-    rate: float | Sequence[float]
-    """Requests a second over all copies [1/s], one number or several."""
+    concurrency: float | str | Sequence[float]
+    """Requests under way on a copy [1], one number or several, or text such as `8,64` or `1..256`."""
+    rate: float | str | Sequence[float | str]
+    """Requests a second over all copies [1/s], numbers or texts such as `300/min`, one or several."""
     precision: str | None
     """Of the weights; the checkpoint's if omitted, any with `search`."""
     kv: str | None
@@ -122,23 +125,23 @@ class ServeKeywords(TypedDict, total=False):
     """Serving engine, such as vllm, vllm@0.12, sglang or trtllm."""
     tensor: int | None
     """Tensor parallelism; the fewest with room for 16 requests if omitted."""
-    pipeline: int
+    pipeline: int | None
     """Stages [1]."""
     expert: int | None
     """Expert parallelism [1]."""
-    data: int
+    data: int | None
     """Attention groups [1]."""
     chunk: int | None
     """Most tokens of a step [1]."""
-    prefix_hit: float
-    """Fraction of a prompt found in the prefix cache [1]."""
-    speculate: tuple[Literal["mtp", "draft", "ngram"], int, float] | None
-    """Kind, tokens of a draft, and the chance that one is accepted."""
-    ttft: float | None
-    """Target of the time to the first token [s]."""
-    tpot: float | None
-    """Target of the time of a further token [s]."""
-    at: Literal["mean", "p50", "p90", "p99"]
+    prefix_hit: float | str
+    """Fraction of a prompt found in the prefix cache [1], or text such as `50%`."""
+    speculate: tuple[Literal["mtp", "draft", "ngram"], int, float] | str | None
+    """Kind, tokens of a draft, and the chance that one is accepted, or text such as `mtp:3:0.8`."""
+    ttft: float | str | None
+    """Target of the time to the first token [s], or text such as `200 ms`."""
+    tpot: float | str | None
+    """Target of the time of a further token [s], or text such as `50ms`."""
+    at: Literal["mean", "p50", "p90", "p99"] | None
     """Statistic of the targets."""
     search: bool
     """Search the open settings of the plan."""
@@ -150,6 +153,10 @@ class ServeKeywords(TypedDict, total=False):
     """Seek pools for prefill and for decoding."""
     seed: int
     """Seed of the run of requests."""
+
+
+FIELDS = {"prompt": "isl", "output": "osl", "tensor": "tp", "pipeline": "pp", "expert": "ep", "data": "dp"}
+"""Keywords of serving whose option, and field of a design's section `serving`, has another name."""
 
 
 def refuse_unknown(function: Callable[..., Any], keywords: type, given: Mapping[str, Any]) -> None:
@@ -176,18 +183,6 @@ def refuse_unknown(function: Callable[..., Any], keywords: type, given: Mapping[
     axis = next((field for field, short in SHORT_NAMES.items() if short == unknown and field in passed_on), None)
     remedy = f"did you mean `{axis}`?" if axis else did_you_mean(unknown, [*named, *passed_on], what="keyword")
     raise UsageError(f"{function.__name__}: no keyword `{unknown}`; {remedy}")
-
-
-_LEAST = {"tokens": 1.0, "batch": 1.0, "gpus": 1.0, "years": 0.5, "draws": 0.0}
-"""Least numbers of a job and its money, as the commands have them."""
-
-
-def _refuse_outside(command: str, given: Mapping[str, Any]) -> None:
-    """Refuse numbers of a job or its money below their least, or infinite ones; None was not given."""
-    for name, least in _LEAST.items():
-        value = given.get(name)
-        if value is not None and not least <= value < float("inf"):
-            raise UsageError(f"{command}: {name}: give a number of at least {least:g}")
 
 
 def _ran(command: str, run: Callable[[], T]) -> T:

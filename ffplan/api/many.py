@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ffplan.api.arguments import reads
 from ffplan.api.designs import Design, load
 from ffplan.api.studies import assess
 from ffplan.api.views import table
@@ -67,6 +68,7 @@ class ManyDesigns:
         return html
 
 
+@reads()
 def assess_many(
     designs: str | Path | Design | Iterable[str | Path | Design], axes: Mapping[str, Any] | None = None
 ) -> ManyDesigns:
@@ -88,8 +90,6 @@ def assess_many(
 
     if axes is None:
         several = [designs] if isinstance(designs, str | Path | Design) else designs
-        if not isinstance(several, Iterable):
-            raise UsageError("assess_many: give one design, or several")
         return _one_by_one([load(entry) for entry in several])
     if not isinstance(designs, str | Path | Design):
         raise UsageError("assess_many: axes vary one design")

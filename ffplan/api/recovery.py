@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ffplan.api.arguments import FOLDERS, number, reads, whole
 from ffplan.api.designs import Design, load
 from ffplan.base.errors import UsageError
 from ffplan.base.outcomes import IN_TIME
 from ffplan.catalog.named import part_of
+from ffplan.inputs.quantities import parse_share
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable
     from pathlib import Path
 
     from ffplan.catalog.store import Catalog
@@ -40,6 +42,7 @@ def _job(loaded: Design, parts: Catalog, model: str | None, gpus: int | None, co
     return answered(command, lambda: goodput_job(loaded.resolved, parts, model, gpus))
 
 
+@reads()
 def goodput(
     design: str | Path | Design,
     model: str | None = None,
@@ -74,6 +77,7 @@ def goodput(
     return study_goodput(_profiled(loaded, profile), parts, job, CostRequest(draws=draws, seed=seed)).report
 
 
+@reads()
 def storage(
     design: str | Path | Design,
     model: str | None = None,
@@ -108,17 +112,23 @@ def storage(
         raise UsageError(f"storage: {error}") from None
 
 
+@reads(chance=number(0.5, 0.99, parse_share), draws=whole(), catalog=FOLDERS)
 def fleet(
-    file: str | Path, *, chance: float = IN_TIME, draws: int = 10_000, seed: int = 0, catalog: Sequence[str | Path] = ()
+    file: str | Path,
+    *,
+    chance: float | str = IN_TIME,
+    draws: int = 10_000,
+    seed: int = 0,
+    catalog: str | Path | Iterable[str | Path] = (),
 ) -> FleetPlan:
     """Return a fleet over its quarters: what it does of the demand, cash, power, carbon, and dates of orders.
 
     Args:
         file: a fleet file, or the name of a shipped one.
-        chance: chance wanted that demand is met and orders are in time [1].
+        chance: chance wanted that demand is met and orders are in time [1], or text such as `90 %`.
         draws: draws of the uncertain inputs [1].
         seed: seed of the draws.
-        catalog: folders of parts.
+        catalog: one folder of your own parts or several.
 
     Raises:
         InputError: if the file or a design is wrong, or a cluster cannot do what it is used for.
@@ -128,10 +138,8 @@ def fleet(
     from ffplan.studies.cost.ledger import CostRequest
     from ffplan.studies.fleet.plan import plan_fleet
 
-    if not (0.5 <= chance <= 0.99 and draws >= 1):
-        raise UsageError("fleet: chance is 0.5 to 0.99, draws are at least 1")
-    parts = Catalog([str(folder) for folder in catalog])
-    return plan_fleet(str(file), parts, CostRequest(draws=draws, seed=seed), chance=chance, tell=_quiet)
+    parts = Catalog(catalog)
+    return plan_fleet(str(file), parts, CostRequest(draws=draws, seed=seed), chance=float(chance), tell=_quiet)
 
 
 def _quiet(what: str) -> None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, Unpack, cast
 
-from ffplan.api.designs import Design, load, plain_value
-from ffplan.api.keywords import LimitKeywords, refuse_unknown
+from ffplan.api.arguments import plain_value, reads, utf8
+from ffplan.api.designs import Design, load
+from ffplan.api.keywords import LimitKeywords
 from ffplan.api.views import html, table
 from ffplan.base.array_math import Floats
 from ffplan.base.errors import UsageError
@@ -18,15 +20,12 @@ from ffplan.results.result import Result
 from ffplan.results.sweep import SweepReport
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Sequence
 
+    from ffplan.catalog.prices import PriceBook
     from ffplan.catalog.store import Catalog
     from ffplan.results.recommendation import RecommendReport
     from ffplan.studies.choose.sweep_axes import Points
-
-
-LEAST_SAMPLE = 2
-"""Points of a hypercube, at least [1]."""
 
 
 @record
@@ -67,23 +66,26 @@ def _number_or_text(value: str) -> float | str:
         return value
 
 
+def _written(path: str, values: Any) -> str:
+    """Return values of an axis as `--vary` takes them: text as it is, one value or several."""
+    given = plain_value(values)
+    if not isinstance(given, str):
+        items = given if isinstance(given, Iterable) and not isinstance(given, bytes | Mapping) else (given,)
+        given = ",".join("null" if item is None else str(plain_value(item)) for item in items)
+    utf8(f"{path}={given}", "sweep: vary")
+    return given
+
+
 def _points(
-    vary: Mapping[str, str | Iterable[Any]], pareto: Mapping[str, str], *, zipped: bool, sample: int | None, seed: int
+    vary: Mapping[str, Any], pareto: Mapping[str, str], *, zipped: bool, sample: int | None, seed: int
 ) -> Points:
     from ffplan.studies.choose.sweep_axes import Points, axis
-
-    def written(values: str | Iterable[Any]) -> str:
-        if isinstance(values, str):
-            return values
-        return ",".join("null" if value is None else str(value) for value in plain_value(values))
 
     wrong = [f"{name}: {way}" for name, way in pareto.items() if way not in ("min", "max")]
     if wrong:
         raise UsageError(f"sweep: pareto: {', '.join(wrong)}; write min or max")
-    if sample is not None and sample < LEAST_SAMPLE:
-        raise UsageError(f"sweep: sample: {sample} points; give at least {LEAST_SAMPLE}")
     return Points(
-        tuple(axis(f"{path}={written(values)}") for path, values in vary.items()),
+        tuple(axis(f"{path}={_written(path, values)}") for path, values in vary.items()),
         zipped=zipped,
         sample=sample,
         seed=seed,
@@ -99,16 +101,17 @@ def _content(source: str | Path | Design) -> tuple[str, str]:
         document = load(source).document
         return json.dumps(document.data), document.file
     if "\n" in str(source):
-        return str(source), "<text>"
+        return utf8(str(source), "sweep: design").decode(), "<text>"
     path, file = find_design_or_fleet(str(source))
     return read_bytes(path, file).decode("utf-8-sig", "replace"), file
 
 
+@reads()
 def sweep(
     design: str | Path | Design,
-    vary: Mapping[str, str | Iterable[Any]],
+    vary: Mapping[str, Any],
     *,
-    metrics: Iterable[str] = (),
+    metrics: str | Iterable[str] = (),
     pareto: Mapping[str, str] | None = None,
     zipped: bool = False,
     sample: int | None = None,
@@ -118,7 +121,7 @@ def sweep(
 
     Args:
         design: a file of a design or a fleet, the name of a shipped one, or a loaded design.
-        vary: values by path; a list, or text as `--vary` takes it, such as `64..1024:64`.
+        vary: values by path: one, a list, or text as `--vary` takes it, such as `64..1024:64`.
         metrics: numbers of the results, by JSON path; the defaults if empty.
         pareto: min or max of each metric of a front.
         zipped: pair the values of axes of one length.
@@ -158,18 +161,14 @@ def sweep(
     )
 
 
-def _several(names: Any) -> tuple[str, ...]:
-    return (names,) if isinstance(names, str) else tuple(names)
-
-
 def _with_ids(parts: Catalog, limits: LimitKeywords) -> dict[str, Any]:
     from ffplan.catalog.named import part_of
     from ffplan.catalog.parts import Accelerator, Switch
     from ffplan.inputs.part_ids import id_of
 
     who = "recommend"
-    allowed, switches = (_several(limits.get(name, ())) for name in ("allowed", "switches"))
-    excluded = tuple(id_of(name, parts.ids()) for name in _several(limits.get("excluded", ())))
+    allowed, switches = (cast("tuple[str, ...]", limits.get(name, ())) for name in ("allowed", "switches"))
+    excluded = tuple(id_of(name, parts.ids()) for name in cast("tuple[str, ...]", limits.get("excluded", ())))
     for name in excluded:
         if not parts.kind_of(name):
             raise UsageError(f"{who}: excluded: the catalogue has no `{name}`")
@@ -181,10 +180,25 @@ def _with_ids(parts: Catalog, limits: LimitKeywords) -> dict[str, Any]:
     }
 
 
+def _in_currency(book: PriceBook, limits: LimitKeywords) -> dict[str, float | None]:
+    """Return limits of money in the currency of a price book, which amounts with another contradict."""
+    from ffplan.inputs.quantities import Money
+
+    amounts: dict[str, float | None] = {}
+    for name in ("capex", "tco"):
+        limit: Any = limits.get(name)
+        if isinstance(limit, Money) and limit.currency != book.currency:
+            fault = f"{name} is in {limit.currency}, the price book `{book.id}` in {book.currency}"
+            raise UsageError(f"recommend: {fault}; no rate of exchange is known: give it in {book.currency}")
+        amounts[name] = limit.amount if isinstance(limit, Money) else limit
+    return amounts
+
+
+@reads(keywords=LimitKeywords)
 def recommend(
     model: str,
     *,
-    tokens: float,
+    tokens: float | str,
     days: float,
     prices: str = "usd-2026",
     pue: float = 1.25,
@@ -197,7 +211,7 @@ def recommend(
 
     Args:
         model: catalogue id of a transformer.
-        tokens: tokens to train on [1].
+        tokens: tokens to train on [1], or text such as `2T`.
         days: days that the run may take, interruptions included [day].
         prices: catalogue id of the price book.
         pue: facility over IT power [1].
@@ -217,25 +231,17 @@ def recommend(
     from ffplan.catalog.store import Catalog
     from ffplan.studies.choose.recommend import recommend as search
     from ffplan.studies.choose.recommend import stages_of
-    from ffplan.studies.choose.recommend_target import AIMS, Target
+    from ffplan.studies.choose.recommend_target import Target
     from ffplan.studies.choose.recommendation import kept, recommendation
 
-    refuse_unknown(recommend, LimitKeywords, limits)
-    folders = (catalogs,) if isinstance(catalogs, str | Path) else tuple(catalogs)
-    parts = Catalog([str(folder) for folder in folders])
+    parts = Catalog(catalogs)
     book, who = part_of(parts, PriceBook, prices, "recommend: prices"), "recommend"
     part = part_of(parts, Model, model, f"{who}: model")
     if part.transformer is None:
         raise UsageError(f"{who}: model: `{model}` is not a transformer, and its work is not counted in tokens")
-    if not (tokens > 0 and days > 0 and best >= 1 and pue >= 1):
-        raise UsageError(f"{who}: tokens and days are above 0, pue and best at least 1")
-    if not 0 < limits.get("chance", 0.5) < 1:
-        raise UsageError(f"{who}: chance: {limits['chance']}; write a chance to be in time between 0 and 1")
-    if limits.get("aim", "capex") not in AIMS:
-        raise UsageError(f"{who}: aim: {limits['aim']}; write one of {', '.join(AIMS)}")
-    named = _with_ids(parts, limits)
+    named = _with_ids(parts, limits) | _in_currency(book, limits)
     stages, last = stages_of(days, later, f"{who}: later")
-    target = Target(model=part.id, tokens=tokens, days=last, book=book.id, pue=pue, stages=stages, **named)
+    target = Target(model=part.id, tokens=float(tokens), days=last, book=book.id, pue=pue, stages=stages, **named)
     answer = search(target, parts, lambda _: None)
     chosen = kept(answer, target, best)
     return recommendation(answer, target, parts, book.currency, chosen, [None] * len(chosen))

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Unpack, cast
+from typing import TYPE_CHECKING, Any, Unpack, cast
 
+from ffplan.api.arguments import reads
 from ffplan.api.designs import Design, load
-from ffplan.api.keywords import ServeKeywords, refuse_unknown
+from ffplan.api.keywords import FIELDS, ServeKeywords
 from ffplan.base.errors import UsageError
 from ffplan.catalog.named import part_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from pathlib import Path
 
     from ffplan.catalog.engines import Engine
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 _WHO = "serve"
 
 
+@reads(keywords=ServeKeywords)
 def serve(design: str | Path | Design | None = None, model: str = "", **options: Unpack[ServeKeywords]) -> ServeReport:
     """Return latency, throughput, power and cost of a served model at loads up to saturation.
 
@@ -43,11 +44,9 @@ def serve(design: str | Path | Design | None = None, model: str = "", **options:
     from ffplan.studies.serve.serve import ServeTask
     from ffplan.studies.serve.setup import engine_of
 
-    refuse_unknown(serve, ServeKeywords, options)
     owner = load(design) if design is not None else None
     model, options = _stated(owner, model, options)
-    loads = _numbers(options.get("concurrency", ()), "concurrency")
-    rates = _numbers(options.get("rate", ()), "rate")
+    loads, rates = _several(options.get("concurrency", ())), _several(options.get("rate", ()))
     if loads and rates:
         raise UsageError(f"{_WHO}: give concurrency or rate, not both")
     try:
@@ -58,7 +57,7 @@ def serve(design: str | Path | Design | None = None, model: str = "", **options:
             load=Load(requests=requests, seed=options.get("seed", 0)),
             concurrency=loads,
             rates=rates,
-            targets=targets_of(options.get("ttft"), options.get("tpot"), options.get("at"), requests.output),
+            targets=targets_of(*_limits(options), options.get("at"), requests.output),
         )
         question = ServeQuestion(
             model=part_of(catalog, Model, model, f"{_WHO}: model"),
@@ -74,9 +73,7 @@ def serve(design: str | Path | Design | None = None, model: str = "", **options:
         raise UsageError(f"{_WHO}: {error}") from None
 
 
-_FIELDS = {"prompt": "isl", "output": "osl", "tensor": "tp", "pipeline": "pp", "expert": "ep", "data": "dp"}
-"""Keywords whose field of a design's section `serving` has another name."""
-_KEYWORDS = {field: name for name, field in _FIELDS.items()}
+_KEYWORDS = {field: name for name, field in FIELDS.items()}
 
 
 def _stated(owner: Design | None, model: str, options: ServeKeywords) -> tuple[str, ServeKeywords]:
@@ -87,7 +84,7 @@ def _stated(owner: Design | None, model: str, options: ServeKeywords) -> tuple[s
         if not model:
             raise UsageError(f"{_WHO}: name a model, or add `serving` to the design")
         return model, options
-    fields = stated_fields(section, {_FIELDS.get(name, name) for name in options} | {"model"})
+    fields = stated_fields(section, {FIELDS.get(name, name) for name in options} | {"model"})
     stated = {_KEYWORDS.get(field, field): value for field, value in fields.items() if value is not None}
     return model or section.model, cast("ServeKeywords", stated | options)
 
@@ -120,18 +117,19 @@ def _requests(engine: Engine, options: ServeKeywords) -> Requests:
     from ffplan.serving.requests import Requests
     from ffplan.studies.serve.answer import speculation
 
-    prompt, output, hit = options.get("prompt", 1024), options.get("output", 1024), options.get("prefix_hit", 0.0)
-    if not (prompt >= 1 and output >= 1 and 0 <= hit < 1):
-        raise UsageError(f"{_WHO}: prompt and output are at least 1, prefix_hit is at least 0 and below 1")
-    drafted = options.get("speculate")
-    return Requests(prompt=prompt, output=output, hit=hit, **(speculation(engine, *drafted) if drafted else {}))
+    hit = cast("float", options.get("prefix_hit", 0.0))
+    drafted = cast("tuple[str, int, float] | None", options.get("speculate"))
+    drafts = speculation(engine, *drafted) if drafted else {}
+    return Requests(prompt=options.get("prompt", 1024), output=options.get("output", 1024), hit=hit, **drafts)
 
 
-def _numbers(value: float | Sequence[float], what: str) -> tuple[float, ...]:
-    numbers = (float(value),) if isinstance(value, int | float) else tuple(float(number) for number in value)
-    if not all(0 < number < float("inf") for number in numbers):
-        raise UsageError(f"{_WHO}: {what}: give numbers above 0")
-    return numbers
+def _limits(options: ServeKeywords) -> tuple[float | None, float | None]:
+    return cast("float | None", options.get("ttft")), cast("float | None", options.get("tpot"))
+
+
+def _several(loads: Any) -> tuple[float, ...]:
+    """Return the loads of the arguments, or the one of a design."""
+    return loads if isinstance(loads, tuple) else (float(loads),)
 
 
 def _fleet(design: Design | None, accelerator: str | None, gpus: int | None) -> tuple[Fleet, Catalog]:
@@ -143,6 +141,6 @@ def _fleet(design: Design | None, accelerator: str | None, gpus: int | None) -> 
         if accelerator is None:
             raise UsageError(f"{_WHO}: give a design, or an accelerator")
         catalog = Catalog()
-        part = part_of(catalog, Accelerator, str(accelerator), f"{_WHO}: accelerator")
+        part = part_of(catalog, Accelerator, accelerator, f"{_WHO}: accelerator")
         return Fleet(accelerator=part, gpus=gpus or 1), catalog
     return fleet_of(design.resolved, gpus, accelerator), design.catalog

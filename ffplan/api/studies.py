@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, Unpack, cast
 
-from ffplan.api.designs import Design, load, plain_value
-from ffplan.api.keywords import PlanKeywords, SizeKeywords, _ran, refuse_unknown
+from ffplan.api.arguments import COUNTS, mapping, plain_value, reads, whole
+from ffplan.api.designs import Design, load
+from ffplan.api.keywords import PlanKeywords, SizeKeywords, _ran
 from ffplan.base.errors import UsageError
+from ffplan.base.formatting import listed
 from ffplan.catalog.named import part_of
 
 if TYPE_CHECKING:
@@ -25,31 +27,6 @@ TOP = 5
 """Plans that a search returns."""
 
 
-def _numbers(value: Any, what: str, *, units: bool = True) -> tuple[float, ...]:
-    from ffplan.inputs.dimensions import DATA
-    from ffplan.inputs.quantities import parse_quantity
-
-    values = plain_value(value)
-    items = [values] if isinstance(values, str | int | float) else values
-    try:
-        plain = [plain_value(entry) for entry in items]
-        numbers = tuple(
-            parse_quantity(entry, DATA) if units and isinstance(entry, str) else float(entry) for entry in plain
-        )
-    except (TypeError, ValueError) as error:
-        raise UsageError(f"{what}: {error}") from None
-    if not numbers or not all(0 < number < float("inf") for number in numbers):
-        raise UsageError(f"{what}: give one number above 0, or several")
-    return numbers
-
-
-def _counts(value: Any, what: str = "gpus") -> tuple[int, ...]:
-    counts = () if value is None else _numbers(value, what, units=False)
-    if any(number != int(number) for number in counts):
-        raise UsageError(f"{what}: give whole numbers")
-    return tuple(int(number) for number in counts)
-
-
 def _one_of(value: Any, known: Iterable[str], what: str) -> None:
     from ffplan.base.errors import did_you_mean
 
@@ -58,6 +35,7 @@ def _one_of(value: Any, known: Iterable[str], what: str) -> None:
         raise UsageError(f"{what}: no {what} `{value}`; {did_you_mean(str(value), names, what=what)}")
 
 
+@reads()
 def assess(design: str | Path | Design) -> Assessment:
     """Return the fabric, bounds, cost and power of a design, with the findings of every rule.
 
@@ -73,11 +51,12 @@ def assess(design: str | Path | Design) -> Assessment:
     return loaded.kept("assessment", lambda: examine(loaded.resolved, loaded.catalog))
 
 
+@reads(tokens=mapping("fields to whole numbers"), gpus=COUNTS)
 def collective(
     design: str | Path | Design,
     operation: str = "allreduce",
     *,
-    gpus: int | Iterable[int] | None = None,
+    gpus: int | str | Iterable[int] | None = None,
     sizes: float | str | Iterable[float | str] | None = None,
     library: str | None = None,
     algorithm: str | None = None,
@@ -92,8 +71,8 @@ def collective(
         design: any source that `load` accepts.
         operation: allreduce, reduce-scatter, all-gather, broadcast, reduce, all-to-all, gather, scatter, sendrecv,
             dispatch or combine.
-        gpus: ranks, one number or several [1]; all that one job can span if omitted.
-        sizes: messages [byte], numbers or texts such as `186MiB`; the design's, or 1 GiB, if omitted.
+        gpus: ranks, one number or several, or text such as `8..64` [1]; all that one job can span if omitted.
+        sizes: messages [byte], numbers or texts such as `186MiB` or `1MiB..1GiB`; the design's, or 1 GiB, if omitted.
         library: nccl, hfreduce, hfreduce-nvlink or deepep; the design's first that has the operation if omitted.
         algorithm: force one.
         protocol: force one.
@@ -110,7 +89,7 @@ def collective(
     from ffplan.studies.collective import collective as study
     from ffplan.studies.fabric.cabling import message_bytes
 
-    loaded, name = load(design), study.operation_name(str(operation))
+    loaded, name = load(design), study.operation_name(operation)
     _one_of(name, OPERATIONS, "operation")
     _one_of(library, study.LIBRARIES, "library")
     _one_of(algorithm, NAMES, "algorithm")
@@ -120,23 +99,40 @@ def collective(
     for key in tokens or {}:
         _one_of(key, (*DEEPSEEK_V3, "sms"), "field")
     libraries = [library or study.default_library(name, loaded.resolved)]
-    fields = {**DEEPSEEK_V3, **{key: _counts(value, key)[0] for key, value in (tokens or {}).items()}}
+    fields = {**DEEPSEEK_V3, **{key: _token_field(key, value) for key, value in (tokens or {}).items()}}
     routing = Routing(**fields) if name in OF_TOKENS else None
     request = study.CollectiveRequest(
         operation=name, algorithm=algorithm, protocol=protocol, in_network=sharp, routing=routing, zones=zones
     )
-    messages = (message_bytes(loaded.resolved),) if sizes is None else _numbers(sizes, "sizes")
+    messages = (message_bytes(loaded.resolved),) if sizes is None else cast("tuple[float, ...]", sizes)
     try:
         study.check_together(request, libraries, loaded.resolved)
         return study.collective_table(
-            loaded.resolved, loaded.catalog, libraries, request, gpus=_counts(gpus) or None, sizes=messages
+            loaded.resolved,
+            loaded.catalog,
+            libraries,
+            request,
+            gpus=cast("tuple[int, ...] | None", gpus),
+            sizes=messages,
         )
     except study.QueryError as error:
         raise UsageError(f"collective: {error}") from None
 
 
+def _token_field(name: str, value: Any) -> int:
+    try:
+        return int(whole()(value))
+    except ValueError as error:
+        raise UsageError(f"collective: tokens: {name}: {error}") from None
+
+
 def _train_request(
-    design: str | Path | Design, model: str, gpus: Any, plan: str | Path | None, memory: Any, fields: PlanKeywords
+    design: str | Path | Design,
+    model: str,
+    counts: tuple[int, ...],
+    plan: str | Path | None,
+    memory: Any,
+    fields: PlanKeywords,
 ) -> tuple[Design, Catalog, TrainRequest]:
     from ffplan.catalog.models import Model
     from ffplan.design.plan_file import read_plan
@@ -145,7 +141,6 @@ def _train_request(
 
     loaded = load(design)
     parts = loaded.catalog
-    counts = _counts(gpus)
     settings = read_plan(
         None if plan is None else str(plan),
         {key: plain_value(setting) for key, setting in fields.items()},
@@ -159,17 +154,18 @@ def _train_request(
             model=part_of(parts, Model, model, "model"),
             plan=settings,
             gpus=counts or (most_gpus(loaded.resolved),),
-            memory=None if memory is None else _numbers(memory, "memory")[0],
+            memory=None if memory is None else float(memory),
             fixed=frozenset(settings.model_fields_set),
         ),
     )
 
 
+@reads(keywords=PlanKeywords, gpus=COUNTS)
 def train(
     design: str | Path | Design,
     model: str,
     *,
-    gpus: int | Iterable[int] | None = None,
+    gpus: int | str | Iterable[int] | None = None,
     plan: str | Path | None = None,
     memory: float | str | None = None,
     **fields: Unpack[PlanKeywords],
@@ -179,7 +175,7 @@ def train(
     Args:
         design: any source that `load` accepts.
         model: id of a model of the catalogue.
-        gpus: accelerators, one number or several [1]; all that one job can span if omitted.
+        gpus: accelerators, one number or several, or text such as `8..64` [1]; all that one job can span if omitted.
         plan: file with a training plan.
         memory: device memory [byte], or a text such as `76GiB`; the accelerator's less 2 GiB if omitted.
         **fields: fields of a training plan, which take precedence over the file: tensor, pipeline, batch, zero, ...
@@ -190,12 +186,13 @@ def train(
     """
     from ffplan.studies.train import train as study
 
-    refuse_unknown(train, PlanKeywords, fields)
-    loaded, parts, request = _train_request(design, model, gpus, plan, memory, fields)
+    counts = cast("tuple[int, ...]", gpus or ())
+    loaded, parts, request = _train_request(design, model, counts, plan, memory, fields)
     request = dataclasses.replace(request, machines=loaded.kept("machines", dict))
     return _ran("train", lambda: study.train(loaded.resolved, parts, request))
 
 
+@reads(keywords=PlanKeywords)
 def search(
     design: str | Path | Design,
     model: str,
@@ -223,14 +220,11 @@ def search(
     """
     from ffplan.studies.train import plan_search as study
 
-    refuse_unknown(search, PlanKeywords, fields)
-    loaded, parts, request = _train_request(design, model, gpus, plan, memory, fields)
-    if len(request.gpus) > 1:
-        raise UsageError("search: give one number of accelerators")
-    (most,) = _counts(top, "top")
-    return _ran("search", lambda: study.search(loaded.resolved, parts, request, most))
+    loaded, parts, request = _train_request(design, model, () if gpus is None else (gpus,), plan, memory, fields)
+    return _ran("search", lambda: study.search(loaded.resolved, parts, request, top))
 
 
+@reads(keywords=SizeKeywords)
 def size(
     endpoints: int,
     switch: str,
@@ -253,29 +247,24 @@ def size(
     Raises:
         UsageError: if a part is missing, or a field is unknown.
     """
-    from ffplan.catalog.parts import Switch
+    from ffplan.catalog.parts import Link, Switch
     from ffplan.catalog.prices import PriceBook
     from ffplan.catalog.store import Catalog
-    from ffplan.inputs.quantities import parse_ratio
     from ffplan.studies.choose import size as study
 
-    refuse_unknown(size, SizeKeywords, fields)
     parts = catalog or Catalog()
-    try:
-        ratio = parse_ratio(plain_value(oversubscription))
-    except ValueError as error:
-        raise UsageError(f"oversubscription: {error}") from None
-    settings: dict[str, Any] = {
-        key: _counts(setting, key) if key in ("tiers", "planes") else plain_value(setting)
-        for key, setting in fields.items()
-    }
+    settings = cast("dict[str, Any]", fields)
+    named = {key: settings[key] for key in ("endpoint_link", "link") if settings.get(key) is not None}
+    if named and prices is None:
+        raise UsageError(f"size: {listed(named)} have an effect with prices only")
+    settings |= {key: part_of(parts, Link, name, f"size: {key}").id for key, name in named.items()}
     try:
         return study.size(
             study.SizeRequest(
-                endpoints=_counts(endpoints, "endpoints")[0],
-                switch=part_of(parts, Switch, switch, "switch"),
-                oversubscription=ratio,
-                prices=part_of(parts, PriceBook, prices, "prices") if prices else None,
+                endpoints=endpoints,
+                switch=part_of(parts, Switch, switch, "size: switch"),
+                oversubscription=cast("float", oversubscription),
+                prices=part_of(parts, PriceBook, prices, "size: prices") if prices else None,
                 **settings,
             )
         )

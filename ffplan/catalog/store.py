@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from copy import copy
 from dataclasses import replace
 from pathlib import Path
@@ -16,9 +17,10 @@ from ffplan.catalog.parts import Part
 from ffplan.catalog.read import METHODS, Entry, _of_user, _recalled_paths, _with_base, base_name, read_part
 from ffplan.inputs.document import Document, parse_document, read_bytes
 from ffplan.inputs.part_ids import unknown_part
+from ffplan.inputs.quantities import describe
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
 _KIND = re.compile(rb"^kind:[ \t]*([^\s#]+)", re.MULTILINE)
 """The kind of a shipped file."""
@@ -28,14 +30,22 @@ _ADMITTED = -1
 P = TypeVar("P", bound=Part)
 
 
+def _folders(overlays: Any) -> tuple[str, ...]:
+    folders = (overlays,) if isinstance(overlays, str | Path) or not isinstance(overlays, Iterable) else tuple(overlays)
+    wrong = next((folder for folder in folders if not isinstance(folder, str | Path)), None)
+    if wrong is not None:
+        raise UsageError(f"Catalog: overlays: {describe(wrong)} is no folder; give the path of one or several")
+    return tuple(map(str, folders))
+
+
 class Catalog:
     """Parts from several folders, read on demand."""
 
-    def __init__(self, overlays: Iterable[str] = (), *, beside: str | None = None) -> None:
+    def __init__(self, overlays: str | Path | Iterable[str | Path] = (), *, beside: str | None = None) -> None:
         """Index the folders.
 
         Args:
-            overlays: folders of the user, searched in this order before the shipped catalogue.
+            overlays: one folder of the user or several, searched in this order before the shipped catalogue.
             beside: a folder searched first, whose files may be of any kind.
 
         Raises:
@@ -48,7 +58,7 @@ class Catalog:
         self._alone: dict[tuple[str, int], Entry] = {}
         self._kinds: dict[str, str] = {}
         first = [] if beside is None else [Root(Path(beside), beside)]
-        named = [Root(Path(folder), folder) for folder in overlays]
+        named = [Root(Path(folder), folder) for folder in _folders(overlays)]
         shipped = Root(data_folder("catalogs"), "catalogs")
         self._roots = [*first, *named, shipped]
         indexes = [

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -11,6 +10,8 @@ from typing import TYPE_CHECKING, TypeVar
 from ffplan.base.errors import UsageError
 from ffplan.base.files import CHUNK, PACKED, LargeText, TooLargeError, opened, read_limited, text_of
 from ffplan.inputs.design_files import find_design
+from ffplan.inputs.series import MOST as MOST
+from ffplan.inputs.series import series as series
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -197,50 +198,3 @@ def choices(text: str, known: tuple[str, ...], option: str) -> tuple[str, ...]:
         UsageError: if a value is unknown, with the nearest choice.
     """
     return tuple(choice(value.strip(), known, option) for value in text.split(","))
-
-
-SHORT = re.compile(r"([0-9]+)([KMGTkmgt])")
-"""Sizes as in nccl-tests: K is 1024."""
-MOST = 10_000_000
-"""Largest accepted number."""
-
-
-def _whole(text: str, option: str) -> float:
-    stripped = text.strip()
-    if not stripped.isdecimal() or stripped.startswith("0"):
-        raise UsageError(f"{option}: `{stripped}` is no whole number; write 16,32 or 16..512")
-    if len(stripped) > len(str(MOST)) or int(stripped) > MOST:
-        raise UsageError(f"{option}: {stripped} are too many; take at most {MOST:,}")
-    return float(int(text))
-
-
-def _size(text: str, option: str) -> float:
-    from ffplan.inputs.dimensions import DATA
-    from ffplan.inputs.quantities import parse_quantity
-
-    short = SHORT.fullmatch(text.strip())
-    whole = f"{short[1]} {short[2].upper()}iB" if short else text
-    return _parsed(lambda: parse_quantity(whole, DATA), option.rpartition(" ")[2])
-
-
-def series(text: str, option: str, *, sizes: bool = False) -> tuple[float, ...]:
-    """Return the numbers of a list such as `16,32`, or of a doubling range such as `16..1024`.
-
-    Raises:
-        UsageError: if the list is malformed, or falls.
-    """
-    read = _size if sizes else _whole
-    numbers: list[float] = []
-    for part in text.split(","):
-        first, dots, last = part.partition("..")
-        value, end = read(first, option), read(last, option) if dots else None
-        numbers.append(value)
-        if end is None:
-            continue
-        if end < value:
-            raise UsageError(f"{option}: {part.strip()} falls; write the smaller end first")
-        while numbers[-1] * 2 <= end:
-            numbers.append(numbers[-1] * 2)
-        if numbers[-1] < end:
-            numbers.append(end)
-    return tuple(dict.fromkeys(numbers))

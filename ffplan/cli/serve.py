@@ -103,29 +103,13 @@ def _rate_of(text: str, option: str, command: str) -> float:
     return _parsed(lambda: parse_rate(text), option, command)
 
 
-def _share(text: str) -> float:
-    try:
-        value = float(text.strip().removesuffix("%")) / (100 if text.strip().endswith("%") else 1)
-    except ValueError:
-        value = -1.0
-    if not 0 <= value < 1:
-        raise UsageError(f"{_WHO}: --prefix-hit: `{text}` is no share below 1; write 50% or 0.5")
-    return value
-
-
 def _speculation(text: str | None, engine: Engine) -> dict[str, float]:
+    from ffplan.inputs.workloads import parse_drafts
     from ffplan.studies.serve.answer import speculation
 
     if text is None:
         return {}
-    kind, _, rest = text.partition(":")
-    width, _, chance = rest.partition(":")
-    try:
-        drafted, accepted = int(width), float(chance)
-    except ValueError:
-        what = f"{_WHO}: --speculate: `{text}`"
-        raise UsageError(f"{what}: write a kind, tokens and a chance, such as mtp:3:0.8") from None
-    return speculation(engine, kind, drafted, accepted)
+    return speculation(engine, *_parsed(lambda: parse_drafts(text), "--speculate", "serve"))
 
 
 def _trace(options: dict[str, Any], given: Collection[str]) -> Trace | None:
@@ -241,6 +225,7 @@ def _stated(context: typer.Context, options: dict[str, Any], fleet: Fleet, parts
 
 
 def _question(parts: Catalog, options: dict[str, Any], trace: Trace | None) -> ServeQuestion:
+    from ffplan.inputs.workloads import parse_hit
     from ffplan.studies.serve.answer import ServeQuestion
     from ffplan.studies.serve.loads import Load, targets_of
     from ffplan.studies.serve.serve import ServeTask
@@ -248,7 +233,8 @@ def _question(parts: Catalog, options: dict[str, Any], trace: Trace | None) -> S
 
     loads = _loads(options["concurrency"], options["rate"])
     part, used = _model_part(parts, options["model"], "serve"), engine_of(parts, options["engine"])
-    hit, drafts = _share(options["prefix_hit"]), _speculation(options["speculate"], used)
+    hit = _parsed(lambda: parse_hit(options["prefix_hit"]), "--prefix-hit", "serve")
+    drafts = _speculation(options["speculate"], used)
     requests = _mean_requests(options["isl"], options["osl"], hit, drafts, trace)
     limits = _seconds_of(options["ttft"], "--ttft"), _seconds_of(options["tpot"], "--tpot")
     task = ServeTask(

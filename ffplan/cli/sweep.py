@@ -59,7 +59,8 @@ MetricOption = Annotated[
     typer.Option(
         "--metric",
         metavar="PATH",
-        help="Figures, such as run.days with commas or repeated; `explain` has all.",
+        help="Numbers that `design`, `cost`, `train` or `operate goodput` prints, such as run.days; with commas or "
+        "repeated.",
         callback=_by_comma,
     ),
 ]

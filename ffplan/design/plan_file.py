@@ -95,7 +95,8 @@ def with_preset(fields: dict[str, Any]) -> PlanFields:
 
     from ffplan.design.training import PRESETS, PlanFields
 
-    preset = PRESETS.get(fields.get("preset") or "", {})
+    name = fields.get("preset")
+    preset = PRESETS.get(name, {}) if isinstance(name, str) else {}
     try:
         return PlanFields.model_validate({**preset, **fields})
     except ValidationError as error:

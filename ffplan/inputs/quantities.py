@@ -202,7 +202,8 @@ MOST_YEARS = 50.0
 """Longest span of ownership that is read [year]."""
 
 
-def _parse_years(value: Any) -> float:
+def parse_years(value: Any) -> float:
+    """Return a span of years or months [year]."""
     remedy = "write a span such as `4 years` or `18 months`"
     match = _SPAN.fullmatch(value.strip()) if isinstance(value, str) else None
     if match is None:
@@ -368,5 +369,5 @@ Change = Annotated[
 """A change of a price [1]."""
 Share = Annotated[float, PlainValidator(parse_share), _schema("`40 %`", _PERCENT.pattern, number=True)]
 """A part of a whole, from 0 to 1 [1]."""
-Years = Annotated[float, PlainValidator(_parse_years), _schema("`4 years` or `18 months`", _SPAN.pattern)]
+Years = Annotated[float, PlainValidator(parse_years), _schema("`4 years` or `18 months`", _SPAN.pattern)]
 """A span [year]."""

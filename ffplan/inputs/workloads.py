@@ -195,3 +195,40 @@ RequestRate = Annotated[
     WithJsonSchema({"anyOf": [{"type": "number"}, {"type": "string", "examples": ["5/s", "10M requests a day"]}]}),
 ]
 """A rate of requests, such as `5/s` [1/s]."""
+
+
+def parse_hit(value: Any) -> float:
+    """Parse the part of a prompt that a prefix cache holds, below 1 [1].
+
+    Args:
+        value: such as `50%` or 0.5.
+
+    Raises:
+        PydanticCustomError: if it is no part below 1.
+    """
+    text = _written(value)
+    try:
+        part = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
+    except ValueError:
+        part = -1.0
+    if not 0 <= part < 1:
+        raise _fault("unit", f"{describe(value)} is no share below 1", "write 50% or 0.5")
+    return part
+
+
+def parse_drafts(value: Any) -> tuple[str, int, float]:
+    """Parse speculative decoding: its kind, the tokens of a draft, and the chance that one is accepted.
+
+    Args:
+        value: such as `mtp:3:0.8`.
+
+    Raises:
+        PydanticCustomError: if it has no such form.
+    """
+    kind, *rest = str(value).split(":")
+    try:
+        width, chance = rest
+        return kind, int(width), float(chance)
+    except ValueError:
+        remedy = "write a kind, tokens and a chance, such as mtp:3:0.8"
+        raise _fault("unit", f"{describe(value)} is no kind of drafts", remedy) from None

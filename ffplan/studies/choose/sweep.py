@@ -272,6 +272,8 @@ class DesignSweep(Sweep):
         for name in others:
             if _column_of(name, every) not in every:
                 remedy = did_you_mean(name, map(address_of, every | known), what="metric")
+                if name.startswith("serve."):
+                    remedy = "a sweep does not serve the model; `ffplan serve` prints it for one design"
                 raise UsageError(f"--metric {name}: no such number in the results; {remedy}")
         return False
 

@@ -15,7 +15,7 @@ from ffplan.catalog.store import Catalog
 from ffplan.design.resolve import resolve
 from ffplan.design.training import PlanFields, Workload
 from ffplan.figures.address import address_of, addresses, place_of
-from ffplan.figures.origins import figure_of
+from ffplan.figures.origins import figure_of, unit_of
 from ffplan.figures.run import INPUTS_OF_RUN
 from ffplan.inputs.document import Document
 from ffplan.results.comparison import Comparison
@@ -50,6 +50,8 @@ if TYPE_CHECKING:
 
 _NOT_MOVED = ("measurement", "rent-book", "token-book", "model")
 """Kinds of parts whose figures are no inputs of a design."""
+_ELSEWHERE = {"goodput": "operate goodput", "bom": "cost", "tco": "cost"}
+"""Commands that print the inputs of their figures beside them, by the first step of the figures."""
 _KEPT = f"Inputs are changed by {100 * TENTH:.0f} % with the plan kept; another plan may then be faster."
 
 
@@ -157,6 +159,9 @@ def _figures(assessment: Any) -> list[str]:
 
 
 def _hint(path: str, assessment: Any) -> str:
+    study = path.partition(".")[0]
+    if study in _ELSEWHERE:
+        return f"`ffplan {_ELSEWHERE[study]}` prints the figures of `{study}` with what moves them"
     leaf, known = path.rpartition(".")[2], _figures(assessment)
     elsewhere = [figure for figure in known if figure.rpartition(".")[2] == leaf]
     return did_you_mean(leaf if elsewhere else path, elsewhere or known, what="figure")
@@ -196,9 +201,14 @@ def _of_load(question: Question, address: str, meanings: _Meanings, step: Callab
         raise UsageError(f"ffplan explain: {question.path} needs a load: add `serving` to the design")
     subject = Subject(document=question.document, catalog=question.catalog, evaluate=lambda *_: None)
     served = _of_serving(subject, design, catalog, address, _entries, step)
-    holder, _, field = _path_in_row(address).rpartition(".")
-    meaning = meanings(value_at(served.row, steps(holder)) if holder else served.row, field)
-    return _explanation(question, design, meaning, served.root, served.moved, (LOAD_KEPT,))
+    path, _, field = _path_in_row(address).rpartition(".")
+    holder = value_at(served.row, steps(path)) if path else served.row
+    meaning, currency = meanings(holder, field), getattr(holder, "currency", None)
+    if currency is None:
+        return _explanation(question, design, meaning, served.root, served.moved, (LOAD_KEPT,))
+    meaning = meaning.replace("[currency", f"[{currency}")
+    root = replace(served.root, unit=unit_of(meaning))
+    return _explanation(question, design, meaning, root, served.moved, (LOAD_KEPT,))
 
 
 def _step(question: Question, keep: Callable[[TrainReport, PlanFields], PlanFields]) -> Step:

@@ -140,28 +140,37 @@ def test_designs_vary_and_are_checked() -> None:
         (lambda: api.compare("fire-flyer-2", "dgx-a100-10k", gpus=8), "have an effect with a model only"),
         (lambda: api.compare("fire-flyer-2", "dgx-a100-10k", model="llama3-8b"), "needs a batch or tokens"),
         (lambda: api.costs("fire-flyer-2", tokens=1e12), "costs: no model, and no `workload`"),
-        (lambda: api.costs("fire-flyer-2", tokens=float("inf")), "costs: tokens: give a number of at least 1"),
-        (lambda: api.costs("fire-flyer-2", years=0), "costs: years: give a number of at least 0.5"),
-        (lambda: api.compare("fire-flyer-2", "dgx-a100-10k", gpus=-8), "compare: gpus: give a number of at least 1"),
-        (lambda: api.compare("fire-flyer-2", "dgx-a100-10k", draws=-1), "compare: draws: give a number of at least 0"),
+        (
+            lambda: api.costs("fire-flyer-2", tokens=float("inf")),
+            "costs: tokens: `inf` is not a number of tokens; write 300B",
+        ),
+        (lambda: api.costs("fire-flyer-2", years=0), "costs: years: `0`: give a number of at least 0.5"),
+        (
+            lambda: api.compare("fire-flyer-2", "dgx-a100-10k", gpus=-8),
+            "compare: gpus: `-8`: give a whole number from 1",
+        ),
+        (
+            lambda: api.compare("fire-flyer-2", "dgx-a100-10k", draws=-1),
+            "compare: draws: `-1`: give a whole number from 0",
+        ),
         (lambda: api.compare("fire-flyer-2", "dgx-a100-10k", baseline="x"), "not among"),
         (lambda: api.collective("fire-flyer-2", "nothing"), "no operation"),
         (lambda: api.collective("fire-flyer-2", sizes="12 parsecs"), "sizes"),
-        (lambda: api.collective("fire-flyer-2", sizes=[]), "one number above 0"),
+        (lambda: api.collective("fire-flyer-2", sizes=[]), "sizes: give one, or several"),
         (lambda: api.collective("superpod-h100-4su", "all-gather", gpus=64, algorithm="pat"), "accelerator on each"),
         (lambda: api.train("superpod-h100-4su", "llama3-9b"), "did you mean"),
         (lambda: api.train("superpod-h100-4su", "llama3-8b", gpus=64, batch=7, zero=3), "take --batch 64; "),
-        (lambda: api.search("superpod-h100-4su", "llama3-8b", gpus=[8, 16]), "one number"),  # type: ignore[arg-type]
+        (lambda: api.search("superpod-h100-4su", "llama3-8b", gpus=[8, 16]), "gpus: a list"),  # type: ignore[arg-type]
         (lambda: api.size(100, "qm8701"), "did you mean"),
         (lambda: api.size(100, "qm8700", colour="red"), "no keyword `colour`"),  # type: ignore[call-arg]
-        (lambda: api.size(0, "qm8700"), "one number above 0"),
+        (lambda: api.size(0, "qm8700"), "endpoints: `0`: give a whole number from 2"),
         (lambda: api.size(100, "qm8700", tiers=(1, 9)), "from 1 to 3"),
         (lambda: api.size(100, "qm8700", oversubscription=float("nan")), "out of range"),
-        (lambda: api.size(100, "qm8700", core_policy="x"), "one of minimal"),  # type: ignore[arg-type]
-        (lambda: api.size(100, None), "no switch `None`"),  # type: ignore[arg-type]
+        (lambda: api.size(100, "qm8700", core_policy="x"), "`equal-stripe`, `minimal`"),  # type: ignore[arg-type]
+        (lambda: api.size(100, None), "size: switch: nothing is no name"),  # type: ignore[arg-type]
         (lambda: api.collective("fire-flyer-2", library="nope"), "no library `nope`"),
-        (lambda: api.collective("fire-flyer-2", gpus=float("nan")), "above 0"),  # type: ignore[arg-type]
-        (lambda: api.collective("fire-flyer-2", gpus=1.5), "whole numbers"),  # type: ignore[arg-type]
+        (lambda: api.collective("fire-flyer-2", gpus=float("nan")), "gpus: `nan`: give a whole number"),  # type: ignore[arg-type]
+        (lambda: api.collective("fire-flyer-2", gpus=1.5), "gpus: `1.5`: give a whole number"),  # type: ignore[arg-type]
         (lambda: api.collective("fire-flyer-2", tokens={"tokens": 1}), "no effect"),
         (lambda: api.search("superpod-h100-4su", "llama3-8b", gpus=64, batch=256, top=0), "top"),
         (lambda: api.train("superpod-h100-4su", "llama3-8b", gpus=64, batch=64, memory=float("nan")), "memory"),

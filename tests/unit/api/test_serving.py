@@ -30,7 +30,7 @@ def test_a_design_and_a_search() -> None:
     [
         ({"accelerator": None}, "a design, or an accelerator"),
         ({"concurrency": 4, "rate": 1}, "not both"),
-        ({"concurrency": -1}, "numbers above 0"),
+        ({"concurrency": -1}, "concurrency: `-1`: give a number above 0"),
         ({"prefix_hit": 1.0}, "below 1"),
         ({"speculate": ("mtp", 3, 1.0)}, "a chance below 1"),
         ({"model": "llama3.1-9b"}, "did you mean"),

@@ -159,13 +159,13 @@ def test_what_is_no_share(text: object) -> None:
 
 @pytest.mark.parametrize(("text", "value"), [("4 years", 4.0), ("18 months", 1.5), ("1 year", 1.0), ("0 months", 0.0)])
 def test_spans(text: str, value: float) -> None:
-    assert q._parse_years(text) == value
+    assert q.parse_years(text) == value
 
 
 @pytest.mark.parametrize("text", ["4", 4, "51 years", "3 days", "-1 years"])
 def test_what_is_no_span(text: object) -> None:
     with pytest.raises(PydanticCustomError):
-        q._parse_years(text)
+        q.parse_years(text)
 
 
 def test_prices_of_other_units() -> None:

@@ -288,6 +288,27 @@ def test_a_token_of_a_load_is_its_terms(tmp_path: Path) -> None:
         assert constant["label"].replace(" ", "_") in Path(ROOT / file).read_text().splitlines()[int(line) - 1]
 
 
+@pytest.mark.parametrize(
+    ("field", "unit"),
+    [
+        ("accelerator_hour", "USD"),
+        ("per_million_output", "USD"),
+        ("per_million_input", "USD"),
+        ("per_million_output_all", "USD per million"),
+    ],
+)
+def test_money_of_a_load_is_in_the_currency_of_the_design(
+    field: str, unit: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ffplan.studies.explain.serving.influences", lambda *_: ((), 0))
+    path = tmp_path / "served.yaml"
+    path.write_text((ROOT / "designs" / "l40s-8-roce.yaml").read_text() + SERVED)
+    found = json.loads(ffplan(f"explain {path} serve.cost.{field} --format json").out)
+    assert found["root"]["unit"] == unit
+    assert f"[{unit}]" in found["meaning"]
+    assert "currency" not in ffplan(f"explain {path} serve.cost.{field}").out
+
+
 def test_weights_at_8_bits_without_such_units_take_the_constant_of_16(tmp_path: Path) -> None:
     path = tmp_path / "served.yaml"
     section = SERVED.replace("pp: 1}", "pp: 1, precision: fp8}")
@@ -392,6 +413,8 @@ def test_a_figure_is_scaled_with_its_range_and_nothing_else() -> None:
         ("fire-flyer-2 run.cost --tokens 1T", "needs a job"),
         ("fire-flyer-2 run.cost --batch 8", "--model only"),
         ("fire-flyer-2 design.name", "is no figure of this design"),
+        ("fire-flyer-2 goodput.goodput", "`ffplan operate goodput` prints the figures of `goodput`"),
+        ("fire-flyer-2 tco.total", "`ffplan cost` prints the figures of `tco` with what moves them"),
         ("fire-flyer-2 power.facility_peak_kw", "did you mean `site.facility_peak_kw`?"),
         ("mfx", "did you mean `MFU`?"),
         ("mfu --format json", "--format has an effect with a design and a PATH; `mfu` alone is text"),
