@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import re
 from typing import TYPE_CHECKING, Any
 
 from ffplan.base.record import record
-from ffplan.interop.logs.measured import _number_of, _refuse, _stem
+from ffplan.interop.logs.measured import _documents, _number_of, _refuse, _stem
 from ffplan.results.acceptance import Measured
 
 if TYPE_CHECKING:
@@ -222,13 +221,10 @@ def _documented(loaded: Any, line: int) -> Iterator[_TestResult]:
 
 
 def _outcomes(text: str) -> list[_TestResult]:
-    if (start := text.find("{")) < 0:
+    documents = list(_documents(text))
+    if not any(not document.fault for document in documents):
         return list(_printed(text))
-    try:
-        loaded = json.JSONDecoder().raw_decode(text, start)[0]
-        return list(_documented(loaded, text.count("\n", 0, start) + 1))
-    except (ValueError, RecursionError):
-        return list(_printed(text))
+    return [result for document in documents for result in _documented(document.value, document.line)]
 
 
 def _judgements(outcome: _TestResult, file: str) -> Iterator[Measured]:

@@ -10,6 +10,8 @@ from ffplan.interop.logs.measured import _number_of, _refuse, _stem
 from ffplan.results.acceptance import Measured
 
 _GIB, _MIB, _KIB = 2.0**30, 2.0**20, 2.0**10
+_INTERVAL_MS = 500
+"""Least time between two reports of one run [ms]."""
 _SHORT_MS = 30_000
 """Runs shorter than this fill caches [ms]."""
 _NODES = re.compile(r"^[ \t]*nodes[ \t]*:[ \t]*([0-9]{1,9})", re.MULTILINE)
@@ -52,8 +54,42 @@ def _is_fio(loaded: Any) -> bool:
     return isinstance(loaded, dict) and "fio version" in loaded
 
 
+def _same_jobs(first: dict[str, Any], last: dict[str, Any]) -> list[tuple[dict[str, Any], dict[str, Any]]]:
+    """Return the jobs of two documents of fio in pairs; none if they are not the same."""
+    names = ("jobname", "groupid", "hostname", "job options", "job_start")
+    sides = [
+        [job for key in ("client_stats", "jobs") for job in loaded.get(key) or [] if isinstance(job, dict)]
+        for loaded in (first, last)
+    ]
+    same = [[[job.get(name) for name in names] for job in jobs] for jobs in sides]
+    return list(zip(*sides, strict=True)) if same[0] == same[1] else []
+
+
+def _goes_on(loaded: Any, after: Any) -> bool:
+    """Return whether the document behind one is of the same run of fio, later: it counts from the start, too.
+
+    With `--status-interval` fio prints one now and then, at least a second later and with more bytes. Other runs of the
+    same jobs, such as of other nodes, take as long.
+    """
+    if not (_is_fio(loaded) and _is_fio(after)) or loaded.get("global options") != after.get("global options"):
+        return False
+    grown = False
+    for job, later in _same_jobs(loaded, after):
+        for side in ("read", "write"):
+            (first, time), (last, longer) = (_progress(part.get(side) or {}) for part in (job, later))
+            if first > last or (first and longer - time < _INTERVAL_MS):
+                return False
+            grown |= last > first
+    return grown
+
+
+def _progress(part: dict[str, Any]) -> tuple[float, float]:
+    """Return the bytes so far [byte] and the time that they took [ms]."""
+    return float(part.get("io_bytes") or 0), float(part.get("runtime") or 0)
+
+
 def _read_fio(loaded: dict[str, Any], file: str) -> list[Measured]:
-    """Return reads and writes of fio [GB/s], each host's jobs of a group together; of several documents, the last."""
+    """Return reads and writes of fio [GB/s], each host's jobs of a group together."""
     clients = [client for client in loaded.get("client_stats") or [] if isinstance(client, dict)]
     jobs = [client for client in clients if client.get("jobname") != "All clients"] or loaded.get("jobs") or []
     sums: dict[tuple[str, str, str], float] = {}

@@ -356,9 +356,10 @@ def test_copies_of_a_node_by_gpu() -> None:
     ]
 
 
-def test_of_several_documents_the_last_counts() -> None:
-    text = fio(60_000).replace("3000000000", "1000000000") + "\n" + fio(60_000)
-    assert read_log(text, "n.json")[0].value == 3.0
+def test_of_several_reports_of_a_run_the_last_counts() -> None:
+    first = fio(30_000).replace("3000000000", "1000000000").replace('"io_bytes": 10', '"io_bytes": 5')
+    text = f"{first}\n{fio(60_000)}"
+    assert [row.value for row in read_log(text, "n.json")] == [3.0]
     assert read_log(fio(60_000) + "\n{ broken", "n.json")[0].value == 3.0
     with pytest.raises(InputError, match="not output of a supported program"):
         read_log("hello {", "n.txt")

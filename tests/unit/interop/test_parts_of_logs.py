@@ -1,0 +1,138 @@
+"""Logs of several nodes, runs or documents: each part is judged, and what cannot be read is named."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from ffplan.interop.logs.read import read_log
+from tests.support import ffplan
+
+if TYPE_CHECKING:
+    from ffplan.results.acceptance import Measured, Unread
+
+
+def read_parts(text: str, file: str) -> tuple[list[Measured], list[Unread]]:
+    unread: list[Unread] = []
+    return read_log(text, file, unread=unread), unread
+
+
+SEVERAL = {"lines": "{}\n{}", "list": "[{}, {}]", "one line": "{}{}"}
+
+
+def nvbandwidth(rate: str, status: str = "Passed") -> str:
+    case = {"name": "host_to_device_memcpy_ce", "status": status, "bandwidth_matrix": [[rate, rate]]}
+    return json.dumps({"nvbandwidth": {"testcases": [case]}})
+
+
+def collective(rate: float) -> str:
+    half = {"time": 4194.3, "alg_bw": rate, "bus_bw": rate, "nwrong": 0}
+    result = {"size": 2**30, "count": 2**28, "type": "float", "redop": "sum", "out_of_place": half}
+    devices = [{"rank": rank, "hostname": "a", "device": rank} for rank in range(2)]
+    return json.dumps({"args": ["./all_reduce_perf"], "devices": devices, "results": [result]})
+
+
+def fio(side: str, rate: int, runtime: int = 60_000, done: int = 10**12) -> str:
+    part = {"io_bytes": done, "bw_bytes": rate, "runtime": runtime}
+    job = {"jobname": "j", "error": 0, "job options": {"direct": "1"}, side: part}
+    return json.dumps({"fio version": "fio-3.36", "jobs": [job]})
+
+
+def dcgm(status: str) -> str:
+    test = {"name": "pcie", "results": [{"entity_group": "GPU", "entity_id": 0, "status": status}]}
+    return json.dumps({"DCGM Diagnostic": {"test_categories": [{"category": "Integration", "tests": [test]}]}})
+
+
+@pytest.mark.parametrize("form", SEVERAL)
+@pytest.mark.parametrize(
+    ("first", "second", "values"),
+    [
+        (nvbandwidth("20"), nvbandwidth("55"), [20.0, 20.0, 55.0, 55.0]),
+        (collective(250.0), collective(480.0), [250.0, 480.0]),
+        (fio("read", 10**9), fio("write", 8 * 10**9), [1.0, 8.0]),
+        (fio("read", 10**9), fio("read", 8 * 10**9), [1.0, 8.0]),
+        (fio("read", 8 * 10**9, 30_000), fio("read", 10**9, 60_000, 10**11), [8.0, 1.0]),
+        (dcgm("Fail"), dcgm("Pass"), [1.0, 0.0]),
+        (dcgm("Pass"), dcgm("Fail"), [0.0, 1.0]),
+    ],
+)
+def test_every_document_of_a_file_counts(form: str, first: str, second: str, values: list[float]) -> None:
+    text = SEVERAL[form].replace("{}", first, 1)
+    text = text[: len(first)] + text[len(first) :].replace("{}", second) if form != "list" else f"[{first}, {second}]"
+    assert [row.value for row in read_log(text, "n.json")] == values
+
+
+def test_reports_of_a_running_fio_are_one_run() -> None:
+    reports = [fio("read", rate, 1_000 * at, at * 10**9) for at, rate in ((10, 1), (20, 2), (30, 3 * 10**9))]
+    assert [row.value for row in read_log("\n".join(reports), "n.json")] == [3.0]
+    assert [row.value for row in read_log("\n".join(reports * 2), "n.json")] == [3.0, 3.0]
+
+
+@pytest.mark.parametrize(
+    ("broken", "why"),
+    [
+        (nvbandwidth("20", "Error"), "the test `host_to_device_memcpy_ce` ended with `Error`"),
+        (nvbandwidth("20")[:60], "not valid JSON"),
+    ],
+)
+def test_a_document_that_failed_or_was_cut_is_named(broken: str, why: str) -> None:
+    for text in (f"{broken}\n{nvbandwidth('55')}", f"{nvbandwidth('55')}\n{broken}"):
+        values, unread = read_parts(text, "n.json")
+        assert [row.value for row in values] == [55.0, 55.0]
+        assert [part.why[: len(why)] for part in unread] == [why]
+
+
+TRIAD = "Function    Best Rate MB/s  Avg time     Min time     Max time\nTriad:  {}  0.1  0.1  0.1\n"
+FORMS: dict[str, Any] = {
+    "pdsh": lambda host, text: "".join(f"{host}: {line}\n" for line in text.splitlines()),
+    "dshbak": lambda host, text: f"{'-' * 16}\n{host}\n{'-' * 16}\n{text}",
+    "ansible": lambda host, text: f"{host} | CHANGED | rc=0 >>\n{text}",
+    "loop": lambda host, text: f"== {host} ==\n{text}",
+    "tail": lambda host, text: f"==> {host} <==\n{text}",
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_each_node_of_a_log_has_its_name_and_one_that_failed_is_said(form: str) -> None:
+    parts = {"node01": TRIAD.format("480000.0"), "node02": TRIAD.format("200000.0")}
+    parts["node03"] = "bash: stream: command not found\n"
+    text = "".join(FORMS[form](host, part) for host, part in parts.items())
+    values, unread = read_parts(text, "a.log")
+    assert [(row.host, row.value) for row in values] == [("node01", 480.0), ("node02", 200.0)]
+    (part,) = unread
+    assert (part.host, part.why) == ("node03", "no measurement: `bash: stream: command not found`")
+    assert text.splitlines()[part.line - 1].endswith("command not found")
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_node_whose_output_is_cut_is_said(form: str) -> None:
+    parts = {"node01": nvbandwidth("55"), "node02": nvbandwidth("20")[:60], "node03": nvbandwidth("20", "Error")}
+    text = "".join(FORMS[form](host, f"{part}\n") for host, part in parts.items())
+    values, unread = read_parts(text, "a.log")
+    assert {(row.host, row.value) for row in values} == {("node01", 55.0)}
+    assert [part.host for part in unread] == ["node02", "node03"]
+
+
+def test_a_ranks_notes_are_no_loss_but_its_complaint_is() -> None:
+    notes = "0: note\n" + FORMS["pdsh"]("1", TRIAD.format("480000.0")) + FORMS["pdsh"]("2", TRIAD.format("470000.0"))
+    assert [part.host for part in read_parts(notes, "a.log")[1]] == []
+    text = notes + "3: slurmstepd: error: task 3 was killed\n"
+    assert [part.host for part in read_parts(text, "a.log")[1]] == ["a 3"]
+
+
+def test_hosts_of_equal_output_are_apart() -> None:
+    text = FORMS["dshbak"]("node[01-03]", TRIAD.format("480000.0")) + FORMS["dshbak"]("node04", TRIAD.format("1.0"))
+    assert [row.host for row in read_log(text, "a.log")] == ["node01", "node02", "node03", "node04"]
+
+
+def test_what_is_not_read_fails_the_command(tmp_path: Any) -> None:
+    log = tmp_path / "a.log"
+    log.write_text(FORMS["pdsh"]("node01", TRIAD.format("480000.0")) + "node02: bash: stream: command not found\n")
+    run = ffplan("fabric accept", "superpod-h100-4su", "--measured", str(log), "-f", "json")
+    report = json.loads(run.out)
+    assert run.code == 1
+    assert [row["verdict"] for row in report["judged"]] == ["pass"]
+    assert [(part["host"], part["line"]) for part in report["unread"]] == [("node02", 3)]
+    assert "Not read: node02" in " ".join(report["headline"])
