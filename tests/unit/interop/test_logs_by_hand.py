@@ -238,10 +238,11 @@ def link(one: str, two: str, state: str = "ACT", speed: str = "100", width: int 
 
 
 def test_links_of_a_list_of_ibdiagnet() -> None:
-    """NDR: 4 x 100 Gb/s are 50 GB/s. Ports are hexadecimal; what is not active is left out."""
+    """NDR: 4 x 100 Gb/s are 50 GB/s. Ports are hexadecimal; what is up but not active carries nothing."""
     leaf, spine = "SW Ports:41 NodeGUID:0xAA PN:1f", "SW Ports:41 NodeGUID:0xbb PN:02"
     text = "\n" + link(leaf, spine) + link(leaf, spine, "INI") + link("CA Ports:01 PN:01", leaf, "active", "50", 2)
-    first, second = read_log(text, "ibdiagnet2.lst")
+    first, started, second = read_log(text, "ibdiagnet2.lst")
+    assert (started.check, started.value, started.line) == ("switch-link", 0.0, 3)
     assert (first.check, first.value, first.host, first.part, first.line) == ("switch-link", 50.0, "AA", "port 31", 2)
     assert (second.check, second.value, second.host, second.part, second.line) == (
         *("nic-link", 12.5, "unknown"),
@@ -261,6 +262,7 @@ def test_ports_of_the_tables_of_ibdiagnet() -> None:
     found = [(item.check, item.value, item.host, item.part, item.line) for item in read_log(text, "x.db_csv")]
     assert found == [
         ("nic-link", 50.0, "n1 mlx5_0", "port 1", 8),
+        ("nic-link", 0.0, "n1 mlx5_0", "port 2", 9),
         ("switch-port", 6.25, "leaf-1", "port 7", 10),
         ("nic-link", 12.5, "0x9", "port 3", 11),
     ]

@@ -136,3 +136,61 @@ def test_what_is_not_read_fails_the_command(tmp_path: Any) -> None:
     assert [row["verdict"] for row in report["judged"]] == ["pass"]
     assert [(part["host"], part["line"]) for part in report["unread"]] == [("node02", 3)]
     assert "Not read: node02" in " ".join(report["headline"])
+
+
+def ibstat(states: list[str], form: str = "ibstat") -> str:
+    port = "CA 'mlx5_{at}'\n\tNumber of ports: 1\n\tPort 1:\n\t\tState: {state}\n\t\tRate: 400\n"
+    port += "\t\tLink layer: InfiniBand\n"
+    if form == "ibstatus":
+        port = "Infiniband device 'mlx5_{at}' port 1 status:\n\tstate:\t4: {state}\n\trate:\t400 Gb/sec\n"
+        port += "\tlink_layer:\tInfiniBand\n"
+    return "".join(port.format(at=at, state=state) for at, state in enumerate(states))
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("tool", ["ibstat", "ibstatus"])
+def test_ports_of_several_nodes_keep_their_nodes(form: str, tool: str) -> None:
+    parts = {f"node{at:02}": ["Active", "Down" if at == 2 else "Active"] for at in range(1, 4)}
+    text = "".join(FORMS[form](host, ibstat(states, tool)) for host, states in parts.items())
+    rows = read_log(text, "a.txt")
+    assert [(row.host, row.value) for row in rows] == [
+        (host, 0.0 if state == "Down" else 50.0) for host, states in parts.items() for state in states
+    ]
+
+
+@pytest.mark.parametrize(("heads", "hosts"), [(("", ""), ("a 1", "a 2")), (("n1\n", "n2:\n"), ("n1", "n2"))])
+def test_a_device_that_comes_again_is_of_the_next_node(heads: tuple[str, str], hosts: tuple[str, str]) -> None:
+    text = "".join(head + ibstat(["Active", "Active"]) for head in heads)
+    assert [row.host for row in read_log(text, "a.txt")] == [hosts[0], hosts[0], hosts[1], hosts[1]]
+
+
+def test_a_port_without_all_its_lines_is_named() -> None:
+    text = ibstat(["Active"] * 3)
+    for cut in ("\t\tLink layer", "\t\tRate", "\t\tState", "\tPort 1:"):
+        values, unread = read_parts(text[: text.rindex(cut)], "a.txt")
+        assert len(values) == 2
+        assert [part.why.partition(" has")[0] for part in unread] == ["mlx5_2" + " port 1" * (cut != "\tPort 1:")]
+
+
+END = "{{ {kind} Ports:41 NodeGUID:{guid} {{{name}}} LID:1 PN:01 }}"
+
+
+@pytest.mark.parametrize(("state", "value"), [("ACT", 50.0), ("INI", 0.0), ("ARM", 0.0), ("DWN", 0.0)])
+def test_a_link_that_is_up_but_not_active_counts(state: str, value: float) -> None:
+    ends = [END.format(kind="CA", guid=1, name="n1"), END.format(kind="SW", guid=2, name="leaf")]
+    (row,) = read_log(f"{ends[0]} {ends[1]} PHY=4x LOG={state} SPD=100\n", "a.lst")
+    assert (row.check, row.host, row.value) == ("nic-link", "n1", value)
+
+
+@pytest.mark.parametrize(("state", "value"), [("4", 12.5), ("2", 0.0), ("3", 0.0)])
+@pytest.mark.parametrize("side", ["both", "switch"])
+def test_a_port_that_no_subnet_manager_made_active_counts(state: str, value: float, side: str) -> None:
+    ports = {"0x1": "4" if side == "switch" else state, "0x2": state}
+    table = "NodeGuid,PortNum,PortState,LinkWidthActv,LinkSpeedActv\n"
+    text = (
+        'START_NODES\nNodeDesc,NodeType,NodeGUID\n"n1",1,0x1\n"leaf",2,0x2\n"n2",1,0x3\nEND_NODES\n'
+        "START_LINKS\nNodeGuid1,PortNum1,NodeGuid2,PortNum2\n0x1,1,0x2,1\n0x3,1,0x2,2\nEND_LINKS\n"
+        f"START_PORTS\n{table}" + "".join(f"{guid},1,{own},2,32\n" for guid, own in ports.items())
+    )
+    rows = read_log(f"{text}0x3,1,4,2,32\nEND_PORTS\n", "a.db_csv")
+    assert [(row.host, row.value) for row in rows] == [("n1", value), ("n2", 12.5)]
