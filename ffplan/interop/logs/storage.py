@@ -6,7 +6,7 @@ import json
 import re
 from typing import Any
 
-from ffplan.interop.logs.measured import _number_of, _refuse, _stem
+from ffplan.interop.logs.measured import Found, _number_of, _refuse, _stem, _unread
 from ffplan.results.acceptance import Measured
 
 _GIB, _MIB, _KIB = 2.0**30, 2.0**20, 2.0**10
@@ -186,28 +186,57 @@ def _is_ior(text: str) -> bool:
     return _HEAD.search(text) is not None
 
 
-def _read_ior(text: str, file: str) -> list[Measured]:
-    """Return reads and writes of IOR [GB/s], of all nodes together, each repetition a row."""
+_IOR_START = re.compile(r"^[ \t]*IOR-[0-9]|^[ \t]*Command line[ \t]*:|^[ \t]*Options:[ \t]*$")
+_IOR_FAULT = re.compile(r"^[ \t]*(?:ior )?ERROR[:, ]|\bMPI_ABORT was invoked", re.IGNORECASE)
+
+
+def _ior_runs(text: str) -> list[list[tuple[int, str]]]:
+    """Return the numbered lines of each run, without the summaries that repeat its rows; what is ahead of the first is
+    of it.
+    """
+    runs: list[list[tuple[int, str]]] = [[]]
+    begun = summary = False
+    for line, row in enumerate(text.splitlines(), 1):
+        start = _IOR_START.match(row) is not None
+        summary = (summary or row.lstrip().startswith("Summary of all tests")) and not (start or _HEAD.match(row))
+        if start and begun:
+            runs.append([])
+        begun = (begun and not start) or _HEAD.match(row) is not None
+        if not summary:
+            runs[-1].append((line, row))
+    return runs
+
+
+def _ior_run(lines: list[tuple[int, str]], file: str) -> list[Found]:
+    text = "\n".join(row for _, row in lines)
     nodes = int(match[1]) if (match := _NODES.search(text)) else 0
     if not nodes and (clients := _CLIENTS.search(text)) is not None:
         nodes = -(-int(clients[1]) // max(int(clients[2]), 1))
-    rows = []
-    for line, row in enumerate(text.splitlines(), 1):
-        if row.startswith("Summary of all tests"):
-            break
+    host, found = f"{nodes} nodes" if nodes > 1 else _stem(file), list[Found]()
+    for line, row in lines:
         cells = row.split()
+        if _IOR_FAULT.match(row):
+            found.append(_unread(file, line, f"the run failed: {row.strip()[:120]}", host))
         if len(cells) < 8 or cells[0] not in ("read", "write") or cells[1] == "-":
             continue
         rate = _number_of(cells[1].replace(",", "."), file, line, "rate") * _MIB / 1e9
         doubt = "" if nodes else "the log does not say how many nodes took part"
         check = f"storage-{cells[0]}"
-        host = f"{nodes} nodes" if nodes > 1 else _stem(file)
-        rows.append(
+        found.append(
             Measured(check=check, value=rate, host=host, part="", file=file, line=line, nodes=nodes, doubt=doubt)
         )
-    if not rows:
+    if lines and not found:
+        head = next((line for line, row in lines if _IOR_START.match(row)), lines[0][0])
+        found.append(_unread(file, head, "a run of IOR without a row of reads or writes", host))
+    return found
+
+
+def _read_ior(text: str, file: str) -> list[Found]:
+    """Return reads and writes of IOR [GB/s], of all nodes of a run together, each repetition a row."""
+    found = [row for run in _ior_runs(text) for row in _ior_run(run, file)]
+    if not any(isinstance(row, Measured) for row in found):
         _refuse(file, 1, "no row of reads or writes", "give the whole output of IOR")
-    return rows
+    return found
 
 
 _METRICS = {

@@ -82,7 +82,7 @@ def test_a_row_names_its_host_or_the_first_of_several() -> None:
         *(4, ""),
     )
     (two,) = nccl(row(1024, 256, 10.0, 10.0, wrong="N/A"), hosts=("b", "a"))
-    assert (two.host, two.nodes, two.doubt) == ("2 nodes from b", 2, "")
+    assert (two.host, two.nodes, two.doubt) == ("b and a", 2, "")
     (wrong,) = nccl(row(1024, 256, 10.0, 10.0, wrong="1"))
     assert wrong.doubt == "wrong results"
     (small,) = nccl(row(512, 128, 0.0, 0.0, time=100.0))

@@ -194,3 +194,60 @@ def test_a_port_that_no_subnet_manager_made_active_counts(state: str, value: flo
     )
     rows = read_log(f"{text}0x3,1,4,2,32\nEND_PORTS\n", "a.db_csv")
     assert [(row.host, row.value) for row in rows] == [("n1", value), ("n2", 12.5)]
+
+
+def run_of_nccl(hosts: tuple[str, ...], rate: float, tail: str = "# Out of bounds values : 0 OK\n") -> str:
+    ranks = "".join(f"#  Rank  {at} Group  0 Pid  1 on  {host} device  0 [00] H100\n" for at, host in enumerate(hosts))
+    factor = 2 * (len(hosts) - 1) / len(hosts)
+    row = f" 1073741824  268435456  float  sum  -1  {1073741824 / rate / 1e3:.2f}  {rate:.2f}  {rate * factor:.2f}  0\n"
+    head = "#  size  count  type  redop  root  time  algbw  busbw\n"
+    return f"# nThread 1 nGpus 1\n# all_reduce_perf\n{ranks}{head}{row}{tail}"
+
+
+def test_runs_of_other_nodes_are_not_averaged() -> None:
+    pairs = run_of_nccl(("a", "b"), 380.0) + run_of_nccl(("a", "c"), 480.0) + run_of_nccl(("b", "a"), 400.0)
+    rows = read_log(pairs, "all_reduce.log")
+    assert [(row.host, row.value) for row in rows] == [("a and b", 390.0), ("a and c", 480.0)]
+    many = tuple(f"host-with-a-long-name-{at * at}" for at in range(8))
+    text = run_of_nccl(many, 100.0) + run_of_nccl((*many[:-1], "z"), 200.0) + run_of_nccl(("n1", "n2", "n3"), 3.0)
+    assert [row.host for row in read_log(text, "all_reduce.log")] == [
+        f"8 nodes from {many[0]} to {many[-1]}",
+        f"8 nodes from {many[0]} to z",
+        "3 nodes, n[1-3]",
+    ]
+
+
+IOR = """IOR-4.0.0: MPI Coordinated Test of Parallel I/O
+Options:
+nodes               : {nodes}
+
+access    bw(MiB/s)  IOPS       Latency(s)  block(KiB) xfer(KiB)  open(s)    wr/rd(s)   close(s)   total(s)   iter
+------    ---------  ----       ----------  ---------- ---------  --------   --------   --------   --------   ----
+{rows}
+Summary of all tests:
+Operation   Max(MiB)   Min(MiB)  Mean(MiB)     StdDev
+write 1.0 1.0 1.0 1.0 1.0 1.0 1.0 1.0
+Finished            : Mon
+"""
+IOR_ROW = "{}     {}    51200      0.0195      1048576    1024.00    0.01       20.00      0.01       20.02      0"
+
+
+def test_every_run_of_ior_counts_with_its_own_nodes() -> None:
+    text = IOR.format(nodes=2, rows=IOR_ROW.format("write", 2000)) + IOR.format(nodes=4, rows=IOR_ROW.format("read", 1))
+    rows = read_log(text + IOR.format(nodes=1, rows=IOR_ROW.format("read", 3)), "f.txt")
+    assert [(row.check, row.nodes, row.host, row.line) for row in rows] == [
+        ("storage-write", 2, "2 nodes", 7),
+        ("storage-read", 4, "4 nodes", 18),
+        ("storage-read", 1, "f", 29),
+    ]
+
+
+def test_a_run_of_ior_without_rows_is_named() -> None:
+    text = IOR.format(nodes=2, rows=IOR_ROW.format("write", 2000))
+    for lost, why in (
+        (IOR.format(nodes=4, rows=""), "a run of IOR without a row of reads or writes"),
+        (IOR.format(nodes=4, rows="ERROR: open64() failed, (aiori-POSIX.c:487)"), "the run failed: ERROR: open64()"),
+    ):
+        values, unread = read_parts(text + lost, "f.txt")
+        assert len(values) == 1
+        assert [(part.host, part.why[: len(why)]) for part in unread] == [("4 nodes", why)]
