@@ -13,7 +13,7 @@ from ffplan.base.errors import InputError
 from ffplan.base.pasted import _as_pasted, _bared, _sections, _streams
 from ffplan.inputs.document import scalar
 from ffplan.interop.logs import dcgm, links, nccl_tests, storage, tables
-from ffplan.interop.logs.measured import NO_HINTS, Found, _documents, _number_of, _refuse, _stem, _unread
+from ffplan.interop.logs.measured import _AS_WRITTEN, NO_HINTS, Found, _documents, _number_of, _refuse, _stem, _unread
 from ffplan.interop.recognised import _recognised
 from ffplan.results.acceptance import Measured, Unread
 
@@ -105,32 +105,68 @@ def _json(text: str, file: str, said: CollectiveHints) -> list[Found] | None:
     return found
 
 
+_TITLE_LINES = 20
+"""Lines that a sheet may have above its heading [1]."""
+_DELIMITERS = ",;\t|"
+_GROUPED = re.compile(r"[0-9]{1,3}(?:,[0-9]{3})+")
+"""A number that may have a decimal comma or groups of three digits."""
+
+
+def _heading(text: str) -> tuple[int, str] | None:
+    """Return the place of the heading of an acceptance sheet and the sign between its cells; None of any other text."""
+    for number, line in enumerate(text.split("\n", _TITLE_LINES)[:_TITLE_LINES]):
+        for sign in _DELIMITERS:
+            cells = [cell.strip().strip('"') for cell in line.split(sign)]
+            if "check" in cells and "measured" in cells:
+                return number, sign
+    return None
+
+
+def _is_sheet(text: str) -> bool:
+    return _heading(text) is not None
+
+
 def _sheet(text: str, file: str) -> list[Measured]:
-    """Return the rows of an acceptance sheet that were filled in: columns check, measured, and host."""
-    rows = csv.DictReader(text.splitlines())
+    """Return the rows of an acceptance sheet that were filled in: columns check, measured, and host.
+
+    Spreadsheets separate cells by semicolons where numbers have a decimal comma.
+    """
+    found = _heading(text)
+    assert found is not None
+    skipped, sign = found
+    lines = text.splitlines()[skipped:]
+    lines[0] = sign.join(cell.strip() for cell in lines[0].split(sign))
+    rows = csv.DictReader(lines, delimiter=sign)
+
+    def figure(text: str, line: int, what: str, remedy: str = _AS_WRITTEN) -> float:
+        plain = sign == "," or (sign != ";" and _GROUPED.fullmatch(text) is not None)
+        return _number_of(text if plain else text.replace(",", "."), file, line, what, remedy)
+
     measured = []
-    for line, row in enumerate(rows, 2):
+    for line, row in enumerate(rows, skipped + 2):
         value = (row.get("measured") or "").strip()
         if not value:
             continue
-        if line > _MOST_ROWS:
+        if any((cell or "").strip() for cell in row.get(None, ())):
+            _refuse(file, line, "more cells than the heading has", "write decimal points, or cells in quotation marks")
+        if line - skipped > _MOST_ROWS:
             _refuse(file, line, f"more than {_MOST_ROWS:,} rows", "give fewer")
         size, gpus = (row.get("size_bytes") or "0").strip() or "0", (row.get("gpus") or "0").strip() or "0"
         measured.append(
             Measured(
                 check=(row.get("check") or "").strip(),
-                value=_number_of(value, file, line, "number", _REMEDY),
+                value=figure(value, line, "number", _REMEDY),
                 host=(row.get("host") or "").strip() or "unnamed",
                 part=(row.get("part") or "").strip(),
                 file=file,
                 line=line,
-                gpus=int(_number_of(gpus, file, line, "number of accelerators")),
+                gpus=int(figure(gpus, line, "number of accelerators")),
                 nodes=1,
-                size_bytes=_number_of(size, file, line, "size"),
+                size_bytes=figure(size, line, "size"),
             )
         )
     if not measured:
-        _refuse(file, 1, "no row has a `measured` value", "fill in the column `measured`")
+        _refuse(file, skipped + 1, "no row has a `measured` value", "fill in the column `measured`")
     return measured
 
 
@@ -226,11 +262,6 @@ def _of_processes(text: str, file: str, said: CollectiveHints) -> list[Found]:
         for label, rows in parts.items()
         for row in rows
     ]
-
-
-def _is_sheet(text: str) -> bool:
-    head = [cell.strip().strip('"') for cell in text.partition("\n")[0].split(",")]
-    return "check" in head and "measured" in head
 
 
 _COLLECTIVES: dict[str, tuple[Callable[[str], bool], Callable[[str, str, CollectiveHints], Sequence[Found]]]] = {

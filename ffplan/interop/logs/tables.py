@@ -150,7 +150,10 @@ def _perftest_documents(text: str) -> Iterator[tuple[_Table, float]]:
 
 
 def _read_perftest(text: str, file: str) -> list[Measured]:
-    """Return the largest rate of each run of perftest [GB/s], over its sizes."""
+    """Return the largest rate of each run of perftest over its sizes [GB/s], each size at its slowest.
+
+    A size comes again where a test runs without end: a link that breaks down on the way is no good one.
+    """
     measured = [_transfer(table, table.rows[0], rate, file) for table, rate in _perftest_documents(text)]
     for table in _tables(text):
         average = table.column("bw average")
@@ -159,8 +162,12 @@ def _read_perftest(text: str, file: str) -> list[Measured]:
         unit = _RATES.get(average.lower().partition("[")[2].rstrip("]"))
         if unit is None:
             _refuse(file, table.line, f"`{average}` has no unit that perftest prints", "keep the heading as printed")
-        rates = [(float(row.cells[average]), row) for row in table.rows]
-        best, row = max(rates, key=lambda rate: rate[0])
+        slowest: dict[str, tuple[float, _Row]] = {}
+        for row in table.rows:
+            rate = float(row.cells[average])
+            if rate < slowest.setdefault(row.cells["size"], (rate, row))[0]:
+                slowest[row.cells["size"]] = rate, row
+        best, row = max(slowest.values(), key=lambda rate: rate[0])
         measured.append(_transfer(table, row, best * unit, file))
     if not measured:
         late = "t_typical" in text or "Latency" in text

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from ffplan.base.errors import InputError
 from ffplan.interop.logs.read import read_log
 from tests.support import ffplan
 
@@ -251,3 +252,54 @@ def test_a_run_of_ior_without_rows_is_named() -> None:
         values, unread = read_parts(text + lost, "f.txt")
         assert len(values) == 1
         assert [(part.host, part.why[: len(why)]) for part in unread] == [("4 nodes", why)]
+
+
+SHEET = [
+    ["check", "label", "gpus", "size_bytes", "host", "part", "measured"],
+    ["memory", "host memory", "0", "0.0", "n1", "", "480.5"],
+    ["allreduce", "allreduce busbw", "16", "1073741824.0", "", "", "430.0"],
+    ["storage-read", "storage read", "0", "0.0", "", "", ""],
+]
+
+
+@pytest.mark.parametrize("sign", [",", ";", "\t"])
+@pytest.mark.parametrize("title", ["", "Acceptance sheet\n", "Acceptance sheet;;;\n\n\n"])
+@pytest.mark.parametrize("comma", [False, True])
+def test_a_sheet_as_spreadsheets_save_it(sign: str, title: str, comma: bool) -> None:
+    cells = [[cell.replace(".", ",") if comma and sign != "," else cell for cell in row] for row in SHEET]
+    text = title + "".join(f"{sign.join(row)}\n" for row in cells)
+    first = title.count("\n") + 2
+    assert [(row.check, row.value, row.host, row.size_bytes, row.line) for row in read_log(text, "a.csv")] == [
+        ("memory", 480.5, "n1", 0.0, first),
+        ("allreduce", 430.0, "unnamed", 2.0**30, first + 1),
+    ]
+
+
+def test_a_number_of_a_sheet_that_may_be_two_is_refused() -> None:
+    for sign, value in ((",", "480,5"), ("\t", "1,234")):
+        text = "".join(f"{sign.join(row)}\n" for row in [SHEET[0], [*SHEET[1][:-1], value]])
+        with pytest.raises(InputError, match=r"a\.csv:2:1: error: (more cells than|`1,234` is not a number)"):
+            read_log(text, "a.csv")
+
+
+PERFTEST = """                    RDMA_Write BW Test
+ Dual-port       : OFF		Device         : mlx5_0
+ #bytes     #iterations    BW peak[Gb/sec]    BW average[Gb/sec]   MsgRate[Mpps]
+"""
+
+
+@pytest.mark.parametrize(
+    ("rates", "value"),
+    [
+        ([(65536, 391.9), (65536, 20.9)], 20.9),
+        ([(65536, 20.9), (65536, 391.9)], 20.9),
+        ([(65536, 391.9), (8388608, 150.9)], 391.9),
+        ([(65536, 391.9), (8388608, 395.0), (65536, 380.0), (8388608, 390.0)], 390.0),
+    ],
+)
+def test_a_size_that_comes_again_counts_at_its_slowest(rates: list[tuple[int, float]], value: float) -> None:
+    rows = "".join(
+        f" {size}      5000             0.00             {rate:.2f}             0.7\n" for size, rate in rates
+    )
+    (row,) = read_log(PERFTEST + rows, "a.log")
+    assert row.value == pytest.approx(value / 8)
