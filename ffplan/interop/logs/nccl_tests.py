@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from ffplan.base.hostlist import fold
 from ffplan.base.record import record
-from ffplan.interop.logs.measured import NO_HINTS, _number_of, _refuse, _stem
+from ffplan.interop.logs.measured import NO_HINTS, Found, _number_of, _refuse, _stem, _unread
 from ffplan.interop.logs.nccl_operations import (
     CLOSE,
     OPERATIONS,
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ffplan.interop.logs.measured import CollectiveHints
+    from ffplan.results.acceptance import Unread
 
 _NAMED_PAIR = 2
 _LONGEST_LIST = 40
@@ -189,20 +190,49 @@ def _of_runs(runs: list[Run], file: str, said: CollectiveHints) -> list[Measured
     return _merged(measured, sets)
 
 
-def _read_nccl_tests(text: str, file: str, said: CollectiveHints = NO_HINTS) -> list[Measured]:
+_FAILURE = re.compile(
+    r"\bTest (?:NCCL |CUDA |MPI )?failure\b|Got completion (?:\w+ .{0,80})?with (?:error|status)"
+    r"|unhandled (?:system|cuda) error|[Ww]atchdog caught collective|MPI_ABORT was invoked|exited on signal"
+    r"|Segmentation fault|DUE TO TIME LIMIT"
+)
+"""What is printed by a run that broke off."""
+
+
+def _lost(text: str, runs: list[Run], file: str) -> list[Unread]:
+    """Return the runs that failed or printed no row, and rows that were cut."""
+    parts = [_unread(file, run.cut, "the last row is cut") for run in runs if run.cut]
+    empty = [run for run in runs if not run.rows and not run.cut]
+    parts += [_unread(file, run.line, f"a run without rows on {_nodes_of(run)}") for run in empty]
+    told = False
+    for line, content in enumerate(text.splitlines(), 1):
+        if "nThread" in content:
+            told = False
+        elif not told and _FAILURE.search(content):
+            parts.append(_unread(file, line, f"the run failed: {content.strip()[:120]}"))
+            told = True
+    return parts
+
+
+def _nodes_of(run: Run) -> str:
+    return _hosts_words(tuple(dict.fromkeys(rank.host for rank in run.ranks.values())))
+
+
+def _read_nccl_tests(text: str, file: str, said: CollectiveHints = NO_HINTS) -> list[Found]:
     """Return the rows of nccl-tests or rccl-tests; of a size that repeats on the same nodes, the mean."""
     try:
         runs = list(_runs_of(text))
     except _CutRowError as cut:
         message = f"a row of {cut.columns} columns; 9 or more are expected"
         _refuse(file, cut.line, message, "give the log as the program wrote it")
+    lost = _lost(text, runs, file)
+    runs = [run for run in runs if run.rows]
     if not runs:
         average = "# Avg bus bandwidth" in text
         message = (
             "the mean over all sizes alone, which compares with nothing" if average else "the log has no result rows"
         )
         _refuse(file, 1, message, "give the rows of the table, one for each size")
-    return _of_runs(runs, file, said)
+    return [*_of_runs(runs, file, said), *lost]
 
 
 def _merged(rows: list[Measured], sets: Sequence[tuple[str, ...]] = ()) -> list[Measured]:

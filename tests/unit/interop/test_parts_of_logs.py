@@ -303,3 +303,98 @@ def test_a_size_that_comes_again_counts_at_its_slowest(rates: list[tuple[int, fl
     )
     (row,) = read_log(PERFTEST + rows, "a.log")
     assert row.value == pytest.approx(value / 8)
+
+
+def lost(text: str, file: str = "all_reduce.log") -> list[str]:
+    return [part.why for part in read_parts(text, file)[1]]
+
+
+def test_a_row_of_nccl_tests_that_is_cut_is_named() -> None:
+    whole = run_of_nccl(("a", "b"), 100.0, tail="")
+    row = " 2147483648  536870912  float  sum  -1  10737.42  200.00  200.00  0"
+    assert lost(whole) == lost(whole + row) == lost(f"{whole}{row}\n# Avg bus bandwidth : 150\n") == []
+    for end in (" 21474836480 ", "  sum", "  10737.42", "  200.00", "  200.00  200.00"):
+        cut = end if end.startswith(" 2") and end.endswith(" ") else row[: row.index(end) + len(end)]
+        assert lost(whole + cut) == ["the last row is cut"], cut
+        assert read_parts(whole + cut, "all_reduce.log")[1][0].line == whole.count("\n") + 1
+    assert lost(run_of_nccl(("a", "b"), 100.0) + whole.partition(" 1073741824")[0]) == ["a run without rows on a and b"]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "hostb: Test NCCL failure common.cu:958 'unhandled system error'",
+        " .. hostb pid 1010: Test failure common.cu:844",
+        "hostb:1010:1050 [2] NCCL WARN NET/IB : Got completion with error 12, opcode 0, len 0, vendor err 129",
+        "mpirun noticed that process rank 3 with PID 1 on node b exited on signal 9 (Killed).",
+        "slurmstepd: error: *** STEP 1.0 ON b CANCELLED AT 2026-11-01T10:00:00 DUE TO TIME LIMIT ***",
+    ],
+)
+def test_a_run_of_nccl_tests_that_broke_off_is_named(words: str) -> None:
+    whole = run_of_nccl(("a", "b"), 100.0, tail="")
+    assert lost(f"{whole}{words}\n{words}\n") == [f"the run failed: {words.strip()}"]
+    assert len(lost(f"{whole}{words}\n{run_of_nccl(('a', 'c'), 100.0, tail='')}{words}\n")) == 2
+
+
+def test_a_row_of_perftest_that_is_cut_and_a_table_without_rows_are_named() -> None:
+    row = " 65536      5000             0.00             391.90             0.747490\n"
+    assert lost(PERFTEST + row) == []
+    assert lost(PERFTEST + row + " 131072      5000   ") == ["the row is cut"]
+    assert lost(PERFTEST + row + row[:-4]) == ["the row is cut"]
+    assert lost(PERFTEST + "Failed status 12\n" + PERFTEST + row) == ["a table without rows"]
+
+
+DIAG = """Successfully ran diagnostic for group.
++---------------------------+------------------------------------------------+
+| Diagnostic                | Result                                         |
++===========================+================================================+
+| NVML Library              | Pass                                           |
++-----  Integration  -------+------------------------------------------------+
+| PCIe                      | Pass - All                                     |
++---------------------------+------------------------------------------------+
+"""
+
+
+def test_a_diagnosis_that_failed_or_was_cut_is_named() -> None:
+    assert lost(DIAG) == []
+    assert lost(f"Error: Diagnostic could not be run\n{DIAG}") == ["the diagnosis failed: Diagnostic could not be run"]
+    assert lost(DIAG[:-9]) == lost(DIAG[: DIAG.rindex("Pass - All") + 4]) == ["the table is cut"]
+    assert lost(f"{dcgm('Pass')}\n{dcgm('Fail')[:60]}")[0].startswith("not valid JSON")
+    (failed,) = lost(dcgm("Pass")[:-1] + ', "runtime_error": "no NVVS"}')
+    assert failed == "the diagnosis failed: no NVVS"
+
+
+def test_a_test_of_a_diagnosis_that_did_not_run_is_in_doubt() -> None:
+    rows = read_log(DIAG.replace("Pass - All", "Skip - All"), "a.txt")
+    assert [(row.part, row.doubt) for row in rows] == [("NVML Library", ""), ("PCIe", "the test did not run: skip")]
+    rows = read_log(f"{dcgm('Pass')}\n{dcgm('Skip')}", "a.json")
+    assert [row.doubt for row in rows] == ["", "the test did not run: skip"]
+
+
+NVBANDWIDTH = """Running host_to_device_memcpy_ce.
+memcpy CE CPU(row) -> GPU(column) bandwidth (GB/s)
+           0         1
+ 0     55.63     55.64
+
+SUM host_to_device_memcpy_ce 111.27
+
+"""
+
+
+def test_copies_that_are_cut_are_named() -> None:
+    other = NVBANDWIDTH.replace("host_to_device", "device_to_host")
+    pairs = other.replace("device_to_host", "device_to_device_read").replace(" 0     55.63", " 0       N/A")
+    pairs = (
+        pairs.replace("55.64\n", "55.64\n 1     55.63       N/A\n")
+        .replace("device_read", "device")
+        .replace("CPU", "GPU")
+    )
+    pairs = pairs.replace("memcpy_ce", "memcpy_read_ce")
+    assert lost(NVBANDWIDTH + other + pairs) == lost(NVBANDWIDTH + other[: other.index("SUM")]) == []
+    for cut in (" 0     55", "     55.64"):
+        assert lost(NVBANDWIDTH + other[: other.index(cut)]) == [
+            "the matrix of `device_to_host_memcpy_ce` is missing or cut"
+        ]
+    assert lost(NVBANDWIDTH + pairs[: pairs.index(" 1     55")]) == [
+        "the matrix of `device_to_device_memcpy_read_ce` is missing or cut"
+    ]
