@@ -288,6 +288,8 @@ _TITLE = re.compile(
     r"([A-Za-z][\w.-]{0,63}):?[<\s]{0,4}[=#*<-]{2,40}"
 )
 """The name of a host as a loop over ssh, or head and tail, print it: `== node01 ==`; it has a number or a domain."""
+_HEADS = re.compile(r"^[ \t]*(?:-{8,40}[ \t\r]*$|[\w.-]{1,254} \| [A-Z]{6,11}|[=#*>-]{2})", re.MULTILINE)
+"""What any heading of a host begins with."""
 _MOST_HOSTS = 100_000
 _ROWS_BY_RANK = ("busbw", "# OSU", "t_avg[usec]")
 """What stands in logs of collectives, which name their hosts and have titles of their own."""
@@ -313,6 +315,8 @@ def _sections(text: str) -> dict[str, list[tuple[int, str]]]:
 
     What stands ahead of the first heading has the label of no host, which is empty.
     """
+    if _HEADS.search(text) is None:
+        return {}
     lines = _cleaned(text).split("\n")
     titles = not any(mark in text for mark in _ROWS_BY_RANK)
     sections: dict[str, list[tuple[int, str]]] = {}

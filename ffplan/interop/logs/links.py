@@ -122,8 +122,8 @@ class _Port:
 
 
 def _ports_of(text: str) -> tuple[list[_Port], list[str]]:
-    """Return the ports of a text, and the names of its nodes, empty where no line has it; a node begins where a device
-    comes again.
+    """Return the ports of a text, and the names of its nodes, empty where no line has it or of one alone; a node begins
+    where a device comes again.
     """
     ports, hosts, seen, before = list[_Port](), [""], set[tuple[str, str]](), ""
     for number, content in enumerate(text.splitlines(), 1):
@@ -147,7 +147,7 @@ def _ports_of(text: str) -> tuple[list[_Port], list[str]]:
             else:
                 last.fields.setdefault(name, (number, field[2].lower()))
         before = content if content.strip() else before
-    return ports, hosts
+    return ports, hosts if len(hosts) > 1 else [""]
 
 
 def _read_ibstat(text: str, file: str) -> list[Found]:

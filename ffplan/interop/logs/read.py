@@ -217,12 +217,14 @@ _COMPLAINT = re.compile(
 """What a process prints that could not run."""
 
 
-def _silence(lines: list[tuple[int, str]], file: str) -> Unread:
-    """Say what a process printed that measured nothing: its complaint, or else its first words."""
+def _silence(lines: list[tuple[int, str]], file: str) -> tuple[Unread, bool]:
+    """Say what a process printed that measured nothing: its complaint, or its first words; and whether it complains."""
     said = [(number, line.strip()) for number, line in lines if line.strip()]
-    complaint = next(((number, line) for number, line in said if _COMPLAINT.search(line)), None)
+    complaints = ((number, line) for number, line in said if "NCCL INFO" not in line and _COMPLAINT.search(line))
+    complaint = next(complaints, None)
     number, line = complaint or (said[0] if said else (lines[0][0] if lines else 1, ""))
-    return _unread(file, number, f"no measurement: `{line[:160]}`" if line else "no measurement")
+    why = f"no measurement: `{line[:160]}`" if line else "no measurement"
+    return _unread(file, number, why), complaint is not None
 
 
 def _of_processes(text: str, file: str, said: CollectiveHints) -> list[Found]:
@@ -232,7 +234,7 @@ def _of_processes(text: str, file: str, said: CollectiveHints) -> list[Found]:
     """
     read: dict[str, Sequence[Found]] = {}
     lost: dict[str, Unread] = {}
-    silent: dict[str, Unread] = {}
+    silent: dict[str, tuple[Unread, bool]] = {}
     for label, lines in (_sections(text) or _streams(text)).items():
         numbers, own = [number for number, _ in lines], _as_pasted("\n".join(line for _, line in lines))
         if not (
@@ -249,9 +251,8 @@ def _of_processes(text: str, file: str, said: CollectiveHints) -> list[Found]:
     collective = any(isinstance(row, Measured) and row.gpus for rows in read.values() for row in rows)
     lost |= {
         label: part
-        for label, part in silent.items()
-        if (_COMPLAINT.search(part.why) and (label or not collective))
-        or not (not label or label.isdigit() or collective)
+        for label, (part, complains) in silent.items()
+        if (label or not collective) and (complains or not (not label or label.isdigit() or collective))
     }
     if not read or (len(read) < 2 and (collective or not lost)):
         return []

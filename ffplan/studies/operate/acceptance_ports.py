@@ -155,7 +155,8 @@ def _node(values: list[Measured], planned: Ports) -> Iterator[PlannedRate]:
         elif several and value.value < max(planned):
             yield value, max(planned)
         else:
-            yield value, f"beyond the {plural(len(planned), 'port')} that the design plans here"
+            state = "" if value.value else "down, and "
+            yield value, f"{state}beyond the {plural(len(planned), 'port')} that the design plans here"
 
 
 def _nic_links(values: list[Measured], plans: tuple[_PortPlan, ...], layer: str) -> Iterator[PlannedRate]:

@@ -319,7 +319,12 @@ def words(
     if unread:
         places = first_few((f"{part.host} ({part.file}:{part.line}: {part.why})" for part in unread), _NAMED)
         lines.append(f"Not read: {places}.")
-    unjudged = list(dict.fromkeys(row.why for row in judged if row.verdict == "not judged" and row.measured.gpus))
+    unjudged = [
+        row.why if row.measured.gpus else f"{row.measured.host} {row.measured.part}, {row.why}"
+        for row in judged
+        if row.verdict == "not judged"
+        and (row.measured.gpus or (row.measured.check in LINKS and not row.measured.value))
+    ]
     if unjudged:
         lines.append(f"Not judged: {first_few(unjudged, _NAMED)}.")
     failing = list(dict.fromkeys(row.measured.host for row in judged if row.verdict == "fail"))

@@ -398,3 +398,12 @@ def test_copies_that_are_cut_are_named() -> None:
     assert lost(NVBANDWIDTH + pairs[: pairs.index(" 1     55")]) == [
         "the matrix of `device_to_device_memcpy_read_ce` is missing or cut"
     ]
+
+
+def test_notes_of_ranks_beside_two_collectives_are_no_loss() -> None:
+    parts = {0: run_of_nccl(("a", "b"), 100.0), 1: "NCCL INFO NET/Plugin: libnccl-net.so not found\n"}
+    parts |= {8: run_of_nccl(("c", "d"), 200.0), 9: "NCCL INFO Using network IB\n"}
+    text = "".join(FORMS["pdsh"](rank, part) for rank, part in parts.items())
+    assert [row.host for row in read_log(text, "all_reduce.log")] == ["a and b", "c and d"]
+    assert lost(text) == []
+    assert lost(f"{text}9: srun: error: node d failed\n") == ["no measurement: `srun: error: node d failed`"]

@@ -44,6 +44,19 @@ def test_ports_that_are_down_or_slow_fail_up_to_the_planned_number() -> None:
     assert verdicts[6:] == [(25.0, "pass", 25.0), (25.0, "fail", 50.0), (0.0, "fail", 50.0), (0.0, "not judged", None)]
 
 
+def test_a_port_that_is_down_and_spare_is_named(tmp_path: Path) -> None:
+    """All planned ports are up: the second port of a card may stay free, but nobody overlooks it."""
+    log = tmp_path / "n7.txt"
+    states = ["Active"] * 8 + ["Down"]
+    log.write_text(
+        "".join(IBSTAT.format(at=at, state=state, rate=400, layer="InfiniBand") for at, state in enumerate(states))
+    )
+    run = ffplan("fabric accept", "superpod-h100-4su", "--measured", str(log), "-f", "json")
+    assert run.code == 0
+    words = "Not judged: n7 mlx5_8 port 1, down, and beyond the 8 ports that the design plans here."
+    assert words in json.loads(run.out)["headline"]
+
+
 def test_a_fabric_seen_by_its_subnet_manager_is_one_network_of_the_design() -> None:
     """The name of an adapter follows its node's; 12 nodes of 8 ports are computing nodes with one slow port."""
     compute = [
