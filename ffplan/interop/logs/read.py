@@ -10,6 +10,7 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from ffplan.base.errors import InputError
+from ffplan.base.files import text_lines
 from ffplan.base.pasted import _as_pasted, _bared, _sections, _streams
 from ffplan.inputs.document import scalar
 from ffplan.interop.logs import dcgm, links, nccl_tests, storage, tables
@@ -107,6 +108,8 @@ def _json(text: str, file: str, said: CollectiveHints) -> list[Found] | None:
 
 _TITLE_LINES = 20
 """Lines that a sheet may have above its heading [1]."""
+_TITLE_LETTERS = 20_000
+"""Letters among which its heading is sought [1]."""
 _DELIMITERS = ",;\t|"
 _GROUPED = re.compile(r"[0-9]{1,3}(?:,[0-9]{3})+")
 """A number that may have a decimal comma or groups of three digits."""
@@ -114,7 +117,7 @@ _GROUPED = re.compile(r"[0-9]{1,3}(?:,[0-9]{3})+")
 
 def _heading(text: str) -> tuple[int, str] | None:
     """Return the place of the heading of an acceptance sheet and the sign between its cells; None of any other text."""
-    for number, line in enumerate(text.split("\n", _TITLE_LINES)[:_TITLE_LINES]):
+    for number, line in enumerate(text_lines(text[:_TITLE_LETTERS])[:_TITLE_LINES]):
         for sign in _DELIMITERS:
             cells = [cell.strip().strip('"') for cell in line.split(sign)]
             if "check" in cells and "measured" in cells:
@@ -134,7 +137,7 @@ def _sheet(text: str, file: str) -> list[Measured]:
     found = _heading(text)
     assert found is not None
     skipped, sign = found
-    lines = text.splitlines()[skipped:]
+    lines = text_lines(text)[skipped:]
     lines[0] = sign.join(cell.strip() for cell in lines[0].split(sign))
     rows = csv.DictReader(lines, delimiter=sign)
 

@@ -263,7 +263,7 @@ SHEET = [
 
 
 @pytest.mark.parametrize("sign", [",", ";", "\t"])
-@pytest.mark.parametrize("title", ["", "Acceptance sheet\n", "Acceptance sheet;;;\n\n\n"])
+@pytest.mark.parametrize("title", ["", "Acceptance sheet\n", "Acceptance sheet;;;\n\n\n", "Acceptance\u2028of racks\n"])
 @pytest.mark.parametrize("comma", [False, True])
 def test_a_sheet_as_spreadsheets_save_it(sign: str, title: str, comma: bool) -> None:
     cells = [[cell.replace(".", ",") if comma and sign != "," else cell for cell in row] for row in SHEET]
