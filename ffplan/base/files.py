@@ -68,7 +68,7 @@ _CONTROLS = bytes(code for code in range(0x20) if chr(code) not in "\t\n\r\f\x1b
 """Control bytes that no text has; line ends and terminal codes are left out."""
 
 
-def _encoding_of(raw: bytes) -> str:
+def encoding_of(raw: bytes) -> str:
     """Return the encoding named by a text's byte-order mark; UTF-8 without one."""
     return "utf-16" if raw.startswith((b"\xff\xfe", b"\xfe\xff")) else "utf-8-sig"
 
@@ -84,7 +84,7 @@ def text_of(raw: bytes) -> str | None:
     It is UTF-8, UTF-16 as Windows shells write it, or Latin-1, as in names and comments of old devices.
     """
     try:
-        return raw.decode(_encoding_of(raw))
+        return raw.decode(encoding_of(raw))
     except UnicodeDecodeError:
         return raw.decode("latin-1") if raw.translate(None, _CONTROLS) == raw else None
 
@@ -209,7 +209,7 @@ class LargeText(NamedTuple):
     def start(self) -> str | None:
         """Whole lines of the first part; None for binary data."""
         raw = self.raw[:CHUNK]
-        encoding = _encoding_of(raw)
+        encoding = encoding_of(raw)
         try:
             text = codecs.getincrementaldecoder(encoding)().decode(raw)
         except UnicodeDecodeError:
@@ -222,7 +222,7 @@ class LargeText(NamedTuple):
         Raises:
             TooLargeError: if the text exceeds its limit.
         """
-        decoder = codecs.getincrementaldecoder(_encoding_of(self.raw))(_LATIN)
+        decoder = codecs.getincrementaldecoder(encoding_of(self.raw))(_LATIN)
         tail, left = "", self.most
         for raw in chain(*(iter(partial(stream.read, CHUNK), b"") for stream in (BytesIO(self.raw), self.rest))):
             left -= len(raw)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from ffplan.base.errors import InputError
 from ffplan.base.files import text_of, unix_lines
+from ffplan.base.hostlist import unfold
 from ffplan.base.record import record
 
 if TYPE_CHECKING:
@@ -253,14 +254,85 @@ _LABEL = re.compile(
 def _streams(text: str) -> dict[str, list[tuple[int, str]]]:
     """Return the numbered lines of each process or host, by the label in front of them; empty with fewer than two.
 
-    Their lines come in any order, and so does what they print.
+    Their lines come in any order, and so does what they print. Lines without one have an empty label.
     """
     streams: dict[str, list[tuple[int, str]]] = {}
-    bare = 0
+    bare: list[tuple[int, str]] = []
     for number, line in enumerate(_cleaned(text).split("\n"), 1):
         if match := _LABEL.match(line):
             streams.setdefault(next(filter(None, match.groups())), []).append((number, line[match.end() :]))
         else:
-            bare += bool(line.strip())
+            bare += [(number, line)] if line.strip() else []
     labelled = sum(map(len, streams.values()))
-    return streams if len(streams) > 1 and labelled >= _MOST * (labelled + bare) else {}
+    if len(streams) < 2 or labelled < _MOST * (labelled + len(bare)):
+        return {}
+    return ({"": bare} if bare else {}) | {label: _unindented(lines) for label, lines in streams.items()}
+
+
+def _unindented(lines: list[tuple[int, str]]) -> list[tuple[int, str]]:
+    """Return lines without the blank behind their label, if all have it."""
+    if any(line and line[0] != " " for _, line in lines):
+        return lines
+    return [(number, line[1:]) for number, line in lines]
+
+
+_RULE = re.compile(r"-{8,40}")
+_NODES = re.compile(r"([A-Za-z_][\w.,\[\]-]{0,400})(?: \([0-9]{1,6}\))?")
+"""Hosts between two rules: dshbak, clush -b."""
+_ANSIBLE = re.compile(
+    r"([A-Za-z_][\w.-]{0,253}) \| (?:CHANGED|SUCCESS|FAILED!?|UNREACHABLE!?)(?: \| rc=-?[0-9]{1,4} >>.*| => .*)"
+)
+_TITLE = re.compile(
+    r"([=#*>-])\1{1,40}[>\s]{0,4}(?:host(?:name)?:? |node:? )?(?=[\w.-]{0,63}[0-9.-])"
+    r"(?!(?:run|test|iter|gpu|pass|step|case|round|try|loop|job|op|bs|rank|numa|port|mlx5|part|nic)[\w-]?[0-9])"
+    r"([A-Za-z][\w.-]{0,63}):?[<\s]{0,4}[=#*<-]{2,40}"
+)
+"""The name of a host as a loop over ssh, or head and tail, print it: `== node01 ==`; it has a number or a domain."""
+_HEADS = re.compile(r"^[ \t]*(?:-{8,40}[ \t\r]*$|[\w.-]{1,254} \| [A-Z]{6,11}|[=#*>-]{2})", re.MULTILINE)
+"""What any heading of a host begins with."""
+_MOST_HOSTS = 100_000
+_ROWS_BY_RANK = ("busbw", "# OSU", "t_avg[usec]")
+"""What stands in logs of collectives, which name their hosts and have titles of their own."""
+
+
+def _hosts_named(lines: list[str], number: int, titles: bool) -> tuple[list[str], int]:
+    """Return the hosts whose output begins at a line, and the lines of the heading [1]; none at any other line."""
+    line = lines[number].strip()
+    ruled = _RULE.fullmatch(line) and number + 2 < len(lines) and lines[number + 2].strip() == line
+    if ruled and (match := _NODES.fullmatch(lines[number + 1].strip())):
+        try:
+            return unfold(match[1], _MOST_HOSTS), 3
+        except ValueError:
+            return [match[1]], 3
+    if match := _ANSIBLE.fullmatch(line):
+        return [match[1]], 0 if "=>" in line else 1
+    match = _TITLE.fullmatch(line) if titles else None
+    return ([match[2]], 1) if match else ([], 0)
+
+
+def _sections(text: str) -> dict[str, list[tuple[int, str]]]:
+    """Return the numbered lines of each host, by the headings above them; empty with fewer than two.
+
+    What stands ahead of the first heading has the label of no host, which is empty.
+    """
+    if _HEADS.search(text) is None:
+        return {}
+    lines = _cleaned(text).split("\n")
+    titles = not any(mark in text for mark in _ROWS_BY_RANK)
+    sections: dict[str, list[tuple[int, str]]] = {}
+    ahead: list[tuple[int, str]] = []
+    hosts, number = list[str](), 0
+    while number < len(lines):
+        found, head = _hosts_named(lines, number, titles)
+        if found:
+            hosts = found
+        for host in found:
+            sections.setdefault(host, [])
+        number += head
+        if not head:
+            for rows in [sections[host] for host in hosts] or [ahead]:
+                rows.append((number + 1, lines[number]))
+            number += 1
+    if len(sections) < 2:
+        return {}
+    return ({"": ahead} if any(line.strip() for _, line in ahead) else {}) | sections

@@ -19,7 +19,7 @@ from ffplan.cli.progress import Progress
 if TYPE_CHECKING:
     from ffplan.design.resolved import ResolvedDesign
     from ffplan.interop.logs.measured import CollectiveHints
-    from ffplan.results.acceptance import Measured
+    from ffplan.results.acceptance import Measured, Unread
 
 MOST_BYTES = 64 * 2**20
 """Largest log that is read [byte]."""
@@ -39,18 +39,19 @@ def _said(operation: str | None, ranks: int | None, files: list[str]) -> Collect
     return CollectiveHints(known, ranks or 0)
 
 
-def _read(files: list[str], said: CollectiveHints) -> tuple[Measured, ...]:
+def _read(files: list[str], said: CollectiveHints) -> tuple[tuple[Measured, ...], tuple[Unread, ...]]:
     from ffplan.interop.logs.read import read_log
 
     measured_values: list[Measured] = []
+    unread: list[Unread] = []
     progress = Progress("logs")
     try:
         for number, file in enumerate(files):
             progress.step(number, len(files), file)
-            measured_values += read_log(_read_output(file, MOST_BYTES), file, said)
+            measured_values += read_log(_read_output(file, MOST_BYTES), file, said, unread)
     finally:
         progress.end()
-    return tuple(measured_values)
+    return tuple(measured_values), tuple(unread)
 
 
 UNUSUAL = "of other accelerators, or of ranks that do not fill nodes one after the other"
@@ -94,7 +95,7 @@ def acceptance(
 ) -> None:
     """Print expected measurements of each delivered node and the fabric, and judge measured ones.
 
-    Exit code 1 if a measured value fails.
+    Exit code 1 if a measured value fails, or a part of a log could not be read.
     """
     from ffplan.inputs.quantities import parse_share
     from ffplan.report.operate import acceptance_document
@@ -115,13 +116,13 @@ def acceptance(
     design, parts = _resolved_design(file, catalog, profile)
     if not design.accelerators:
         raise UsageError(f"ffplan fabric accept: `{design.spec.name}` has no accelerators")
-    values = _read(measured or [], said)
+    values, unread = _read(measured or [], said)
     job = _requested_job("fabric accept", design, parts, model, gpus)
-    report = study_acceptance(design, parts, part, values, job.report if job else None)
+    report = study_acceptance(design, parts, part, values, job.report if job else None, unread)
     if save is not None and date is not None:
         _save(values, design, save, date)
     emit(_with_extras(acceptance_document(report), form, [file], catalog, "acceptance"), form, output)
-    if any(row.verdict == "fail" for row in report.judged):
+    if unread or any(row.verdict == "fail" for row in report.judged):
         raise typer.Exit(EXIT_FINDINGS)
 
 

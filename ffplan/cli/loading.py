@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from ffplan.base.errors import UsageError
-from ffplan.base.files import CHUNK, PACKED, LargeText, TooLargeError, opened, read_limited, text_of
+from ffplan.base.files import CHUNK, PACKED, LargeText, TooLargeError, encoding_of, opened, read_limited, text_of
 from ffplan.inputs.design_files import find_design
 from ffplan.inputs.series import MOST as MOST
 from ffplan.inputs.series import series as series
@@ -51,10 +51,11 @@ def read_bytes(file: str, most: int = MOST_BYTES) -> bytes:
 
 
 def _read_text(file: str, most: int = MOST_BYTES) -> str:
+    raw = read_bytes(file, most)
     try:
-        return read_bytes(file, most).decode("utf-8")
+        return raw.decode(encoding_of(raw))
     except UnicodeDecodeError:
-        raise UsageError(f"ffplan: {file}: this is no UTF-8 text") from None
+        raise UsageError(f"ffplan: {file}: this is no UTF-8 text, nor UTF-16 with its mark") from None
 
 
 def _output(file: str, raw: bytes, text: str | None) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, get_args
 
 import typer
@@ -212,7 +213,8 @@ def _jobs(design: ResolvedDesign, parts: Catalog, jobs: str) -> tuple[JobMix | N
     from ffplan.reliability.scheduler import JobTable
     from ffplan.studies.operate.utilization import largest_job
 
-    if not jobs.lower().endswith(".csv"):
+    named = "/" in jobs or "\\" in jobs or jobs.lower().endswith(".csv")
+    if not named and (parts.locate(jobs) is not None or not Path(jobs).is_file()):
         return part_of(parts, JobMix, jobs, "ffplan operate jobs: --jobs"), None
     from ffplan.interop.workloads import read_jobs
 
@@ -239,7 +241,9 @@ def utilization(
     file: DesignArgument,
     jobs: Annotated[
         str,
-        typer.Option("--jobs", metavar="ID|FILE", help="A job mix, or a CSV with the columns arrival_s, gpus, run_s."),
+        typer.Option(
+            "--jobs", metavar="ID|FILE", help="A job mix, or a file of CSV with the columns arrival_s, gpus, run_s."
+        ),
     ] = "kalos",
     policy: Annotated[
         str, typer.Option("--policy", metavar="NAMES", help="fifo, backfill, time-sharing, joined by commas.")

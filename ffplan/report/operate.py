@@ -304,6 +304,9 @@ def _acceptance_body(r: AcceptanceReport) -> _Body:
             )
             header = ("what", "where", "value", "median", "of it", "step")
             blocks.append(Grid("Slower than the fleet", cells, header, name="slow"))
+        if r.unread:
+            parts = tuple((part.host, f"{part.file}:{part.line}", part.why) for part in r.unread)
+            blocks.append(Grid("Not read", parts, ("where", "log", "why"), name="unread"))
         if r.missing:
             blocks.append(Lines("Nothing measured", (("", "; ".join(r.missing)),), name="missing"))
     else:

@@ -45,6 +45,20 @@ class Measured:
 
 
 @record
+class Unread:
+    """A part of a log that could not be read, or that says itself that it failed."""
+
+    host: str
+    """Name of the node in the log; the file's name if the log has none."""
+    file: str
+    """The log."""
+    line: int
+    """Its line."""
+    why: str
+    """The reason."""
+
+
+@record
 class CheckRow:
     """A line of the sheet: what one delivered part should measure."""
 
@@ -140,6 +154,8 @@ class AcceptanceReport(Result):
     """Nodes and parts slower than the others, the slowest first."""
     missing: tuple[str, ...]
     """Checks of the sheet without a measurement; empty without logs."""
+    unread: tuple[Unread, ...]
+    """Parts of logs that could not be read; values of theirs are missing."""
     assumptions: tuple[str, ...]
     """Assumptions behind the sheet."""
     unverified: tuple[UnverifiedFigure, ...]

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import re
 from typing import TYPE_CHECKING, Any
 
 from ffplan.base.record import record
-from ffplan.interop.logs.measured import _number_of, _refuse, _stem
-from ffplan.results.acceptance import Measured
+from ffplan.interop.logs.measured import Found, _documents, _number_of, _refuse, _stem, _unread
+from ffplan.results.acceptance import Measured, Unread
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -78,17 +77,32 @@ def _is_nvbandwidth_text(text: str) -> bool:
     return "nvbandwidth Version" in text or _RUNNING.search(text) is not None
 
 
-def _read_nvbandwidth_text(text: str, file: str) -> list[Measured]:
+_COLUMNS = re.compile(r"0(?:[ \t]+[0-9]{1,4})*")
+
+
+def _read_nvbandwidth_text(text: str, file: str) -> list[Found]:
     measured: list[Measured] = []
-    name = ""
-    for line, content in enumerate(text.splitlines(), 1):
+    lost: list[Unread] = []
+    name, started, columns, whole = "", 0, 0, 0
+
+    def closed() -> None:
+        if name in _MATRICES and whole < (columns if columns and _MATRICES[name] == "nvlink-copy" else 1):
+            lost.append(_unread(file, started, f"the matrix of `{name}` is missing or cut"))
+
+    for line, content in enumerate([*text.splitlines(), "SUM of all"], 1):
         if running := _RUNNING.search(content):
-            name = running[1]
+            closed()
+            name, started, columns, whole = running[1], line, 0, 0
         elif _SUM.match(content) or ((side := _SIDE.search(content)) and (side[1] == "CPU") != ("host" in name)):
+            closed()
             name = ""  # a matrix below is of another test, whose name was cut
         elif name in _MATRICES and (row := _MATRIX_ROW.fullmatch(content.strip())):
-            measured += _copies(name, int(row[1]), row[2].replace(",", ".").split(), file, line)
-    return _some_copies(measured, file)
+            cells = row[2].replace(",", ".").split()
+            measured += _copies(name, int(row[1]), cells, file, line)
+            whole += len(cells) >= columns
+        elif name in _MATRICES and _COLUMNS.fullmatch(content.strip()):
+            columns = len(content.split())
+    return [*_some_copies(measured, file), *lost]
 
 
 def _is_stream(text: str) -> bool:
@@ -139,6 +153,7 @@ _ENTITY = re.compile(r"GPUs?:?[ \t]?([0-9]{1,4})[ \t]*:[ \t]*(.{1,200})")
 _COPY = re.compile(
     r"GPU ?([0-9]{1,4}),? (GPU to Host|Host to GPU) bandwidth:?\s{0,9}([0-9]{1,5}(?:[.,][0-9]{1,6})?) ?GB/s"
 )
+_RAN = ("pass", "fail", "warn")
 _COPIES = {"GPU to Host": "copy-to-host", "Host to GPU": "copy-to-device"}
 
 
@@ -222,20 +237,35 @@ def _documented(loaded: Any, line: int) -> Iterator[_TestResult]:
 
 
 def _outcomes(text: str) -> list[_TestResult]:
-    if (start := text.find("{")) < 0:
+    documents = list(_documents(text))
+    if not any(not document.fault for document in documents):
         return list(_printed(text))
-    try:
-        loaded = json.JSONDecoder().raw_decode(text, start)[0]
-        return list(_documented(loaded, text.count("\n", 0, start) + 1))
-    except (ValueError, RecursionError):
-        return list(_printed(text))
+    return [result for document in documents for result in _documented(document.value, document.line)]
+
+
+_RUNTIME = re.compile(
+    r"^[ \t]*Error:[ \t]*(.{1,200})|\"(?:runtime_error|Error)\"[ \t]*:[ \t]*\"([^\"]{1,200})", re.MULTILINE
+)
+_OPEN_ROW = re.compile(r"^[ \t]*[|+](?:.{0,400}[^|+ \t\n])?[ \t]*$", re.MULTILINE)
+"""A row of the printed table that lacks its last border: the log was cut there."""
+
+
+def _lost(text: str, file: str) -> Iterator[Unread]:
+    """Yield what DCGM says that it could not do, and where its output was cut."""
+    for pattern in (_RUNTIME, _OPEN_ROW):
+        if (match := pattern.search(text)) is not None:
+            said = f"the diagnosis failed: {match[1] or match[2]}" if pattern is _RUNTIME else "the table is cut"
+            yield _unread(file, text.count("\n", 0, match.start()) + 1, said)
+    for document in _documents(text):
+        if document.fault:
+            yield _unread(file, document.fault_line, f"not valid JSON: {document.fault}")
 
 
 def _judgements(outcome: _TestResult, file: str) -> Iterator[Measured]:
-    """Yield the failures of a test [1]: one for each accelerator that failed, none of a test that passed."""
-    if outcome.status not in ("pass", "fail", "warn"):
-        return
-    failed = outcome.status == "fail"
+    """Yield the failures of a test [1]: one for each accelerator that failed, none of a test that passed; one that did
+    not run is in doubt.
+    """
+    failed, ran = outcome.status == "fail", outcome.status in _RAN
     numbers: tuple[str, ...] = outcome.gpus if outcome.status != "pass" and outcome.gpus else ("",)
     words = " ".join(_COPY.sub("", outcome.words).split())[:160].strip(" ,")
     for number in numbers:
@@ -246,14 +276,19 @@ def _judgements(outcome: _TestResult, file: str) -> Iterator[Measured]:
             part=f"GPU {number} {outcome.test}" if number else outcome.test,
             file=file,
             line=outcome.line,
-            doubt=words or ("a warning" if outcome.status == "warn" else "") if outcome.status != "pass" else "",
+            doubt=("" if outcome.status == "pass" else words or ("a warning" if outcome.status == "warn" else ""))
+            if ran
+            else f"the test did not run: {words or outcome.status}",
         )
 
 
-def _read_dcgm(text: str, file: str) -> list[Measured]:
+def _read_dcgm(text: str, file: str) -> list[Found]:
     """Return failed tests by accelerator [1], and copies between each and its host [GB/s]."""
-    measured: list[Measured] = []
-    for outcome in _outcomes(text):
+    measured: list[Found] = []
+    outcomes = _outcomes(text)
+    if not any(outcome.status in _RAN for outcome in outcomes):
+        _refuse(file, 1, "no test ran", "give the whole output of `dcgmi diag -r 3`, or of `-j`")
+    for outcome in outcomes:
         measured += _judgements(outcome, file)
         for copy in _COPY.finditer(" ".join(outcome.words.split())):
             measured.append(
@@ -266,4 +301,4 @@ def _read_dcgm(text: str, file: str) -> list[Measured]:
                     line=outcome.line,
                 )
             )
-    return measured or _refuse(file, 1, "no test ran", "give the whole output of `dcgmi diag -r 3`, or of `-j`")
+    return [*measured, *_lost(text, file)]

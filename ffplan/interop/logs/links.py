@@ -11,7 +11,7 @@ from xml.parsers import expat
 from ffplan.base.hostlist import integer
 from ffplan.base.record import record
 from ffplan.interop.asbuilt.infiniband import _active_rate, _db_csv_tables, _signalled
-from ffplan.interop.logs.measured import _fault, _number_of, _refuse, _stem
+from ffplan.interop.logs.measured import Found, _fault, _number_of, _refuse, _stem, _unread
 from ffplan.results.acceptance import Measured
 
 if TYPE_CHECKING:
@@ -94,40 +94,81 @@ def _gpu(values: dict[str, str], name: str, line: int, file: str) -> list[Measur
     return rows
 
 
-_DEVICE = re.compile(r"^(?:CA '([\w.-]{1,64})'|Infiniband device '([\w.-]{1,64})' port ([0-9]{1,3}) status:)")
+_DEVICE = re.compile(r"^\s*(?:CA '([\w.-]{1,64})'|Infiniband device '([\w.-]{1,64})' port ([0-9]{1,3}) status:)")
 _FIELD = re.compile(r"^\s*(State|Rate|Link layer|Port [0-9]{1,3}|state|rate|link_layer)\s*:\s*(.{0,80}?)\s*$")
+_ALONE = re.compile(r"\s*([A-Za-z_][\w.-]{0,63}):?\s*")
+"""A line of the name of a host alone, as a loop prints it."""
 
 
 def _is_ibstat(text: str) -> bool:
     return any(_DEVICE.match(line) for line in text.splitlines())
 
 
-def _read_ibstat(text: str, file: str) -> list[Measured]:
-    """Return the rate of every port of ibstat or ibstatus [GB/s]; 0 of a port that is not active."""
-    rows: list[Measured] = []
-    device, port, active, line = "", "", False, 0
-    value: float | None = None
+@record
+class _Port:
+    """A port of ibstat or ibstatus."""
+
+    node: int
+    """Place of its node in the file."""
+    device: str
+    number: str
+    line: int
+    fields: dict[str, tuple[int, str]]
+    """Line and value, by names in small letters."""
+
+    @property
+    def part(self) -> str:
+        return f"{self.device} port {self.number}" if self.number else self.device
+
+
+def _ports_of(text: str) -> tuple[list[_Port], list[str]]:
+    """Return the ports of a text, and the names of its nodes, empty where no line has it or of one alone; a node begins
+    where a device comes again.
+    """
+    ports, hosts, seen, before = list[_Port](), [""], set[tuple[str, str]](), ""
     for number, content in enumerate(text.splitlines(), 1):
         if match := _DEVICE.match(content):
-            device, port, active, line = match[1] or match[2], match[3] or "", False, 0
-        elif device and (field := _FIELD.match(content)):
-            name, said = field[1].lower().replace("_", " "), field[2].lower()
+            device, place = match[1] or match[2], match[3] or ""
+            alone = _ALONE.fullmatch(before)
+            if (device, place) in seen:
+                hosts.append("")
+                seen.clear()
+            if alone and not seen:
+                hosts[-1] = alone[1]
+            seen.add((device, place))
+            ports.append(_Port(node=len(hosts) - 1, device=device, number=place, line=number, fields={}))
+        elif ports and (field := _FIELD.match(content)):
+            name, last = field[1].lower().replace("_", " "), ports[-1]
             if name.startswith("port "):
-                port, active, line = name.removeprefix("port "), False, 0
-            elif name == "state":
-                active, line = "active" in said, number
-                value = None if active else 0.0
-            elif name == "rate" and active:
-                value, line = _number_of(said.partition(" ")[0], file, number, "rate") / _GBYTE, number
-            elif name == "link layer" and line and value is not None:
-                part, host = f"{device} port {port}", _stem(file)
-                rows.append(
-                    Measured(check="nic-link", value=value, host=host, part=part, file=file, line=line, layer=said)
-                )
-                active, line = False, 0
-    if not rows:
+                if not last.number and not last.fields:
+                    ports.pop()
+                place = name.removeprefix("port ")
+                ports.append(_Port(node=last.node, device=last.device, number=place, line=number, fields={}))
+            else:
+                last.fields.setdefault(name, (number, field[2].lower()))
+        before = content if content.strip() else before
+    return ports, hosts if len(hosts) > 1 else [""]
+
+
+def _read_ibstat(text: str, file: str) -> list[Found]:
+    """Return the rate of every port of ibstat or ibstatus [GB/s]; 0 of a port that is not active."""
+    found: list[Found] = []
+    ports, hosts = _ports_of(text)
+    stem = _stem(file)
+    for port in ports:
+        host = hosts[port.node] or (f"{stem} {port.node + 1}" if len(hosts) > 1 else stem)
+        state, rate, layer = (port.fields.get(name) for name in ("state", "rate", "link layer"))
+        if state is None or layer is None or (rate is None and "active" in state[1]):
+            found.append(_unread(file, port.line, f"{port.part} has no state, rate or link layer: it was cut", host))
+            continue
+        value, line = 0.0, state[0]
+        if "active" in state[1] and rate is not None:
+            value, line = _number_of(rate[1].partition(" ")[0], file, rate[0], "rate") / _GBYTE, rate[0]
+        row = Measured(check="nic-link", value=value, host=host, part=port.part, file=file, line=line, layer=layer[1])
+        found.append(row)
+    if not any(isinstance(row, Measured) for row in found):
         _refuse(file, 1, "no port with a state, a rate and a link layer", "give the output of `ibstat` as printed")
-    return rows
+    return found
 
 
 def _is_ibdiagnet_lst(text: str) -> bool:
@@ -135,17 +176,18 @@ def _is_ibdiagnet_lst(text: str) -> bool:
 
 
 def _read_ibdiagnet_lst(text: str, file: str) -> list[Measured]:
-    """Return the rate of every active link of `ibdiagnet2.lst` [GB/s].
+    """Return the rate of every link of `ibdiagnet2.lst` [GB/s]; 0 of one that is up but not active.
 
     Ports are hexadecimal: a switch of 36 shows `Ports:24`.
     """
     rows = []
     for line, content in enumerate(text.splitlines(), 1):
         match = _LST.search(content)
-        if match is None or match[6].upper() not in ("ACT", "ACTIVE"):
+        if match is None:
             continue
-        rate = _signalled(float(match[7])) if match[7].replace(".", "", 1).isdigit() else 0.0
-        if not rate:
+        active = match[6].upper() in ("ACT", "ACTIVE")
+        rate = _signalled(float(match[7])) if active and match[7].replace(".", "", 1).isdigit() else 0.0
+        if active and not rate:
             _refuse(file, line, f"no lane runs at `SPD={match[7]}`", "give the file as ibdiagnet wrote it")
         side = match[4] if match[3] == "CA" else match[2]
         name, port = _NAME.search(side) or _GUID.search(side), _PORT.search(side)
@@ -211,7 +253,8 @@ def _is_ibdiagnet_csv(text: str) -> bool:
 
 
 def _read_ibdiagnet_csv(text: str, file: str) -> list[Measured]:
-    """Return the rate of every active port of `ibdiagnet2.db_csv` [GB/s]: the lesser width and speed of both its ends.
+    """Return the rate of every port of `ibdiagnet2.db_csv` that is up [GB/s]: the lesser width and speed of both its
+    ends, and 0 where one is not active.
 
     A link of a NIC stands once, at the NIC.
     """
@@ -222,7 +265,7 @@ def _read_ibdiagnet_csv(text: str, file: str) -> list[Measured]:
     for _, row in links:
         near, far = ((row.get(f"NodeGuid{side}", ""), row.get(f"PortNum{side}", "")) for side in (1, 2))
         peers |= {near: far, far: near}
-    ports = _active_ports(states, file)
+    ports = _ports_up(states, file)
     if not nodes:
         _refuse(file, 1, "the table NODES is missing, which tells switches from hosts", "give the whole file")
     measured = []
@@ -239,15 +282,25 @@ def _read_ibdiagnet_csv(text: str, file: str) -> list[Measured]:
         host = nodes.get(shown[0], {}).get("NodeDesc", shown[0] or "unknown").strip('"') or "unknown"
         value = min(lanes, peer_lanes) * min(lane, slower) / _GBYTE
         measured.append(Measured(check=check, value=value, host=host, part=f"port {shown[1]}", file=file, line=line))
-    if not measured:
+    if not any(row.value for row in measured):
         _refuse(file, 1, "no active port", "give the file of a fabric that is up")
     return measured
 
 
-def _active_ports(rows: Rows, file: str) -> dict[tuple[str, str], tuple[int, int, float]]:
-    """Return the line, the lanes and the rate of a lane [Gb/s] of every active port, by GUID and number."""
+_STARTED = ("2", "3")
+"""States Initialize and Armed: the link is up, and no subnet manager has made it active."""
+
+
+def _ports_up(rows: Rows, file: str) -> dict[tuple[str, str], tuple[int, int, float]]:
+    """Return the line, the lanes and the rate of a lane [Gb/s] of every port that is up, by GUID and number; no lanes
+    of one that is not active.
+    """
     ports = {}
     for line, row in rows:
+        place = (row.get("NodeGuid", "unknown"), row.get("PortNum", ""))
+        if row.get("PortState") in _STARTED:
+            ports[place] = (line, 0, 0.0)
+            continue
         if row.get("PortState", "4") not in ("4", "N/A") or row.get("LinkWidthActv") in (None, "N/A"):
             continue
         lanes, lane = _active_rate(row)
@@ -256,7 +309,7 @@ def _active_ports(rows: Rows, file: str) -> dict[tuple[str, str], tuple[int, int
                 f"no link has LinkWidthActv {row['LinkWidthActv']} and LinkSpeedActv {row.get('LinkSpeedActv', '')}"
             )
             _refuse(file, line, message, "give the file as ibdiagnet wrote it")
-        ports[(row.get("NodeGuid", "unknown"), row.get("PortNum", ""))] = (line, lanes, lane)
+        ports[place] = (line, lanes, lane)
     return ports
 
 

@@ -55,6 +55,8 @@ _REST = re.compile(r"[ \t]*[0-9N/A.][-0-9N/A., \te+]*")
 """The rest of a row that a terminal wrapped."""
 _MOST_LINES = 4
 """Most lines that a row is wrapped into [1]."""
+_STUB = re.compile(r"[ \t|]*([0-9]{1,25})(?:[ \t|]+[0-9]{1,25}([ \t|]+[a-z]\w{0,15}(?:[ \t|]+[a-z]{1,8})?)?)?")
+"""The first columns of a row, behind which a log was cut."""
 _GROUPED = re.compile(r"[0-9]{1,3}(?:,[0-9]{3})+")
 _HALF = 4
 """Columns of a half: time, algbw, busbw and #wrong [1]."""
@@ -102,6 +104,10 @@ class Run:
         self.left_out = False
         """Whether the list of ranks says that it was shortened."""
         self.rows: list[Row] = []
+        self.line = 0
+        """Line of its head."""
+        self.cut = 0
+        """Line of a last row that lacks numbers; 0 if none does."""
         self.averaged = False
         self.out_of_bounds = 0
 
@@ -209,12 +215,14 @@ class _Reader:
         """End the row that is open; one without numbers was not measured, and the last of a log may be cut off."""
         row, self.open = self.open, None
         if row is None or not row.halves[0]:
+            self.run.cut = row.line if row is not None and last else 0
             return
         try:
             self.run.rows.append(_completed(row))
         except _CutRowError:
             if not last:
                 raise
+            self.run.cut = row.line
 
     def line(self, number: int, content: str) -> None:
         if table := _TABLE.match(content):
@@ -222,7 +230,7 @@ class _Reader:
         match = None if content.startswith("#") else _ROW.search(content)
         row = _started(match, number) if match is not None else None
         if row is None and "#" in content:
-            self.comment(content)
+            self.comment(number, content)
         if row is not None:
             self.close()
             if self.run.averaged:
@@ -237,11 +245,11 @@ class _Reader:
                 self.next_run([])
             self.run.named += programs
 
-    def comment(self, content: str) -> None:
+    def comment(self, number: int, content: str) -> None:
         if _HEAD.search(content):
             if self.run.begun or self.open is not None:
                 self.next_run([])
-            self.run.head = content
+            self.run.head, self.run.line = content, number
         elif rank := _RANK.search(content):
             if self.run.rows:
                 self.next_run([])
@@ -302,8 +310,11 @@ def _unwrapped(lines: list[str]) -> list[str]:
 
 
 def _runs_of(text: str) -> Iterator[Run]:
-    reader = _Reader()
-    for number, line in enumerate(_unwrapped(text.splitlines()), 1):
+    reader, lines = _Reader(), _unwrapped(text.splitlines())
+    for number, line in enumerate(lines, 1):
         reader.line(number, line.strip())
     reader.close(last=True)
-    yield from (run for run in reader.runs if run.rows)
+    last = text.rstrip().rpartition("\n")[2]
+    if reader.run.rows and (stub := _STUB.fullmatch(last)) and (stub[2] or int(stub[1]) > reader.run.rows[-1].size):
+        reader.run.cut = reader.run.cut or text.rstrip().count("\n") + 1
+    yield from (run for run in reader.runs if run.rows or run.cut or (run.line and run.ranks))

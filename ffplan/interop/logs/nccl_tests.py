@@ -9,11 +9,13 @@ from __future__ import annotations
 import re
 from collections import Counter
 from dataclasses import replace
+from itertools import zip_longest
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
+from ffplan.base.hostlist import fold
 from ffplan.base.record import record
-from ffplan.interop.logs.measured import NO_HINTS, _number_of, _refuse, _stem
+from ffplan.interop.logs.measured import NO_HINTS, Found, _number_of, _refuse, _stem, _unread
 from ffplan.interop.logs.nccl_operations import (
     CLOSE,
     OPERATIONS,
@@ -30,8 +32,14 @@ from ffplan.interop.logs.nccl_rows import COMMAND, WIDTHS, Rank, Row, Run, _CutR
 from ffplan.results.acceptance import Measured
 
 if TYPE_CHECKING:
-    from ffplan.interop.logs.measured import CollectiveHints
+    from collections.abc import Sequence
 
+    from ffplan.interop.logs.measured import CollectiveHints
+    from ffplan.results.acceptance import Unread
+
+_NAMED_PAIR = 2
+_LONGEST_LIST = 40
+"""Most letters of a list of nodes in words [1]."""
 _SINGLE = {"agg iters": 1, "graph": 0}
 """What the header has where calls are measured one by one."""
 
@@ -95,6 +103,15 @@ def _wrong(row: Row, run: Run) -> bool:
     return False
 
 
+def _hosts_words(hosts: tuple[str, ...]) -> str:
+    """Return the nodes of a run in words: both of a pair, all of few, else their number and the first and the last."""
+    if len(hosts) <= _NAMED_PAIR:
+        return " and ".join(hosts)
+    folded = fold(list(hosts))
+    few = len(folded) <= _LONGEST_LIST
+    return f"{len(hosts)} nodes, {folded}" if few else f"{len(hosts)} nodes from {hosts[0]} to {hosts[-1]}"
+
+
 def _measured(row: Row, run: Run, ranks: _Ranks, operation: str, file: str) -> Measured:
     count, hosts = ranks.count, ranks.hosts
     time, algbw, busbw = _rates_of(row, file)
@@ -118,7 +135,7 @@ def _measured(row: Row, run: Run, ranks: _Ranks, operation: str, file: str) -> M
         value=busbw
         if busbw or not time
         else row.size / time / 1e3 * factor,  # byte/us to GB/s; 0.00 is printed below 5 MB/s
-        host=_stem(file) if not hosts else hosts[0] if len(hosts) == 1 else f"{len(hosts)} nodes from {hosts[0]}",
+        host=_hosts_words(hosts) or _stem(file),
         part="",
         file=file,
         line=row.line,
@@ -145,8 +162,8 @@ def _refuse_no_run(run: Run, file: str) -> None:
 
 
 def _of_runs(runs: list[Run], file: str, said: CollectiveHints) -> list[Measured]:
-    """Return the measured values of runs; for a repeated size, the mean."""
-    measured, named, open_runs = [], list[str](), 0
+    """Return the measured values of runs; for a size that repeats on the same nodes, the mean."""
+    measured, sets, named, open_runs = list[Measured](), list[tuple[str, ...]](), list[str](), 0
     _named_in_order(runs)
     for run in runs:
         _refuse_no_run(run, file)
@@ -165,34 +182,69 @@ def _of_runs(runs: list[Run], file: str, said: CollectiveHints) -> list[Measured
         if count != ranks.count:
             ranks = _Ranks(count=count, accelerators=_ranks_of(run.ranks).accelerators)
         measured += [_measured(row, run, ranks, operation, file) for row in run.rows]
+        sets += [tuple(sorted(ranks.hosts))] * len(run.rows)
     if measured and not any(row.check in OPERATIONS.values() for row in measured):
         known = ", ".join(f"{operation}_perf" for operation in OPERATIONS)
         message = f"`{measured[0].check}` measures an operation that is not modelled"
         _refuse(file, measured[0].line, message, f"known are {known}")
-    return _merged(measured)
+    return _merged(measured, sets)
 
 
-def _read_nccl_tests(text: str, file: str, said: CollectiveHints = NO_HINTS) -> list[Measured]:
-    """Return the rows of nccl-tests or rccl-tests; of a size that repeats, the mean."""
+_FAILURE = re.compile(
+    r"\bTest (?:NCCL |CUDA |MPI )?failure\b|Got completion (?:\w+ .{0,80})?with (?:error|status)"
+    r"|unhandled (?:system|cuda) error|[Ww]atchdog caught collective|MPI_ABORT was invoked|exited on signal"
+    r"|Segmentation fault|DUE TO TIME LIMIT"
+)
+"""What is printed by a run that broke off."""
+
+
+def _lost(text: str, runs: list[Run], file: str) -> list[Unread]:
+    """Return the runs that failed or printed no row, and rows that were cut."""
+    parts = [_unread(file, run.cut, "the last row is cut") for run in runs if run.cut]
+    empty = [run for run in runs if not run.rows and not run.cut]
+    parts += [_unread(file, run.line, f"a run without rows on {_nodes_of(run)}") for run in empty]
+    told = False
+    for line, content in enumerate(text.splitlines(), 1):
+        if "nThread" in content:
+            told = False
+        elif not told and _FAILURE.search(content):
+            parts.append(_unread(file, line, f"the run failed: {content.strip()[:120]}"))
+            told = True
+    return parts
+
+
+def _nodes_of(run: Run) -> str:
+    return _hosts_words(tuple(dict.fromkeys(rank.host for rank in run.ranks.values())))
+
+
+def _read_nccl_tests(text: str, file: str, said: CollectiveHints = NO_HINTS) -> list[Found]:
+    """Return the rows of nccl-tests or rccl-tests; of a size that repeats on the same nodes, the mean."""
     try:
         runs = list(_runs_of(text))
     except _CutRowError as cut:
         message = f"a row of {cut.columns} columns; 9 or more are expected"
         _refuse(file, cut.line, message, "give the log as the program wrote it")
+    lost = _lost(text, runs, file)
+    runs = [run for run in runs if run.rows]
     if not runs:
         average = "# Avg bus bandwidth" in text
         message = (
             "the mean over all sizes alone, which compares with nothing" if average else "the log has no result rows"
         )
         _refuse(file, 1, message, "give the rows of the table, one for each size")
-    return _of_runs(runs, file, said)
+    return [*_of_runs(runs, file, said), *lost]
 
 
-def _merged(rows: list[Measured]) -> list[Measured]:
+def _merged(rows: list[Measured], sets: Sequence[tuple[str, ...]] = ()) -> list[Measured]:
+    """Return a row for each operation, size and set of nodes.
+
+    Args:
+        sets: nodes of each row, in one order; none where no log lists them.
+    """
     groups: dict[tuple[object, ...], list[Measured]] = {}
-    for row in rows:
+    for row, nodes in zip_longest(rows, sets):
         ranks = (row.nodes, row.fewest_ranks, row.most_ranks, row.devices, row.accelerators)
-        groups.setdefault((row.check, row.gpus, row.host, row.size_bytes, *ranks), []).append(row)
+        groups.setdefault((row.check, row.gpus, nodes or row.host, row.size_bytes, *ranks), []).append(row)
     return [
         replace(
             group[0],

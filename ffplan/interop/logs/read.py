@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import json
 import re
 from contextlib import suppress
 from dataclasses import replace
@@ -11,15 +10,16 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from ffplan.base.errors import InputError
-from ffplan.base.pasted import _as_pasted, _bared, _streams
+from ffplan.base.files import text_lines
+from ffplan.base.pasted import _as_pasted, _bared, _sections, _streams
 from ffplan.inputs.document import scalar
 from ffplan.interop.logs import dcgm, links, nccl_tests, storage, tables
-from ffplan.interop.logs.measured import NO_HINTS, _number_of, _refuse, _stem
+from ffplan.interop.logs.measured import _AS_WRITTEN, NO_HINTS, Found, _documents, _number_of, _refuse, _stem, _unread
 from ffplan.interop.recognised import _recognised
-from ffplan.results.acceptance import Measured
+from ffplan.results.acceptance import Measured, Unread
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from ffplan.interop.logs.measured import CollectiveHints
 
@@ -67,122 +67,214 @@ _PROGRAMS = (
     "MLPerf Storage, STREAM, mlc, nvidia-smi -q -x and topo -m, ibstat, ibdiagnet2.lst, ibdiagnet2.db_csv, "
     "ibdiagnet2.log, or the sheet as CSV with a column `measured`"
 )
-_OWN_LINE = re.compile(r"^[ \t]*\{", re.MULTILINE)
 _MOST_ROWS = 1_000_000
 _REMEDY = "write the measured value alone, in the unit of its row"
 
 
-def _json(text: str, file: str, said: CollectiveHints) -> list[Measured] | None:
-    """Read a JSON document; return None if no known program wrote it."""
-    own = _OWN_LINE.search(text)  # a command line ahead may have braces of the shell
-    start = own.end() - 1 if own else text.find("{")
-    if start < 0:
-        return None
-    loaded: Any = None
-    decoder, position = json.JSONDecoder(), start
-    while position >= 0:  # several documents one after another: the last is the end of the run
-        try:
-            loaded, end = decoder.raw_decode(text, position)
-        except (ValueError, RecursionError) as error:
-            if loaded is None:
-                line = getattr(error, "lineno", text.count("\n", 0, start) + 1)
-                if text.lstrip().startswith("{"):
-                    message = f"not valid JSON: {getattr(error, 'msg', error)}"
-                    _refuse(file, line, message, "give the file as it was written")
-                return None
-            break
-        position = text.find("{", end)
+def _known(loaded: Any, file: str, said: CollectiveHints) -> Callable[[], list[Measured]] | None:
+    """Return what reads a JSON document; None if no known program wrote it."""
     if nccl_tests._is_nccl_tests_json(loaded):
-        return nccl_tests._read_nccl_tests_json(loaded, file, said)
+        return lambda: nccl_tests._read_nccl_tests_json(loaded, file, said)
     if dcgm._is_nvbandwidth(loaded):
-        return dcgm._read_nvbandwidth(loaded, file)
-    return storage._read_fio(loaded, file) if storage._is_fio(loaded) else None
+        return lambda: dcgm._read_nvbandwidth(loaded, file)
+    return (lambda: storage._read_fio(loaded, file)) if storage._is_fio(loaded) else None
+
+
+def _json(text: str, file: str, said: CollectiveHints) -> list[Found] | None:
+    """Read the JSON documents of a text, each a run of its own; return None if no known program wrote one."""
+    documents = [
+        document for document in _documents(text) if document.fault or _known(document.value, file, said) is not None
+    ]
+    if not any(not document.fault for document in documents):
+        if documents and text.lstrip().startswith("{"):
+            message = f"not valid JSON: {documents[0].fault}"
+            _refuse(file, documents[0].fault_line, message, "give the file as it was written")
+        return None
+    values, found, faults = [document.value for document in documents], list[Found](), list[InputError]()
+    for document, after in zip(documents, [*values[1:], None], strict=True):
+        read = _known(document.value, file, said)
+        if read is None:
+            found.append(_unread(file, document.fault_line, f"not valid JSON: {document.fault}"))
+        elif not storage._goes_on(document.value, after):
+            try:
+                found += [replace(row, line=document.line) for row in read()]
+            except InputError as error:
+                faults.append(error)
+                found.append(_unread(file, document.line, error.findings[0].message))
+    if faults and not any(isinstance(row, Measured) for row in found):
+        raise faults[0]
+    return found
+
+
+_TITLE_LINES = 20
+"""Lines that a sheet may have above its heading [1]."""
+_TITLE_LETTERS = 20_000
+"""Letters among which its heading is sought [1]."""
+_DELIMITERS = ",;\t|"
+_GROUPED = re.compile(r"[0-9]{1,3}(?:,[0-9]{3})+")
+"""A number that may have a decimal comma or groups of three digits."""
+
+
+def _heading(text: str) -> tuple[int, str] | None:
+    """Return the place of the heading of an acceptance sheet and the sign between its cells; None of any other text."""
+    for number, line in enumerate(text_lines(text[:_TITLE_LETTERS])[:_TITLE_LINES]):
+        for sign in _DELIMITERS:
+            cells = [cell.strip().strip('"') for cell in line.split(sign)]
+            if "check" in cells and "measured" in cells:
+                return number, sign
+    return None
+
+
+def _is_sheet(text: str) -> bool:
+    return _heading(text) is not None
 
 
 def _sheet(text: str, file: str) -> list[Measured]:
-    """Return the rows of an acceptance sheet that were filled in: columns check, measured, and host."""
-    rows = csv.DictReader(text.splitlines())
+    """Return the rows of an acceptance sheet that were filled in: columns check, measured, and host.
+
+    Spreadsheets separate cells by semicolons where numbers have a decimal comma.
+    """
+    found = _heading(text)
+    assert found is not None
+    skipped, sign = found
+    lines = text_lines(text)[skipped:]
+    lines[0] = sign.join(cell.strip() for cell in lines[0].split(sign))
+    rows = csv.DictReader(lines, delimiter=sign)
+
+    def figure(text: str, line: int, what: str, remedy: str = _AS_WRITTEN) -> float:
+        plain = sign == "," or (sign != ";" and _GROUPED.fullmatch(text) is not None)
+        return _number_of(text if plain else text.replace(",", "."), file, line, what, remedy)
+
     measured = []
-    for line, row in enumerate(rows, 2):
+    for line, row in enumerate(rows, skipped + 2):
         value = (row.get("measured") or "").strip()
         if not value:
             continue
-        if line > _MOST_ROWS:
+        if any((cell or "").strip() for cell in row.get(None, ())):
+            _refuse(file, line, "more cells than the heading has", "write decimal points, or cells in quotation marks")
+        if line - skipped > _MOST_ROWS:
             _refuse(file, line, f"more than {_MOST_ROWS:,} rows", "give fewer")
         size, gpus = (row.get("size_bytes") or "0").strip() or "0", (row.get("gpus") or "0").strip() or "0"
         measured.append(
             Measured(
                 check=(row.get("check") or "").strip(),
-                value=_number_of(value, file, line, "number", _REMEDY),
+                value=figure(value, line, "number", _REMEDY),
                 host=(row.get("host") or "").strip() or "unnamed",
                 part=(row.get("part") or "").strip(),
                 file=file,
                 line=line,
-                gpus=int(_number_of(gpus, file, line, "number of accelerators")),
+                gpus=int(figure(gpus, line, "number of accelerators")),
                 nodes=1,
-                size_bytes=_number_of(size, file, line, "size"),
+                size_bytes=figure(size, line, "size"),
             )
         )
     if not measured:
-        _refuse(file, 1, "no row has a `measured` value", "fill in the column `measured`")
+        _refuse(file, skipped + 1, "no row has a `measured` value", "fill in the column `measured`")
     return measured
 
 
-def read_log(text: str, file: str, said: CollectiveHints = NO_HINTS) -> list[Measured]:
+def read_log(
+    text: str, file: str, said: CollectiveHints = NO_HINTS, unread: list[Unread] | None = None
+) -> list[Measured]:
     """Read a log of any known program.
 
     A document of the right program in the wrong shape is refused, whatever is wrong in it.
 
     Args:
         said: what the user says of collectives whose log does not.
+        unread: takes the parts that could not be read, beside those that could.
 
     Raises:
         InputError: where no known program wrote it, or a line cannot be.
     """
     try:
-        try:
-            return _of_processes(text, file, said) or _read_one(_as_pasted(text), file, said)
-        except InputError:
-            with suppress(InputError):
-                return _read_one(_bared(text), file, said)
-            raise
+        found = _found_in(text, file, said)
     except (TypeError, AttributeError, ValueError, KeyError, IndexError, OverflowError, csv.Error) as error:
         message = f"the log does not follow its program's format: {str(error)[:100]}"
         _refuse(file, 1, message, "give the log as the program wrote it")
+    measured = [row for row in found if isinstance(row, Measured)]
+    lost = [row for row in found if isinstance(row, Unread)]
+    if lost and not measured:
+        _refuse(file, lost[0].line, lost[0].why, "give the whole log, of a run that ended")
+    if unread is not None:
+        unread += lost
+    return measured
 
 
-def _of_processes(text: str, file: str, said: CollectiveHints) -> list[Measured]:
-    """Read what each of several processes or hosts printed, whose lines are mixed; empty if at most one measured."""
-    read: dict[str, list[Measured]] = {}
-    for label, lines in _streams(text).items():
-        numbers, own = [number for number, _ in lines], _as_pasted("\n".join(line for _, line in lines))
-        if "{" not in own and not any(tells(own) for tells, _ in (_COLLECTIVES | _TEXTS).values()):
-            continue  # such as a rank that prints notes of NCCL alone
+def _found_in(text: str, file: str, said: CollectiveHints) -> Sequence[Found]:
+    try:
+        return _of_processes(text, file, said) or _read_one(_as_pasted(text), file, said)
+    except InputError:
         with suppress(InputError):
+            return _read_one(_bared(text), file, said)
+        raise
+
+
+_MARKS = ('"nvbandwidth"', '"fio version"', '"devices"')
+"""Names in the JSON of known programs that a part of it has, too."""
+_COMPLAINT = re.compile(
+    r"not found|no such file|denied|refused|\bfail(?:ed|ure)?\b|\berror\b|\bkilled\b|\babort|segmentation fault"
+    r"|unreachable|timed out|\bcannot\b|\bunable\b",
+    re.IGNORECASE,
+)
+"""What a process prints that could not run."""
+
+
+def _silence(lines: list[tuple[int, str]], file: str) -> tuple[Unread, bool]:
+    """Say what a process printed that measured nothing: its complaint, or its first words; and whether it complains."""
+    said = [(number, line.strip()) for number, line in lines if line.strip()]
+    complaints = ((number, line) for number, line in said if "NCCL INFO" not in line and _COMPLAINT.search(line))
+    complaint = next(complaints, None)
+    number, line = complaint or (said[0] if said else (lines[0][0] if lines else 1, ""))
+    why = f"no measurement: `{line[:160]}`" if line else "no measurement"
+    return _unread(file, number, why), complaint is not None
+
+
+def _of_processes(text: str, file: str, said: CollectiveHints) -> list[Found]:
+    """Read what each of several processes or hosts printed, one after another or mixed; empty if at most one did.
+
+    A host that measured nothing is named, and so is a rank that complains: other ranks print notes alone.
+    """
+    read: dict[str, Sequence[Found]] = {}
+    lost: dict[str, Unread] = {}
+    silent: dict[str, tuple[Unread, bool]] = {}
+    for label, lines in (_sections(text) or _streams(text)).items():
+        numbers, own = [number for number, _ in lines], _as_pasted("\n".join(line for _, line in lines))
+        if not (
+            any(mark in own for mark in _MARKS) or any(tells(own) for tells, _ in (_COLLECTIVES | _TEXTS).values())
+        ):
+            silent[label] = _silence(lines, file)
+            continue
+        try:
             rows = _read_one(own, file, said)
             read[label] = [replace(row, line=numbers[row.line - 1]) for row in rows]
-    if len(read) < 2:
+        except InputError as error:
+            fault = error.findings[0]
+            lost[label] = _unread(file, numbers[min(fault.line, len(numbers)) - 1], fault.message)
+    collective = any(isinstance(row, Measured) and row.gpus for rows in read.values() for row in rows)
+    lost |= {
+        label: part
+        for label, (part, complains) in silent.items()
+        if (label or not collective) and (complains or not (not label or label.isdigit() or collective))
+    }
+    if not read or (len(read) < 2 and (collective or not lost)):
         return []
     stem = _stem(file)
+    parts = {**read, **{label: [*read.get(label, ()), part] for label, part in lost.items()}}
     return [
-        replace(row, host=f"{stem} {label}" if label.isdigit() else label) if row.host == stem else row
-        for label, rows in read.items()
+        replace(row, host=f"{stem} {label}" if label.isdigit() else label or stem) if row.host == stem else row
+        for label, rows in parts.items()
         for row in rows
     ]
 
 
-def _is_sheet(text: str) -> bool:
-    head = [cell.strip().strip('"') for cell in text.partition("\n")[0].split(",")]
-    return "check" in head and "measured" in head
-
-
-_COLLECTIVES: dict[str, tuple[Callable[[str], bool], Callable[[str, str, CollectiveHints], list[Measured]]]] = {
+_COLLECTIVES: dict[str, tuple[Callable[[str], bool], Callable[[str, str, CollectiveHints], Sequence[Found]]]] = {
     "nccl-tests": (lambda text: nccl_tests._is_nccl_tests(text) and not _is_sheet(text), nccl_tests._read_nccl_tests),
     "the OSU benchmarks": (tables._is_osu, tables._read_osu),
     "the benchmark of oneCCL": (tables._is_oneccl, tables._read_oneccl),
 }
 """Programs whose logs may need the user's hints."""
-_TEXTS: dict[str, tuple[Callable[[str], bool], Callable[[str, str], list[Measured]]]] = {
+_TEXTS: dict[str, tuple[Callable[[str], bool], Callable[[str, str], Sequence[Found]]]] = {
     "nvidia-smi": (links._is_smi, links._read_smi),
     "ibdiagnet's .db_csv": (links._is_ibdiagnet_csv, links._read_ibdiagnet_csv),
     "ibdiagnet's .log": (links._is_ibdiagnet_log, links._read_ibdiagnet_log),
@@ -202,7 +294,7 @@ _TEXTS: dict[str, tuple[Callable[[str], bool], Callable[[str, str], list[Measure
 """Programs that write text or XML: what tells their output, and its reader."""
 
 
-def _read_one(text: str, file: str, said: CollectiveHints) -> list[Measured]:
+def _read_one(text: str, file: str, said: CollectiveHints) -> Sequence[Found]:
     """Read a log of one program; refuse several, since all values but one program's would be lost."""
     wrote = [name for name, (tells, _) in (_COLLECTIVES | _TEXTS).items() if tells(text)]
     if len(wrote) > 1:

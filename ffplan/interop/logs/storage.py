@@ -6,10 +6,12 @@ import json
 import re
 from typing import Any
 
-from ffplan.interop.logs.measured import _number_of, _refuse, _stem
+from ffplan.interop.logs.measured import Found, _number_of, _refuse, _stem, _unread
 from ffplan.results.acceptance import Measured
 
 _GIB, _MIB, _KIB = 2.0**30, 2.0**20, 2.0**10
+_INTERVAL_MS = 500
+"""Least time between two reports of one run [ms]."""
 _SHORT_MS = 30_000
 """Runs shorter than this fill caches [ms]."""
 _NODES = re.compile(r"^[ \t]*nodes[ \t]*:[ \t]*([0-9]{1,9})", re.MULTILINE)
@@ -52,8 +54,42 @@ def _is_fio(loaded: Any) -> bool:
     return isinstance(loaded, dict) and "fio version" in loaded
 
 
+def _same_jobs(first: dict[str, Any], last: dict[str, Any]) -> list[tuple[dict[str, Any], dict[str, Any]]]:
+    """Return the jobs of two documents of fio in pairs; none if they are not the same."""
+    names = ("jobname", "groupid", "hostname", "job options", "job_start")
+    sides = [
+        [job for key in ("client_stats", "jobs") for job in loaded.get(key) or [] if isinstance(job, dict)]
+        for loaded in (first, last)
+    ]
+    same = [[[job.get(name) for name in names] for job in jobs] for jobs in sides]
+    return list(zip(*sides, strict=True)) if same[0] == same[1] else []
+
+
+def _goes_on(loaded: Any, after: Any) -> bool:
+    """Return whether the document behind one is of the same run of fio, later: it counts from the start, too.
+
+    With `--status-interval` fio prints one now and then, at least a second later and with more bytes. Other runs of the
+    same jobs, such as of other nodes, take as long.
+    """
+    if not (_is_fio(loaded) and _is_fio(after)) or loaded.get("global options") != after.get("global options"):
+        return False
+    grown = False
+    for job, later in _same_jobs(loaded, after):
+        for side in ("read", "write"):
+            (first, time), (last, longer) = (_progress(part.get(side) or {}) for part in (job, later))
+            if first > last or (first and longer - time < _INTERVAL_MS):
+                return False
+            grown |= last > first
+    return grown
+
+
+def _progress(part: dict[str, Any]) -> tuple[float, float]:
+    """Return the bytes so far [byte] and the time that they took [ms]."""
+    return float(part.get("io_bytes") or 0), float(part.get("runtime") or 0)
+
+
 def _read_fio(loaded: dict[str, Any], file: str) -> list[Measured]:
-    """Return reads and writes of fio [GB/s], each host's jobs of a group together; of several documents, the last."""
+    """Return reads and writes of fio [GB/s], each host's jobs of a group together."""
     clients = [client for client in loaded.get("client_stats") or [] if isinstance(client, dict)]
     jobs = [client for client in clients if client.get("jobname") != "All clients"] or loaded.get("jobs") or []
     sums: dict[tuple[str, str, str], float] = {}
@@ -150,28 +186,57 @@ def _is_ior(text: str) -> bool:
     return _HEAD.search(text) is not None
 
 
-def _read_ior(text: str, file: str) -> list[Measured]:
-    """Return reads and writes of IOR [GB/s], of all nodes together, each repetition a row."""
+_IOR_START = re.compile(r"^[ \t]*IOR-[0-9]|^[ \t]*Command line[ \t]*:|^[ \t]*Options:[ \t]*$")
+_IOR_FAULT = re.compile(r"^[ \t]*(?:ior )?ERROR[:, ]|\bMPI_ABORT was invoked", re.IGNORECASE)
+
+
+def _ior_runs(text: str) -> list[list[tuple[int, str]]]:
+    """Return the numbered lines of each run, without the summaries that repeat its rows; what is ahead of the first is
+    of it.
+    """
+    runs: list[list[tuple[int, str]]] = [[]]
+    begun = summary = False
+    for line, row in enumerate(text.splitlines(), 1):
+        start = _IOR_START.match(row) is not None
+        summary = (summary or row.lstrip().startswith("Summary of all tests")) and not (start or _HEAD.match(row))
+        if start and begun:
+            runs.append([])
+        begun = (begun and not start) or _HEAD.match(row) is not None
+        if not summary:
+            runs[-1].append((line, row))
+    return runs
+
+
+def _ior_run(lines: list[tuple[int, str]], file: str) -> list[Found]:
+    text = "\n".join(row for _, row in lines)
     nodes = int(match[1]) if (match := _NODES.search(text)) else 0
     if not nodes and (clients := _CLIENTS.search(text)) is not None:
         nodes = -(-int(clients[1]) // max(int(clients[2]), 1))
-    rows = []
-    for line, row in enumerate(text.splitlines(), 1):
-        if row.startswith("Summary of all tests"):
-            break
+    host, found = f"{nodes} nodes" if nodes > 1 else _stem(file), list[Found]()
+    for line, row in lines:
         cells = row.split()
+        if _IOR_FAULT.match(row):
+            found.append(_unread(file, line, f"the run failed: {row.strip()[:120]}", host))
         if len(cells) < 8 or cells[0] not in ("read", "write") or cells[1] == "-":
             continue
         rate = _number_of(cells[1].replace(",", "."), file, line, "rate") * _MIB / 1e9
         doubt = "" if nodes else "the log does not say how many nodes took part"
         check = f"storage-{cells[0]}"
-        host = f"{nodes} nodes" if nodes > 1 else _stem(file)
-        rows.append(
+        found.append(
             Measured(check=check, value=rate, host=host, part="", file=file, line=line, nodes=nodes, doubt=doubt)
         )
-    if not rows:
+    if lines and not found:
+        head = next((line for line, row in lines if _IOR_START.match(row)), lines[0][0])
+        found.append(_unread(file, head, "a run of IOR without a row of reads or writes", host))
+    return found
+
+
+def _read_ior(text: str, file: str) -> list[Found]:
+    """Return reads and writes of IOR [GB/s], of all nodes of a run together, each repetition a row."""
+    found = [row for run in _ior_runs(text) for row in _ior_run(run, file)]
+    if not any(isinstance(row, Measured) for row in found):
         _refuse(file, 1, "no row of reads or writes", "give the whole output of IOR")
-    return rows
+    return found
 
 
 _METRICS = {

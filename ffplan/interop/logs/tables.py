@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from ffplan.base.record import record
-from ffplan.interop.logs.measured import NO_HINTS, _number_of, _refuse, _stem
+from ffplan.interop.logs.measured import NO_HINTS, Found, _number_of, _refuse, _stem, _unread
 from ffplan.interop.logs.nccl_operations import _IN_PIECES, OPERATIONS, _bus_factor
-from ffplan.results.acceptance import Measured
+from ffplan.results.acceptance import Measured, Unread
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,6 +24,7 @@ _COLUMN = re.compile(
 """A column: the size, a count, or a name with its unit in brackets."""
 _START = re.compile(r"^[ \t|]{0,12}#[ \t]*(?:bytes|Size)\b.{0,200}[\[(]", re.IGNORECASE)
 _CELL = re.compile(r"[0-9]{1,20}(?:[.,][0-9]{1,9})?")
+_NUMBERS = re.compile(r"[ \t|]*[0-9]{1,20}(?:[ \t|]+[0-9.,]{1,20})*[ \t|]*")
 _FILLS = 2.0**16
 """Messages from this size on fill a link [byte]."""
 _SMALL = "messages below 64 KiB, which fill no link"
@@ -95,6 +96,22 @@ def _tables(text: str) -> Iterator[_Table]:
             yield _Table(before=before, own=near, line=start + 1, columns=columns, rows=tuple(rows))
 
 
+def _losses(text: str, file: str) -> list[Unread]:
+    """Return the tables without a row, and the rows that lack numbers or that the log ends in."""
+    lines, parts = text.splitlines(), list[Unread]()
+    read = {row.line for table in _tables(text) for row in table.rows}
+    columns: tuple[str, ...] = ()
+    head = 0
+    for number, line in enumerate([*lines, "# bytes ["], 1):
+        if found := _columns_of(line):
+            if head and not any(head < row < number for row in read):
+                parts.append(_unread(file, head, "a table without rows"))
+            columns, head = found, number
+        elif columns and number not in read and _NUMBERS.fullmatch(line):
+            parts.append(_unread(file, number, "the row is cut"))
+    return parts
+
+
 _PERFTEST = re.compile(
     r"BW average ?\[|t_typical ?\[|\bBW_average\"?[ \t]*:"
     r"|^[ \t]{0,60}(?:RDMA_Write|RDMA_Read|Send) (?:\w+ ){0,3}(?:BW|Latency) Test",
@@ -149,9 +166,12 @@ def _perftest_documents(text: str) -> Iterator[tuple[_Table, float]]:
         yield table, float(values["MsgRate"]) * 1e6 * float(values["MsgSize"]) / 1e9
 
 
-def _read_perftest(text: str, file: str) -> list[Measured]:
-    """Return the largest rate of each run of perftest [GB/s], over its sizes."""
-    measured = [_transfer(table, table.rows[0], rate, file) for table, rate in _perftest_documents(text)]
+def _read_perftest(text: str, file: str) -> list[Found]:
+    """Return the largest rate of each run of perftest over its sizes [GB/s], each size at its slowest.
+
+    A size comes again where a test runs without end: a link that breaks down on the way is no good one.
+    """
+    measured: list[Found] = [_transfer(table, table.rows[0], rate, file) for table, rate in _perftest_documents(text)]
     for table in _tables(text):
         average = table.column("bw average")
         if average is None:
@@ -159,14 +179,18 @@ def _read_perftest(text: str, file: str) -> list[Measured]:
         unit = _RATES.get(average.lower().partition("[")[2].rstrip("]"))
         if unit is None:
             _refuse(file, table.line, f"`{average}` has no unit that perftest prints", "keep the heading as printed")
-        rates = [(float(row.cells[average]), row) for row in table.rows]
-        best, row = max(rates, key=lambda rate: rate[0])
+        slowest: dict[str, tuple[float, _Row]] = {}
+        for row in table.rows:
+            rate = float(row.cells[average])
+            if rate < slowest.setdefault(row.cells["size"], (rate, row))[0]:
+                slowest[row.cells["size"]] = rate, row
+        best, row = max(slowest.values(), key=lambda rate: rate[0])
         measured.append(_transfer(table, row, best * unit, file))
     if not measured:
         late = "t_typical" in text or "Latency" in text
         message = "latencies, for which the sheet has no check" if late else "no row with a rate and its heading"
         _refuse(file, 1, message, "run ib_write_bw, and give all that it prints")
-    return measured
+    return measured + _losses(text, file)
 
 
 _OSU = re.compile(r"^# OSU |^# Size[ \t]+(?:(?:Bandwidth|(?:Avg )?Latency) ?\(|MB/s\b)", re.MULTILINE)
@@ -279,14 +303,16 @@ def _osu_table(table: _Table, file: str, said: CollectiveHints) -> Iterator[Meas
     yield from _timed(table, time, operation, ranks, file, shortfall=shortfall)
 
 
-def _read_osu(text: str, file: str, said: CollectiveHints = NO_HINTS) -> list[Measured]:
+def _read_osu(text: str, file: str, said: CollectiveHints = NO_HINTS) -> list[Found]:
     """Return the bus bandwidths of OSU's collectives and rates between its two nodes [GB/s]."""
     if (pairs := _PAIRS.search(text)) is not None:
         line = text.count("\n", 0, pairs.start()) + 1
         message = "the sum over several pairs of ranks (osu_mbw_mr), for which the sheet has no check"
         _refuse(file, line, message, "run osu_bw between two nodes, or ib_write_bw")
-    measured = [row for table in _tables(text) for row in _osu_table(table, file, said)]
-    return measured or _refuse(file, 1, "no row of a size", "give the table with its heading")
+    measured: list[Found] = [row for table in _tables(text) for row in _osu_table(table, file, said)]
+    if not measured:
+        _refuse(file, 1, "no row of a size", "give the table with its heading")
+    return measured + _losses(text, file)
 
 
 _ONECCL = re.compile(r"#?repetitions[ \t|]+t_min\[usec\].{0,80}stddev")
@@ -300,9 +326,9 @@ def _is_oneccl(text: str) -> bool:
     return _ONECCL.search(text) is not None
 
 
-def _read_oneccl(text: str, file: str, said: CollectiveHints = NO_HINTS) -> list[Measured]:
+def _read_oneccl(text: str, file: str, said: CollectiveHints = NO_HINTS) -> list[Found]:
     """Return the bus bandwidths of oneCCL's collectives, by their mean times [GB/s]."""
-    measured: list[Measured] = []
+    measured: list[Found] = []
     for table in _tables(text):
         name, processes, backend = (table.said(pattern) for pattern in (_BENCHMARKING, _PROCESSES, _BACKEND))
         operation = (_operation_in(name[1]) if name else None) or said.operation
@@ -316,4 +342,6 @@ def _read_oneccl(text: str, file: str, said: CollectiveHints = NO_HINTS) -> list
                 file, table.line, "buffers of hosts, for which the sheet has no check", "run it with --backend sycl"
             )
         measured += _timed(table, time, operation, ranks, file, shortfall=_LIBRARY)
-    return measured or _refuse(file, 1, "no row of a size", "give the table with its heading")
+    if not measured:
+        _refuse(file, 1, "no row of a size", "give the table with its heading")
+    return measured + _losses(text, file)

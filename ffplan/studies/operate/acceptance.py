@@ -298,12 +298,14 @@ def study_acceptance(
     tolerance: float,
     measured: tuple[out.Measured, ...],
     job: TrainReport | None,
+    unread: tuple[out.Unread, ...] = (),
 ) -> out.AcceptanceReport:
     """Return the acceptance sheet of a design, and what was measured against it.
 
     Args:
         tolerance: share that a rate may fall short of the expected [1].
         job: the job whose step slow nodes lengthen; None without.
+        unread: parts of the logs that could not be read.
 
     Raises:
         InputError: if the fabric cannot hold the design, or its ownership or reliability is wrong.
@@ -330,12 +332,13 @@ def study_acceptance(
         tool=ToolInfo("ffplan", __version__),
         design=design_info(design),
         catalog=files_read(catalog),
-        headline=words(rows, judged, slow),
+        headline=words(rows, judged, slow, unread),
         tolerance=tolerance,
         sheet=rows,
         judged=judged,
         slow=slow,
         missing=missing,
+        unread=unread,
         assumptions=(
             f"A rate passes at {100 * (1 - tolerance):.0f} % of the expected, and a storage rate at the same share of "
             "its file system's lowest known rate; widths, generations and link rates must meet the expected value.",

@@ -111,8 +111,8 @@ def _rates(values: list[Measured]) -> Ports:
 
 
 def _node_name(value: Measured) -> str:
-    """Return the node of a port: InfiniBand names the adapter after it, `node01 mlx5_0`."""
-    return value.host.partition(" ")[0]
+    """Return the node of a port: InfiniBand names the adapter after it, `node01 mlx5_0`; logs of a node do not."""
+    return value.host if value.layer else value.host.partition(" ")[0]
 
 
 def _by_node(values: list[Measured]) -> list[list[Measured]]:
@@ -138,9 +138,13 @@ def _kinds_of(nodes: list[list[Measured]], plans: list[_PortPlan], listed: bool)
 
 
 def _node(values: list[Measured], planned: Ports) -> Iterator[PlannedRate]:
-    """Pair the ports of a node with the planned ones."""
+    """Pair the ports of a node with the planned ones.
+
+    More ports than planned at planned rates are of several nodes: none that is slow or down is spare then.
+    """
     ordered = sorted(values, key=lambda value: -value.value)
-    pairs, _ = _paired(_rates(values), planned)
+    pairs, left = _paired(_rates(values), planned)
+    several = any(rate in planned for rate in left)
     for value in ordered:
         rate = next((rate for seen, rate in pairs if seen == value.value), None)
         if rate is not None:
@@ -148,8 +152,11 @@ def _node(values: list[Measured], planned: Ports) -> Iterator[PlannedRate]:
             yield value, rate
         elif value.value in planned:
             yield value, value.value
+        elif several and value.value < max(planned):
+            yield value, max(planned)
         else:
-            yield value, f"beyond the {plural(len(planned), 'port')} that the design plans here"
+            state = "" if value.value else "down, and "
+            yield value, f"{state}beyond the {plural(len(planned), 'port')} that the design plans here"
 
 
 def _nic_links(values: list[Measured], plans: tuple[_PortPlan, ...], layer: str) -> Iterator[PlannedRate]:

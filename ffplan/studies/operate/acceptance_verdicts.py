@@ -10,7 +10,7 @@ from ffplan.base.record import record
 from ffplan.catalog.parts import Server
 from ffplan.node.host import memory_bandwidth
 from ffplan.node.resources import pcie_line_rate
-from ffplan.results.acceptance import CheckRow, JudgedRow, Measured, SlowRow
+from ffplan.results.acceptance import CheckRow, JudgedRow, Measured, SlowRow, Unread
 from ffplan.studies.basis.job_layout import Placement, node_of, placement_fault, placement_of, ranks_key
 from ffplan.studies.operate.acceptance_ports import LINKS, _planned_rates
 from ffplan.studies.operate.goodput_basis import _storage_range
@@ -296,7 +296,12 @@ def _slow_parts(judged: tuple[JudgedRow, ...], job: TrainReport | None, domain: 
     return tuple(sorted(rows, key=lambda row: row.value / row.median))
 
 
-def words(rows: tuple[CheckRow, ...], judged: tuple[JudgedRow, ...], slow: tuple[SlowRow, ...]) -> tuple[str, ...]:
+def words(
+    rows: tuple[CheckRow, ...],
+    judged: tuple[JudgedRow, ...],
+    slow: tuple[SlowRow, ...],
+    unread: tuple[Unread, ...] = (),
+) -> tuple[str, ...]:
     """Return the answer, a sentence each."""
     if not judged:
         return (f"{plural(len(rows), 'check')}; give the logs with `--measured` to have them judged.",)
@@ -311,7 +316,15 @@ def words(rows: tuple[CheckRow, ...], judged: tuple[JudgedRow, ...], slow: tuple
         )
         + "."
     ]
-    unjudged = list(dict.fromkeys(row.why for row in judged if row.verdict == "not judged" and row.measured.gpus))
+    if unread:
+        places = first_few((f"{part.host} ({part.file}:{part.line}: {part.why})" for part in unread), _NAMED)
+        lines.append(f"Not read: {places}.")
+    unjudged = [
+        row.why if row.measured.gpus else f"{row.measured.host} {row.measured.part}, {row.why}"
+        for row in judged
+        if row.verdict == "not judged"
+        and (row.measured.gpus or (row.measured.check in LINKS and not row.measured.value))
+    ]
     if unjudged:
         lines.append(f"Not judged: {first_few(unjudged, _NAMED)}.")
     failing = list(dict.fromkeys(row.measured.host for row in judged if row.verdict == "fail"))

@@ -342,6 +342,24 @@ def test_jobs_of_a_file(tmp_path: Path, text: str, words: str) -> None:
     assert words in refused("operate jobs", "superpod-h100-4su", "--jobs", str(file))
 
 
+@pytest.mark.parametrize("name", ["jobs.csv", "jobs.txt", "jobs", "jobs.tsv"])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
+@pytest.mark.parametrize("beside", [True, False])
+def test_a_file_of_jobs_has_any_name(
+    tmp_path: Path, name: str, encoding: str, beside: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever its name; Windows writes UTF-16. A mix of the catalogue has the first claim to a bare name."""
+    (tmp_path / name).write_text("arrival_s,gpus,run_s\n0,8,3600\n10,16,7200\n", encoding=encoding)
+    (tmp_path / "kalos").write_text("no jobs")
+    monkeypatch.chdir(tmp_path)
+    given = name if beside else str(tmp_path / name)
+    run = ffplan("operate jobs", "superpod-h100-4su", "--jobs", given, "-f", "json")
+    assert (run.code, run.err) == (0, "")
+    assert json.loads(run.out)["days"] == pytest.approx(7210 / 86_400)
+    assert ffplan("operate jobs", "superpod-h100-4su", "--days", "0.1", "--runs", "1").code == 0
+    assert "cannot be read" in refused("operate jobs", "superpod-h100-4su", "--jobs", f"{tmp_path}/none.txt")
+
+
 def test_long_jobs_that_never_wait_cost_nothing(tmp_path: Path) -> None:
     """Times in nanoseconds by mistake: two jobs, and as many looks at an empty queue as there are quanta."""
     file = tmp_path / "jobs.csv"

@@ -24,7 +24,7 @@ def test_nccl_tests_counts_ranks_and_nodes_and_takes_the_first_half() -> None:
     text = "# Collective test starting: all_reduce_perf\n" + RANKS + HEAD + ROW + "# Out of bounds values : 0 OK\n"
     (found,) = read_log(text, "run.txt")
     assert (found.check, found.gpus, found.nodes, found.size_bytes) == ("allreduce", 8, 2, 8388608)
-    assert (found.value, found.host, found.line) == (139.41, "2 nodes from node00", 11)
+    assert (found.value, found.host, found.line) == (139.41, "node00 and node01", 11)
 
 
 def test_the_operation_comes_from_the_file_s_name_where_the_log_has_none() -> None:

@@ -82,7 +82,7 @@ def test_a_row_names_its_host_or_the_first_of_several() -> None:
         *(4, ""),
     )
     (two,) = nccl(row(1024, 256, 10.0, 10.0, wrong="N/A"), hosts=("b", "a"))
-    assert (two.host, two.nodes, two.doubt) == ("2 nodes from b", 2, "")
+    assert (two.host, two.nodes, two.doubt) == ("b and a", 2, "")
     (wrong,) = nccl(row(1024, 256, 10.0, 10.0, wrong="1"))
     assert wrong.doubt == "wrong results"
     (small,) = nccl(row(512, 128, 0.0, 0.0, time=100.0))
@@ -238,10 +238,11 @@ def link(one: str, two: str, state: str = "ACT", speed: str = "100", width: int 
 
 
 def test_links_of_a_list_of_ibdiagnet() -> None:
-    """NDR: 4 x 100 Gb/s are 50 GB/s. Ports are hexadecimal; what is not active is left out."""
+    """NDR: 4 x 100 Gb/s are 50 GB/s. Ports are hexadecimal; what is up but not active carries nothing."""
     leaf, spine = "SW Ports:41 NodeGUID:0xAA PN:1f", "SW Ports:41 NodeGUID:0xbb PN:02"
     text = "\n" + link(leaf, spine) + link(leaf, spine, "INI") + link("CA Ports:01 PN:01", leaf, "active", "50", 2)
-    first, second = read_log(text, "ibdiagnet2.lst")
+    first, started, second = read_log(text, "ibdiagnet2.lst")
+    assert (started.check, started.value, started.line) == ("switch-link", 0.0, 3)
     assert (first.check, first.value, first.host, first.part, first.line) == ("switch-link", 50.0, "AA", "port 31", 2)
     assert (second.check, second.value, second.host, second.part, second.line) == (
         *("nic-link", 12.5, "unknown"),
@@ -261,6 +262,7 @@ def test_ports_of_the_tables_of_ibdiagnet() -> None:
     found = [(item.check, item.value, item.host, item.part, item.line) for item in read_log(text, "x.db_csv")]
     assert found == [
         ("nic-link", 50.0, "n1 mlx5_0", "port 1", 8),
+        ("nic-link", 0.0, "n1 mlx5_0", "port 2", 9),
         ("switch-port", 6.25, "leaf-1", "port 7", 10),
         ("nic-link", 12.5, "0x9", "port 3", 11),
     ]
@@ -356,9 +358,10 @@ def test_copies_of_a_node_by_gpu() -> None:
     ]
 
 
-def test_of_several_documents_the_last_counts() -> None:
-    text = fio(60_000).replace("3000000000", "1000000000") + "\n" + fio(60_000)
-    assert read_log(text, "n.json")[0].value == 3.0
+def test_of_several_reports_of_a_run_the_last_counts() -> None:
+    first = fio(30_000).replace("3000000000", "1000000000").replace('"io_bytes": 10', '"io_bytes": 5')
+    text = f"{first}\n{fio(60_000)}"
+    assert [row.value for row in read_log(text, "n.json")] == [3.0]
     assert read_log(fio(60_000) + "\n{ broken", "n.json")[0].value == 3.0
     with pytest.raises(InputError, match="not output of a supported program"):
         read_log("hello {", "n.txt")

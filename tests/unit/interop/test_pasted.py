@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import re
+from contextlib import suppress
 from dataclasses import replace
 from itertools import zip_longest
 from typing import TYPE_CHECKING
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from ffplan.results.acceptance import Measured
+    from ffplan.results.acceptance import Measured, Unread
 
 DESIGN = "superpod-h100-4su"
 HEAD = "# nThread 1 nGpus 1 minBytes 8 maxBytes 17179869184 step: 2(factor) warmup iters: 5 iters: 20 agg iters: 1 graph: 0\n"
@@ -610,6 +611,7 @@ OTHERS = {
             ("copy-to-host", "GPU 0", 55.26),
             ("copy-to-device", "GPU 0", 54.02),
             ("dcgm-errors", "GPU 3 GPU Memory", 1.0),
+            ("dcgm-errors", "Targeted Stress", 0.0),
         ],
     ),
     "MLPerf Storage": (MLPERF, [("storage-read", "", 4.194304)]),
@@ -758,3 +760,12 @@ def test_topologies_and_results_as_they_are_pasted(form: str) -> None:
     result = json.dumps(VLLM, indent=2) + "\n"
     (run,), (plain,) = read_results(PREFIXES[form](result), "r.json"), read_results(result, "r.json")
     assert run == replace(plain, line=run.line)
+
+
+@pytest.mark.parametrize("form", PREFIXES)
+def test_nothing_of_a_whole_log_counts_as_lost(form: str) -> None:
+    for text in (LOG, *(text for text, _ in OTHERS.values())):
+        unread: list[Unread] = []
+        with suppress(InputError):
+            read_log(PREFIXES[form](text), "all_reduce.txt", unread=unread)
+        assert unread == []

@@ -44,6 +44,19 @@ def test_ports_that_are_down_or_slow_fail_up_to_the_planned_number() -> None:
     assert verdicts[6:] == [(25.0, "pass", 25.0), (25.0, "fail", 50.0), (0.0, "fail", 50.0), (0.0, "not judged", None)]
 
 
+def test_a_port_that_is_down_and_spare_is_named(tmp_path: Path) -> None:
+    """All planned ports are up: the second port of a card may stay free, but nobody overlooks it."""
+    log = tmp_path / "n7.txt"
+    states = ["Active"] * 8 + ["Down"]
+    log.write_text(
+        "".join(IBSTAT.format(at=at, state=state, rate=400, layer="InfiniBand") for at, state in enumerate(states))
+    )
+    run = ffplan("fabric accept", "superpod-h100-4su", "--measured", str(log), "-f", "json")
+    assert run.code == 0
+    words = "Not judged: n7 mlx5_8 port 1, down, and beyond the 8 ports that the design plans here."
+    assert words in json.loads(run.out)["headline"]
+
+
 def test_a_fabric_seen_by_its_subnet_manager_is_one_network_of_the_design() -> None:
     """The name of an adapter follows its node's; 12 nodes of 8 ports are computing nodes with one slow port."""
     compute = [
@@ -99,3 +112,30 @@ def test_ibstat_of_a_node_through_the_command(state: str, failing: int, tmp_path
     if failing:
         down = judged[0]
         assert (down["measured"]["value"], down["expected"], down["why"]) == (0.0, 50.0, "the port is down")
+
+
+@pytest.mark.parametrize("bad", [0.0, 25.0])
+def test_a_bad_port_among_more_good_ones_than_planned_is_not_spare(bad: float) -> None:
+    """Two nodes that nothing tells apart: the good ports of one do not cover the other's."""
+    verdicts = _verdicts(_ports(*[50.0] * 15, bad, layer="infiniband"), "superpod-h100-4su")
+    assert verdicts.count((50.0, "pass", 50.0)) == 15
+    assert verdicts[-1] == (bad, "fail", 50.0)
+
+
+def test_ports_of_a_node_s_own_log_are_apart_by_its_whole_name() -> None:
+    nodes = [row for at in range(2) for row in _ports(*[50.0] * 7, 50.0 * at, host=f"a {at}", layer="infiniband")]
+    assert [verdict for _, verdict, _ in _verdicts(nodes, "superpod-h100-4su")].count("fail") == 1
+
+
+def test_ibstat_of_several_nodes_in_a_file_through_the_command(tmp_path: Path) -> None:
+    log = tmp_path / "all.txt"
+    nodes = [[IBSTAT.format(at=at, state="Active", rate=400, layer="InfiniBand") for at in range(8)] for _ in range(3)]
+    nodes[1][5] = IBSTAT.format(at=5, state="Active", rate=200, layer="InfiniBand")
+    for heads in (("== n1 ==\n", "== n2 ==\n", "== n3 ==\n"), ("", "", "")):
+        log.write_text("".join(head + "".join(node) for head, node in zip(heads, nodes, strict=True)))
+        run = ffplan("fabric accept", "superpod-h100-4su", "--measured", str(log), "-f", "json")
+        judged = [row for row in json.loads(run.out)["judged"] if row["verdict"] != "pass"]
+        assert run.code == 1
+        assert [(row["verdict"], row["measured"]["host"]) for row in judged] == [
+            ("fail", "n2" if heads[0] else "all 2")
+        ]
