@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 TREE_WORDS = {1: "one tier", 2: "two tiers", 3: "three tiers"}
+_USUAL_TIERS = 2
+"""Tiers of planes whose name does not say them [1]."""
 
 
 @record
@@ -197,17 +199,32 @@ def _rails_on_switches(ask: Request, nodes: int) -> Candidate:
 
 
 def _plane_trees(ask: Request) -> Iterator[Candidate | str]:
-    """Yield two-tier planes: one NIC per plane, and each NIC with a port in every plane of split switches."""
+    """Yield planes of the fewest tiers: a NIC for each plane, and each NIC with a port in every plane, ports split."""
     for planes in ask.planes:
         if ask.rails % planes:
             yield f"{planes} planes by NIC: {_unjoined(ask.rails, planes)}"
         else:
-            note = "each NIC lives in one plane; nothing joins the planes"
-            yield _trees(f"{planes} planes by NIC", planes, ceil_div(ask.endpoints, planes), _sizer(ask, 2, 1), note)
+            yield _of_fewest_tiers(ask, planes, by_port=False)
         if ask.most_split is not None and planes > ask.most_split:
             yield f"{planes} planes by port: the switch splits a port into {ask.most_split} at most"
         else:
-            yield _striped(f"{planes} planes by port", planes, ask)
+            yield _of_fewest_tiers(ask, planes, by_port=True)
+
+
+def _of_fewest_tiers(ask: Request, planes: int, *, by_port: bool) -> Candidate | str:
+    """Return planes of the fewest of the tiers asked for that hold the endpoints; else the most that any holds."""
+    made: Candidate | str = ""
+    for tiers in sorted(ask.tiers):
+        words = "" if tiers == _USUAL_TIERS else f", {TREE_WORDS[tiers]}"
+        if by_port:
+            made = _striped(f"{planes} planes by port{words}", planes, ask, _sizer(ask, tiers, 1, split=planes))
+        else:
+            note = "each NIC lives in one plane; nothing joins the planes"
+            each = ceil_div(ask.endpoints, planes)
+            made = _trees(f"{planes} planes by NIC{words}", planes, each, _sizer(ask, tiers, 1), note)
+        if not isinstance(made, str):
+            break
+    return made
 
 
 def _unjoined(rails: int, planes: int) -> str:
@@ -218,9 +235,8 @@ def _unjoined(rails: int, planes: int) -> str:
     return f"{nics} of a node cannot be dealt evenly over them"
 
 
-def _striped(name: str, planes: int, ask: Request) -> Candidate | str:
+def _striped(name: str, planes: int, ask: Request, sizer: _Sizer) -> Candidate | str:
     """Return planes with a port for every NIC; endpoints count NICs, links count ports."""
-    sizer = _sizer(ask, 2, 1, split=planes)
     candidate = _trees(name, planes, ask.endpoints, sizer)
     if isinstance(candidate, str):
         return f"{name}: {sizer.capacity:,}"

@@ -8,7 +8,7 @@ import pytest
 
 from ffplan.fabric.sizing import scale_up as s
 from ffplan.fabric.sizing.endpoints import MOST_RADIX
-from ffplan.fabric.sizing.families import Candidate, Request, _plane_trees, _rail_trees
+from ffplan.fabric.sizing.families import Candidate, Request, _plane_trees, _rail_trees, candidates
 from ffplan.fabric.sizing.fat_tree import Pod, _TreeRule
 from ffplan.fabric.sizing.formulas import leaf_uplinks
 from ffplan.fabric.sizing.leaf_cables import _packed_cables, _railed_cables
@@ -147,3 +147,21 @@ def test_what_a_design_says_of_its_domains(
     assert found is not None
     assert (found.kind, found.switches_per_domain, found.links_per_domain) == (kind, switches, links)
     assert across is None or found.bisection_gbyte_s == pytest.approx(across)
+
+
+@pytest.mark.parametrize(
+    ("endpoints", "tiers", "leaf", "spine", "core"), [(65, (1, 2, 3), 2, 0, 0), (65, (2, 3), 4, 2, 0)]
+)
+def test_planes_take_the_fewest_of_the_tiers_asked_for(
+    endpoints: int, tiers: tuple[int, ...], leaf: int, spine: int, core: int
+) -> None:
+    """65 NICs with a port in each of two planes: a switch of 128 half ports for each plane, or two-tier planes."""
+    ask = Request(
+        endpoints=65, radix=64, rails=1, ratio=1.0, core_policy="minimal", tiers=tiers, planes=(2,), most_split=2
+    )
+    (found,) = [one for one in candidates(ask)[0] if one.family.startswith("2 planes by port")]
+    assert (found.leaf, found.spine, found.core) == (leaf, spine, 0)
+    only = Request(
+        endpoints=5000, radix=64, rails=1, ratio=1.0, core_policy="minimal", tiers=(1,), planes=(2,), most_split=2
+    )
+    assert "2 planes by port, one tier: 128" in candidates(only)[1]
