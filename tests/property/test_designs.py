@@ -213,3 +213,14 @@ def test_a_lone_spine_parts_the_cluster() -> None:
     )
     design = resolve(document(text), CATALOG)
     assert worst_switch_loss(design, plan_fabric(design)) == (9 - 4) * 8
+
+
+def test_no_more_crosses_an_even_split_than_half_of_the_endpoints_send() -> None:
+    """Seven nodes of four NICs and two of eight, 50 GB/s each: 44 ports, though leaves count full ones."""
+    text = (
+        "name: mixed\nnodes:\n  - {role: compute, server: gb200-nvl72-tray, count: 7}\n"
+        "  - {role: compute, server: hgx-h100-8nic, count: 2}\n"
+        "fabric: {family: top-of-rack, switch: qm9700, link: {endpoint: 400g-dr4, inter_switch: 400g-dr4}, tiers: 2}\n"
+        "site: {pue: 1.2}\n"
+    )
+    assert plan_fabric(resolve(document(text), CATALOG)).bisection_gbyte_s == 44 * 50 / 2

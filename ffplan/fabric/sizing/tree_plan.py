@@ -266,8 +266,8 @@ def _tree_cut(design: ResolvedDesign, tree: Tree, zone: tuple[int, ...], leaving
             total, first = total + formulas._leaf_cut(count, endpoints, rate, up, link_rate), first - leaves
         return total
 
-    # more leaves than any tree has: all of them
-    leaving = out_of(1 << 60)
+    # more leaves than any tree has: all of them, of which none carries more than its endpoints do
+    leaving = minimum(out_of(1 << 60), leaving)
     if design.spec.fabric.tiers == 3 and tree.pod is not None:
         lower = out_of(tree.full_pods * tree.pod.leaves)
         # full pods and the last one apart: the links of one do not carry the other's traffic
