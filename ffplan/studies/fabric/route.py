@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from ffplan.base.array_math import Floats
     from ffplan.fabric.routing.degraded import Loss, Remaining
     from ffplan.fabric.routing.job_loads import JobNodes
+    from ffplan.fabric.routing.link_loads import _Outcome
     from ffplan.studies.fabric.cabling import WiredDesign
 
 
@@ -119,11 +120,17 @@ def _holds_for(wired: WiredDesign, routing: str) -> str:
     return f"{rule}; minhop, OpenSM's default, can be far slower"
 
 
+def _share(result: _Outcome, lost: int) -> float:
+    """Return the rate of the flows that arrive as a fraction of the ideal; 0 if none arrives [1]."""
+    return 0.0 if lost and not result.time_s else result.share
+
+
 def route(wired: WiredDesign, query: RouteRequest) -> RouteReport:
     """Return the rates of traffic on a fabric.
 
     Raises:
-        StudyError: if the fabric lacks the requested traffic or routing.
+        StudyError: if the fabric lacks the requested traffic or routing, or if the job's own flows cannot arrive
+            beside others.
     """
     design, network = wired.design, wired.fabric.network
     router = routing_of(wired.fabric)
@@ -137,9 +144,12 @@ def route(wired: WiredDesign, query: RouteRequest) -> RouteReport:
         )
 
     load, lost = loads(query.routing)
-    even = load if query.routing == "adaptive" else loads("adaptive")[0]
+    if lost and query.beside:
+        raise job_loads.StudyError(f"--beside {query.beside}: {lost:,} flows of {query.traffic} itself cannot arrive")
+    even, lost_even = (load, lost) if query.routing == "adaptive" else loads("adaptive")
     result, tiers, known = outcome(network, load), tier_loads(wired, load), query.flows is None
-    reduces = known and query.traffic in _REDUCING
+    # an allreduce over nodes that do not reach each other never ends
+    reduces = known and query.traffic in _REDUCING and not lost
     timed = _allreduce(wired, len(job.ports), query.size, result.time_s / result.ideal_s) if reduces else None
     return RouteReport(
         schema_version=SCHEMA_VERSION,
@@ -154,8 +164,8 @@ def route(wired: WiredDesign, query: RouteRequest) -> RouteReport:
         collective_s=timed[0] if timed else None,
         congested_s=timed[1] if timed else None,
         ideal_s=result.ideal_s,
-        share=result.share,
-        adaptive_share=outcome(network, even).share,
+        share=_share(result, lost),
+        adaptive_share=_share(outcome(network, even), lost_even),
         hottest=hottest(tiers),
         tiers=tiers,
         pairs_across_zones=job_loads.pairs_across_zones(job, query.traffic) if known else None,
@@ -174,7 +184,7 @@ def _order(wired: WiredDesign, job: JobNodes, order: str, kind: str, size: float
         tree=kind,
         pairs_across_zones=job_loads.pairs_across_zones(job, kind) or 0,
         time_s=result.time_s,
-        share=result.share,
+        share=_share(result, lost),
         unreached=lost,
         hottest=hottest(tier_loads(wired, load)).link,
     )

@@ -244,6 +244,32 @@ def test_zones_that_nothing_joins_count_what_arrives_alone(tmp_path: Path) -> No
     assert (loss["nodes_lost"], loss["bisection_share"]) == (0, None)
 
 
+@pytest.mark.parametrize("traffic", ["ring", "tree", "library-tree", "all-to-all", "rail-all-to-all", "permutation"])
+@pytest.mark.parametrize(("nodes", "order"), [("2", "alternating"), ("50", "aligned")])
+def test_flows_that_cannot_arrive_have_no_rate_and_no_allreduce(traffic: str, nodes: str, order: str) -> None:
+    """Two nodes of unlinked zones, where nothing arrives, and all 50, where much does: the exchange never ends."""
+    apart = ("fabric route", str(SMALL / "apart.yaml"), "--catalog", str(SMALL / "parts"))
+    asked = (*apart, "-t", traffic, "-n", nodes, "--order", order)
+    found, printed = result(*asked, code=1), ffplan(*asked)
+    assert found["unreached"] > 0
+    assert (found["collective_s"], found["congested_s"]) == (None, None)
+    if nodes == "2":
+        assert (found["time_s"], found["share"], found["adaptive_share"]) == (0, 0, 0)
+    head, *rows = printed.out.splitlines()
+    assert f"no rate: {found['unreached']:,} flow" in head
+    assert not [row for row in rows if row.split()[0] in ("rate", "allreduce")]
+    assert ("nothing arrives" in printed.out) == (nodes == "2")
+    alone = ffplan(*asked, "--beside", "ring")
+    assert (alone.code, "itself cannot arrive" in alone.err) == (2, True)
+
+
+def test_an_allreduce_inside_one_of_two_unlinked_zones_has_its_rate() -> None:
+    apart = ("fabric route", str(SMALL / "apart.yaml"), "--catalog", str(SMALL / "parts"))
+    found = result(*apart, "-n", "25")
+    assert found["unreached"] == 0
+    assert 0 < found["collective_s"] <= found["congested_s"]
+
+
 def test_a_switch_too_large_for_infiniband_is_not_judged_by_opensm(tmp_path: Path) -> None:
     path = vary_design(tmp_path, "fire-flyer-next", ("  planes: 4", "  planes: 4\n  breakout: 2"))
     done = ffplan("fabric verify", str(path), "--with", "opensm")
