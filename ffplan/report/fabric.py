@@ -134,11 +134,25 @@ def _fault(report: FaultReport) -> list[Grid]:
         for text in (
             "ports: endpoints without a link; cut off: those whose leaf has no way up;",
             "zone: bisection left of the zone hit hardest, alone; all: of the fabric;",
-            "nodes: lost to the job, which runs on the largest part left;",
-            f"job: fraction left of its {report.nodes:,} nodes; rate: allreduce rate over those left.",
+            *_jobs(report),
             "zone, all, job, rate: % of the healthy fabric, mean/worst draw.",
         )
     ]
+
+
+def _jobs(report: FaultReport) -> tuple[str, ...]:
+    """Return what the columns on the job mean, or on the jobs of zones that nothing joins."""
+    if report.nodes_by_job is None:
+        nodes = "nodes: lost to the job, which runs on the largest part left;"
+        return nodes, f"job: fraction left of its {plural(report.nodes, 'node')}; rate: allreduce rate over those left."
+    each = sorted(set(report.nodes_by_job))
+    size = plural(each[0], "node") if len(each) == 1 else f"{each[0]:,} to {plural(each[-1], 'node')}"
+    count = len(report.nodes_by_job)
+    return (
+        f"nothing joins the zones: {count:,} jobs of {size}, one in each;",
+        "nodes: lost to the jobs, each on the largest part left of its zone;",
+        f"job: fraction left of all {plural(report.nodes, 'node')}; rate: allreduce of the job hit hardest.",
+    )
 
 
 def _verify(report: VerifyReport) -> list[Block]:

@@ -143,7 +143,7 @@ class LossReport:
     endpoints_cut_off: float
     """Endpoint ports that still have a link and reach no other leaf, mean [1]."""
     nodes_lost: float
-    """Compute nodes that no longer take part in the job, mean [1]."""
+    """Compute nodes that no longer take part in the job, or in the jobs of `nodes_by_job`, mean [1]."""
     zone_share: float
     """Bisection bandwidth left of the zone that is hit hardest, by itself, mean [1]."""
     zone_share_worst: float
@@ -153,9 +153,10 @@ class LossReport:
     separate."""
     bisection_share_worst: float | None
     """`bisection_share` of the worst sample."""
-    allreduce_share: float
-    """Rate of an allreduce over the nodes left, against the healthy fabric, 1 at most, mean [1]."""
-    allreduce_share_worst: float
+    allreduce_share: float | None
+    """Rate of an allreduce over the nodes left, against the healthy fabric, 1 at most, mean [1]; of several jobs, the
+    one that keeps least of its rate. Null if the healthy fabric has none, as where it joins no two nodes."""
+    allreduce_share_worst: float | None
     """`allreduce_share` of the worst sample."""
     nodes_lost_worst: int
     """Most compute nodes that a sample takes from the job [1]."""
@@ -180,7 +181,10 @@ class FaultReport(Result):
     endpoints: int
     """Endpoint ports of the healthy fabric."""
     nodes: int
-    """Compute nodes of the healthy job."""
+    """Compute nodes of the healthy job, or of all jobs."""
+    nodes_by_job: tuple[int, ...] | None
+    """Compute nodes of each healthy job where nothing joins the zones: one job runs in each zone. Null for one job over
+    the whole fabric."""
     losses: tuple[LossReport, ...]
     """One row for each loss."""
 

@@ -254,7 +254,8 @@ def _loss(
     ]
     whole = healthy.bisection_gbyte_s
     bisection = [remaining.bisection_gbyte_s / whole for remaining in left] if whole else []
-    rate = [min(1.0, remaining.allreduce_gbyte_s / max(healthy.allreduce_gbyte_s, 1e-12)) for remaining in left]
+    # None where the healthy fabric joins no two nodes: there is no rate to lose
+    rate = [share for remaining in left if (share := remaining.rate_share(healthy)) is not None]
     gone = [healthy.nodes_left - remaining.nodes_left for remaining in left]
     kept = [remaining.nodes_left / healthy.nodes_left if healthy.nodes_left else 0.0 for remaining in left]
     return LossReport(
@@ -267,8 +268,8 @@ def _loss(
         zone_share_worst=min(inside),
         bisection_share=_mean(bisection) if bisection else None,
         bisection_share_worst=min(bisection) if bisection else None,
-        allreduce_share=_mean(rate),
-        allreduce_share_worst=min(rate),
+        allreduce_share=_mean(rate) if rate else None,
+        allreduce_share_worst=min(rate, default=None),
         nodes_lost_worst=max(gone),
         nodes_share=_mean(kept),
         nodes_share_worst=min(kept),
@@ -295,6 +296,7 @@ def faults(wired: WiredDesign, query: FaultRequest, step: Callable[[int, int, st
         seed=query.seed,
         routing=query.routing,
         endpoints=len(fabric.network.endpoints),
-        nodes=len(job.every),
+        nodes=healthy.nodes_left,
+        nodes_by_job=healthy.nodes_of if len(healthy.nodes_of) > 1 else None,
         losses=tuple(_loss(wired, job, healthy, loss, query, step) for loss in losses),
     )

@@ -270,6 +270,40 @@ def test_an_allreduce_inside_one_of_two_unlinked_zones_has_its_rate() -> None:
     assert 0 < found["collective_s"] <= found["congested_s"]
 
 
+def test_losses_count_the_jobs_of_all_zones_that_nothing_joins() -> None:
+    """25 nodes in either zone on seven leaves, four to a leaf and one on the last: a zone lost is half of all nodes,
+    whichever it is, and a leaf is its own nodes; the job of the zone that is left keeps its rate."""
+    apart = ("fabric faults", str(SMALL / "apart.yaml"), "--catalog", str(SMALL / "parts"))
+    zones = [",".join(f"z{zone}-leaf-{leaf}" for leaf in range(1, 8)) for zone in (1, 2)]
+    found = result(*apart, "--lose", zones[0], "--lose", zones[1], "--lose", "z2-leaf-1", "--lose", "spine")
+    assert (found["nodes"], found["nodes_by_job"]) == (50, [25, 25])
+    for loss in found["losses"]:
+        assert loss["nodes_share"] == pytest.approx(1 - loss["nodes_lost"] / found["nodes"])
+    first, second, leaf, spine = found["losses"]
+    assert (first["nodes_lost"], second["nodes_lost"], leaf["nodes_lost"], spine["nodes_lost"]) == (25, 25, 4, 0)
+    assert first["allreduce_share"] == second["allreduce_share"] == 1
+    printed = ffplan(*apart, "--lose", zones[0])
+    assert "2 jobs of 25 nodes, one in each" in printed.out
+    assert "fraction left of all 50 nodes" in printed.out
+
+
+@pytest.mark.parametrize(("count", "zones", "nodes"), [(1, 1, None), (3, 3, [1, 1, 1])])
+def test_no_share_of_a_rate_where_the_healthy_fabric_has_none(
+    count: int, zones: int, nodes: list[int] | None, tmp_path: Path
+) -> None:
+    """One node, or one in each zone that nothing joins: no two nodes communicate, before a loss or after it."""
+    text = (SMALL / "apart.yaml").read_text().replace("count: 50", f"count: {count}")
+    text = text.replace("zones: 2", f"zones: {zones}").replace("  access_points: 60\n", "")
+    (tmp_path / "few.yaml").write_text(text)
+    found = result("fabric faults", str(tmp_path / "few.yaml"), "--catalog", str(SMALL / "parts"))
+    assert found["nodes_by_job"] == nodes
+    assert found["losses"]
+    assert {(loss["allreduce_share"], loss["allreduce_share_worst"]) for loss in found["losses"]} == {(None, None)}
+    printed = ffplan("fabric faults", str(tmp_path / "few.yaml"), "--catalog", str(SMALL / "parts"))
+    rows = [line for line in printed.out.splitlines() if line.startswith("  one ")]
+    assert {row.split()[-1] for row in rows} == {"-"}
+
+
 def test_a_switch_too_large_for_infiniband_is_not_judged_by_opensm(tmp_path: Path) -> None:
     path = vary_design(tmp_path, "fire-flyer-next", ("  planes: 4", "  planes: 4\n  breakout: 2"))
     done = ffplan("fabric verify", str(path), "--with", "opensm")
