@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import csv
 import json
+import shutil
+from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -78,6 +81,48 @@ def test_cabling_counts_fibres_and_cables_as_sold(tmp_path: Path) -> None:
     printed = ffplan("fabric cables", str(tmp_path / "planes.yaml"), *catalog).out
     assert "cables  as sold  length" in printed
     assert "as sold" not in ffplan("fabric cables", "superpod-h100-4su").out  # as many as cables
+
+
+def racks_of(folder: Path, power: str, *changes: tuple[str, str]) -> Any:
+    """Export the racks of 22 nodes and their switches, which draw `power`; changes are of the design."""
+    parts = shutil.copytree(SMALL / "parts", folder / "parts")
+    switch = parts / "tiny-16x400g.yaml"
+    kept = [line for line in switch.read_text().splitlines() if not line.startswith("power")]
+    switch.write_text("\n".join([*kept, power, ""]))
+    text = (SMALL / "floor.yaml").read_text()
+    for old, new in changes:
+        assert old in text
+        text = text.replace(old, new)
+    (folder / "floor.yaml").write_text(text)
+    return ffplan("export", str(folder / "floor.yaml"), "--to", "racks", "--catalog", str(parts))
+
+
+@pytest.mark.parametrize(("nodes", "limit", "most"), [(4, 45, 4), (3, 33, 3), (2, 22, 2), (1, 500, 21)])
+def test_no_rack_draws_more_than_its_floor_allows(nodes: int, limit: int, most: int, tmp_path: Path) -> None:
+    """Switches of 11 kW: as many to a rack as its power and its 42 units hold, the first racks full."""
+    changes = ((", per_rack: 4", f", per_rack: {nodes}"), ("45 kW", f"{limit} kW"))
+    done = racks_of(tmp_path, "power_max: {value: 11 kW, source: ours}", *changes)
+    assert done.code == 0, done.err
+    watts: dict[tuple[str, str], float] = defaultdict(float)
+    switches: dict[tuple[str, str], int] = defaultdict(int)
+    for row in csv.DictReader(done.out.splitlines()):
+        watts[row["row"], row["rack"]] += float(row["rated_w"])
+        switches[row["row"], row["rack"]] += row["role"] in ("leaf", "spine")
+    assert max(watts.values()) <= limit * 1e3
+    assert max(switches.values()) <= most
+    assert max(switches.values()) == most or most == 21
+
+
+def test_a_switch_above_the_power_of_a_rack_is_refused_and_an_unknown_one_is_not(tmp_path: Path) -> None:
+    for name in ("above", "room", "unknown"):
+        (tmp_path / name).mkdir()
+    above = racks_of(tmp_path / "above", "power: {value: 46 kW, source: ours}")
+    assert above.code == 2
+    assert "needs 46,000 W; there are 45,000 W a rack" in " ".join(above.err.split())
+    room = racks_of(tmp_path / "room", "power: {value: 40 kW, source: ours}")
+    assert room.code == 2
+    assert "which hold 2 at 45,000 W a rack" in " ".join(room.err.split())
+    assert racks_of(tmp_path / "unknown", "").code == 0
 
 
 def test_place_names_the_one_pair_between_zones() -> None:
