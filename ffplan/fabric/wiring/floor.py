@@ -156,12 +156,12 @@ def positions(design: ResolvedDesign, fabric: WiredFabric) -> Positions:
     # a leaf prefers the row of its first node
     np.minimum.at(first_of, network.endpoints.leaf, rack // for_nodes)
     seated = _seat_leaves(np.minimum(first_of[leaves], node_rows - 1), node_rows, room)
-    _stack(place, leaves, _shift(seated, before, upper_rows), _within(seated), middle, floor, leaf_rack)
+    _stack(place, leaves, _shift(seated, before, upper_rows), _within(seated), middle, floor, per_rack=leaf_rack)
     if len(others):
         across = -(-len(others) // (upper_rows * per_rack))
         number = np.arange(len(others))
         row, inside = before + number // (across * per_rack), number % (across * per_rack)
-        _stack(place, others, row, inside, (floor.racks_per_row - across) // 2, floor, per_rack)
+        _stack(place, others, row, inside, (floor.racks_per_row - across) // 2, floor, per_rack=per_rack)
     return place
 
 
@@ -172,7 +172,9 @@ def _within(group: Ints) -> Ints:
     return within
 
 
-def _stack(place: Positions, switches: Ints, row: Ints, number: Ints, rack: int, floor: Floor, per_rack: int) -> None:
+def _stack(
+    place: Positions, switches: Ints, row: Ints, number: Ints, rack: int, floor: Floor, *, per_rack: int
+) -> None:
     """Place switches in the racks of their row from `rack` on, so many to a rack, from the top down."""
     place.row[switches] = row
     place.rack[switches] = rack + number // per_rack

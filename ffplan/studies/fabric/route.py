@@ -50,16 +50,16 @@ class RouteRequest:
     seed: int = 0
 
 
-def _beside(
-    wired: WiredDesign, query: RouteRequest, job: JobNodes, load: Floats, ideal_s: float, beside: str
-) -> LaneReport:
+def _beside(wired: WiredDesign, query: RouteRequest, job: JobNodes, load: Floats, lost: int, beside: str) -> LaneReport:
     network, router = wired.fabric.network, routing_of(wired.fabric)
-    other_load, lost = job_loads.loads_for(
+    other_load, other_lost = job_loads.loads_for(
         wired.design, router, job, beside, routing=query.routing, nbytes=query.size, seed=query.seed
     )
+    if other_lost:
+        raise job_loads.StudyError(f"--beside {beside}: {other_lost:,} of its flows cannot arrive")
     if lost:
-        raise job_loads.StudyError(f"--beside {beside}: {lost:,} of its flows cannot arrive")
-    other_ideal = outcome(network, other_load).ideal_s
+        raise job_loads.StudyError(f"--beside {beside}: {lost:,} flows of {query.traffic} itself cannot arrive")
+    ideal_s, other_ideal = outcome(network, load).ideal_s, outcome(network, other_load).ideal_s
     rate = network.links.gbyte_s.repeat(2) * 1e9
     rates = lane_rates(load, other_load, rate, query.share)
     return LaneReport(
@@ -144,8 +144,6 @@ def route(wired: WiredDesign, query: RouteRequest) -> RouteReport:
         )
 
     load, lost = loads(query.routing)
-    if lost and query.beside:
-        raise job_loads.StudyError(f"--beside {query.beside}: {lost:,} flows of {query.traffic} itself cannot arrive")
     even, lost_even = (load, lost) if query.routing == "adaptive" else loads("adaptive")
     result, tiers, known = outcome(network, load), tier_loads(wired, load), query.flows is None
     # an allreduce over nodes that do not reach each other never ends
@@ -170,7 +168,7 @@ def route(wired: WiredDesign, query: RouteRequest) -> RouteReport:
         tiers=tiers,
         pairs_across_zones=job_loads.pairs_across_zones(job, query.traffic) if known else None,
         unreached=lost,
-        beside=_beside(wired, query, job, load, result.ideal_s, query.beside) if query.beside else None,
+        beside=_beside(wired, query, job, load, lost, query.beside) if query.beside else None,
     )
 
 

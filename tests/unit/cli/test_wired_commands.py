@@ -304,8 +304,6 @@ def test_flows_that_cannot_arrive_have_no_rate_and_no_allreduce(traffic: str, no
     assert f"no rate: {found['unreached']:,} flow" in head
     assert not [row for row in rows if row.split()[0] in ("rate", "allreduce")]
     assert ("nothing arrives" in printed.out) == (nodes == "2")
-    alone = ffplan(*asked, "--beside", "ring")
-    assert (alone.code, "itself cannot arrive" in alone.err) == (2, True)
 
 
 def test_an_allreduce_inside_one_of_two_unlinked_zones_has_its_rate() -> None:
@@ -315,12 +313,22 @@ def test_an_allreduce_inside_one_of_two_unlinked_zones_has_its_rate() -> None:
     assert 0 < found["collective_s"] <= found["congested_s"]
 
 
+def test_traffic_that_cannot_arrive_has_no_rate_beside_other_traffic_that_does(tmp_path: Path) -> None:
+    matrix = tmp_path / "moves.csv"
+    matrix.write_text("src,dst,bytes\ncompute-01,compute-26,1e9\n")
+    apart = ("fabric route", str(SMALL / "apart.yaml"), "--catalog", str(SMALL / "parts"), "-t", str(matrix))
+    assert result(*apart, code=1)["share"] == 0
+    done = ffplan(*apart, "-n", "25", "--beside", "ring")
+    assert (done.code, "itself cannot arrive" in " ".join(done.err.split())) == (2, True)
+
+
 def test_losses_count_the_jobs_of_all_zones_that_nothing_joins() -> None:
     """25 nodes in either zone on seven leaves, four to a leaf and one on the last: a zone lost is half of all nodes,
     whichever it is, and a leaf is its own nodes; the job of the zone that is left keeps its rate."""
     apart = ("fabric faults", str(SMALL / "apart.yaml"), "--catalog", str(SMALL / "parts"))
     zones = [",".join(f"z{zone}-leaf-{leaf}" for leaf in range(1, 8)) for zone in (1, 2)]
-    found = result(*apart, "--lose", zones[0], "--lose", zones[1], "--lose", "z2-leaf-1", "--lose", "spine")
+    lost = (f"--lose={what}" for what in (*zones, "z2-leaf-1", "spine"))
+    found = result(*apart, *lost)
     assert (found["nodes"], found["nodes_by_job"]) == (50, [25, 25])
     for loss in found["losses"]:
         assert loss["nodes_share"] == pytest.approx(1 - loss["nodes_lost"] / found["nodes"])
