@@ -334,7 +334,7 @@ class Floor(Frozen):
     switch_units: Annotated[int, Field(ge=1, le=40)] = 1
     """Rack units of a switch, including the space for its cables."""
     power_per_rack: Power | None = None
-    """Power limit of a rack, at the nodes' rated maximum where known [W]."""
+    """Power limit of a rack, of nodes or of switches, at their rated maximum where known [W]."""
     rack_width: Length = 0.6
     """Distance from rack to rack along a row [m]."""
     row_pitch: Length = 3.0

@@ -41,21 +41,26 @@ def _allreduce(report: RouteReport) -> list[tuple[str, str]]:
     return [("allreduce", text)]
 
 
+def _pace_of(report: RouteReport) -> list[tuple[str, str]]:
+    """Return the rate and the busiest link; where flows do not arrive, no rate, and the link of those that do."""
+    busiest = f"{duration(report.time_s)} at line rate; endpoints alone {duration(report.ideal_s)}"
+    hottest = ("hottest", f"{report.hottest.link}, {report.hottest.direction}, {data_size(report.hottest.bytes)}")
+    if not report.unreached:
+        return [("rate", _rate(report)), ("busiest link", busiest), *_allreduce(report), hottest]
+    missing = ("not arriving", plural(report.unreached, "flow"))
+    if not report.time_s:
+        return [missing, ("busiest link", "none: nothing arrives")]
+    return [missing, ("busiest link", f"{busiest}; of what arrives"), hottest]
+
+
 def _route(report: RouteReport) -> list[Grid]:
-    lines = [
-        ("rate", _rate(report)),
-        ("busiest link", f"{duration(report.time_s)} at line rate; endpoints alone {duration(report.ideal_s)}"),
-        *_allreduce(report),
-        ("hottest", f"{report.hottest.link}, {report.hottest.direction}, {data_size(report.hottest.bytes)}"),
-    ]
+    lines = _pace_of(report)
     if report.bytes_per_node:
         lines.append(("bytes per node", data_size(report.bytes_per_node)))
     lines += [("order of ranks", report.order), ("routing", report.holds_for)]
     if report.pairs_across_zones is not None:
         pairs = "one pair" if report.pairs_across_zones == 1 else f"{report.pairs_across_zones:,} pairs"
         lines.append(("across zones", f"{pairs} of nodes"))
-    if report.unreached:
-        lines.append(("not arriving", f"{report.unreached:,} flows"))
     tiers = tuple(
         (
             f"{tier.tier.replace('_', '-')} {tier.direction}",
@@ -83,7 +88,7 @@ def _route(report: RouteReport) -> list[Grid]:
 
 def _pace(order: OrderReport) -> tuple[str, str]:
     if order.unreached:
-        return f"{order.unreached:,} flows", "cannot arrive"
+        return plural(order.unreached, "flow"), "cannot arrive"
     return duration(order.time_s), percent(order.share)
 
 
@@ -129,11 +134,25 @@ def _fault(report: FaultReport) -> list[Grid]:
         for text in (
             "ports: endpoints without a link; cut off: those whose leaf has no way up;",
             "zone: bisection left of the zone hit hardest, alone; all: of the fabric;",
-            "nodes: lost to the job, which runs on the largest part left;",
-            f"job: fraction left of its {report.nodes:,} nodes; rate: allreduce rate over those left.",
+            *_jobs(report),
             "zone, all, job, rate: % of the healthy fabric, mean/worst draw.",
         )
     ]
+
+
+def _jobs(report: FaultReport) -> tuple[str, ...]:
+    """Return what the columns on the job mean, or on the jobs of zones that nothing joins."""
+    if report.nodes_by_job is None:
+        nodes = "nodes: lost to the job, which runs on the largest part left;"
+        return nodes, f"job: fraction left of its {plural(report.nodes, 'node')}; rate: allreduce rate over those left."
+    each = sorted(set(report.nodes_by_job))
+    size = plural(each[0], "node") if len(each) == 1 else f"{each[0]:,} to {plural(each[-1], 'node')}"
+    count = len(report.nodes_by_job)
+    return (
+        f"nothing joins the zones: {count:,} jobs of {size}, one in each;",
+        "nodes: lost to the jobs, each on the largest part left of its zone;",
+        f"job: fraction left of all {plural(report.nodes, 'node')}; rate: allreduce of the job hit hardest.",
+    )
 
 
 def _verify(report: VerifyReport) -> list[Block]:
@@ -216,6 +235,8 @@ def no_family(report: SizeReport) -> str:
 def route_document(report: RouteReport) -> Document:
     """Return the report of `ffplan fabric route`."""
     head = f"{report.design}: {report.traffic} on {report.nodes:,} nodes, {report.routing} routing"
+    if report.unreached:
+        head += f"; no rate: {plural(report.unreached, 'flow')} cannot arrive"
     return Document(report, lambda told: _Body(head, _route(told)), lambda: report.tiers)
 
 

@@ -63,19 +63,21 @@ class RouteReport(Result):
     bytes_per_node: float
     """Bytes that each node contributes [byte]; 0 for a matrix."""
     time_s: float
-    """Time of the busiest link at line rate [s]; no time of a collective, which `collective_s` is."""
+    """Time of the busiest link at line rate [s]; no time of a collective, which `collective_s` is. Flows that do not
+    arrive load no link."""
     collective_s: float | None
     """Allreduce of the same bytes over as many nodes with the design's first library, on an idle fabric, as
-    `collective` has it [s]; null for other traffic, and if the design names no library."""
+    `collective` has it [s]; null for other traffic, if the design names no library, and if flows do not arrive."""
     congested_s: float | None
     """That time with its stream slowed down by as much as the busiest link is slower than the busiest endpoint [s]."""
     ideal_s: float
     """Time of the busiest endpoint link alone [s]."""
     share: float
-    """Rate as a fraction of the ideal [1]."""
+    """Rate as a fraction of the ideal [1]; where `unreached` is not 0, of the flows that arrive, which is no rate of
+    the job, and 0 if none arrives."""
     adaptive_share: float
     """Rate as a fraction of the ideal with traffic spread evenly over all usable links; the gap to `share` is due to
-    collisions [1]."""
+    collisions [1]. Of the flows that arrive, as `share`."""
     hottest: LinkLoad
     """The busiest link."""
     tiers: tuple[LinkLoad, ...]
@@ -99,9 +101,9 @@ class OrderReport:
     pairs_across_zones: int
     """Pairs of nodes that communicate across zones."""
     time_s: float
-    """Time of an allreduce under static routing [s]."""
+    """Time of an allreduce under static routing [s]; of the flows that arrive, where `unreached` is not 0."""
     share: float
-    """Rate as a fraction of the ideal [1]."""
+    """Rate as a fraction of the ideal [1]; where `unreached` is not 0, of the flows that arrive, and 0 if none does."""
     unreached: int
     """Flows that do not arrive."""
     hottest: str
@@ -141,7 +143,7 @@ class LossReport:
     endpoints_cut_off: float
     """Endpoint ports that still have a link and reach no other leaf, mean [1]."""
     nodes_lost: float
-    """Compute nodes that no longer take part in the job, mean [1]."""
+    """Compute nodes that no longer take part in the job, or in the jobs of `nodes_by_job`, mean [1]."""
     zone_share: float
     """Bisection bandwidth left of the zone that is hit hardest, by itself, mean [1]."""
     zone_share_worst: float
@@ -151,9 +153,10 @@ class LossReport:
     separate."""
     bisection_share_worst: float | None
     """`bisection_share` of the worst sample."""
-    allreduce_share: float
-    """Rate of an allreduce over the nodes left, against the healthy fabric, 1 at most, mean [1]."""
-    allreduce_share_worst: float
+    allreduce_share: float | None
+    """Rate of an allreduce over the nodes left, against the healthy fabric, 1 at most, mean [1]; of several jobs, the
+    one that keeps least of its rate. Null if the healthy fabric has none, as where it joins no two nodes."""
+    allreduce_share_worst: float | None
     """`allreduce_share` of the worst sample."""
     nodes_lost_worst: int
     """Most compute nodes that a sample takes from the job [1]."""
@@ -178,7 +181,10 @@ class FaultReport(Result):
     endpoints: int
     """Endpoint ports of the healthy fabric."""
     nodes: int
-    """Compute nodes of the healthy job."""
+    """Compute nodes of the healthy job, or of all jobs."""
+    nodes_by_job: tuple[int, ...] | None
+    """Compute nodes of each healthy job where nothing joins the zones: one job runs in each zone. Null for one job over
+    the whole fabric."""
     losses: tuple[LossReport, ...]
     """One row for each loss."""
 

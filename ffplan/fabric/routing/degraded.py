@@ -34,11 +34,41 @@ class Remaining:
 
     endpoints_lost: int
     endpoints_cut_off: int
-    nodes_left: int
+    nodes_of: tuple[int, ...]
+    """Nodes left of each job: of the one job, or of one in each zone where nothing joins the zones."""
+    rates: tuple[float, ...]
+    """Rate of each job's allreduce [GB/s]; 0 with fewer than two nodes."""
     zone_gbyte_s: tuple[float, ...]
     """Bandwidth across an even split of each zone by itself, over all planes [GB/s]."""
     bisection_gbyte_s: float
-    allreduce_gbyte_s: float
+
+    @property
+    def nodes_left(self) -> int:
+        """Nodes left of all jobs."""
+        return sum(self.nodes_of)
+
+    @property
+    def allreduce_gbyte_s(self) -> float:
+        """Rate of the slowest job of two nodes or more; 0 without one [GB/s]."""
+        return min((rate for rate, nodes in zip(self.rates, self.nodes_of, strict=True) if nodes > 1), default=0.0)
+
+    def rate_share(self, healthy: Remaining) -> float | None:
+        """Return the rate of the job that keeps least of its own, 1 at most; None if no job had a rate [1].
+
+        A job of fewer than two nodes has no rate to compare; 0 if none is larger.
+        """
+        jobs = list(zip(self.rates, self.nodes_of, healthy.rates, strict=True))
+        if not any(before for *_, before in jobs):
+            return None
+        return min((min(1.0, rate / before) for rate, nodes, before in jobs if before and nodes > 1), default=0.0)
+
+
+def _jobs(fabric: WiredFabric, every: Ints) -> tuple[Ints, ...]:
+    """Return the ports of each job that the fabric can run: one, or one in each zone where nothing joins the zones."""
+    if fabric.zones == 1 or fabric.interzone or fabric.side_by_side:
+        return (every,)
+    zone = fabric.network.endpoints.zone[every[:, 0]]
+    return tuple(every[zone == number] for number in np.unique(zone))
 
 
 def _links_alive(network: Network, switches: Ints, links: Ints) -> Bools:
@@ -149,7 +179,10 @@ def _reached(router: TreeRouting, here: int, ends: Ints) -> Bools:
 
 
 class DegradedJob:
-    """A fabric with a job on all nodes, and the remains of both after losses; shared work is done once."""
+    """A fabric with a job on all nodes, and the remains of both after losses; shared work is done once.
+
+    Where nothing joins the zones, no job can span them: each zone has a job of its own.
+    """
 
     def __init__(self, fabric: WiredFabric, every: Ints, routing: str = "adaptive", stripes: int = 1) -> None:
         """Route the job on the whole fabric.
@@ -163,7 +196,8 @@ class DegradedJob:
         self.fabric, self.routing, self.stripes = fabric, routing, stripes
         self.router = TreeRouting(fabric)
         self.every = every[aligned(fabric.network, every)].astype(np.int32)
-        self._same: tuple[Ints, Flows | _CutTraffic | _StaticTraffic] | None = None
+        self.jobs = _jobs(fabric, self.every)
+        self._same: dict[int, tuple[Ints, Flows | _CutTraffic | _StaticTraffic]] = {}
         self._known: dict[bytes, Remaining] = {}
 
     def remaining(self, switches: Ints, links: Ints) -> Remaining:
@@ -182,46 +216,47 @@ class DegradedJob:
         ways = np.bincount(network.links.a[trunks][alive[trunks]], minlength=len(network.switches))
         one_tier = fabric.trees[0].tree.rule.tiers == 1
         cut_off = 0 if one_tier else int((works & (ways == 0)[network.endpoints.leaf]).sum())
-        rate, nodes = self._allreduce(alive if not alive.all() else None)
+        whole = bool(alive.all())
+        router = self.router if whole else self.router.after(alive)
+        left = [self._allreduce(number, router, None if whole else alive) for number in range(len(self.jobs))]
         cuts = _zone_cuts(fabric, alive)
         return Remaining(
             endpoints_lost=int((~works).sum()),
             endpoints_cut_off=cut_off,
-            nodes_left=nodes,
+            nodes_of=tuple(nodes for _, nodes in left),
+            rates=tuple(rate for rate, _ in left),
             zone_gbyte_s=tuple(cuts.sum(axis=0).tolist()),
             bisection_gbyte_s=float(across(fabric, alive, cuts).sum()),
-            allreduce_gbyte_s=rate,
         )
 
-    def _allreduce(self, alive: Bools | None) -> tuple[float, int]:
-        """Return the rate of a tree allreduce over the remaining nodes [GB/s], and their number."""
-        fabric, network = self.fabric, self.fabric.network
-        ports = self.every if alive is None else _survivors(self.every, alive, self.stripes)
+    def _allreduce(self, number: int, router: TreeRouting, alive: Bools | None) -> tuple[float, int]:
+        """Return the rate of a tree allreduce over the remaining nodes of a job [GB/s], and their number."""
+        fabric, network, every = self.fabric, self.fabric.network, self.jobs[number]
+        ports = every if alive is None else _survivors(every, alive, self.stripes)
         if len(ports) < 2:
             return 0.0, len(ports)
-        router = self.router if alive is None else self.router.after(alive)
-        if ports.shape != self.every.shape:
+        if ports.shape != every.shape:
             ports = ports[aligned(network, _lead(ports))]
         # on a healthy fabric whose zones are linked, every node reaches every other
         if alive is not None or not (fabric.zones == 1 or fabric.interzone or fabric.side_by_side):
             ports = _joined(router, ports, self.stripes)
         if len(ports) < 2:
             return 0.0, len(ports)
-        load, lost = self._loads(router, ports)
+        load, lost = self._loads(number, router, ports)
         if lost:
             return 0.0, len(ports)
         # 1 GB takes that time, so its inverse is the rate in GB/s
         return 1.0 / float(link_times(network, load).max()), len(ports)
 
-    def _loads(self, router: TreeRouting, ports: Ints) -> tuple[Floats, int]:
+    def _loads(self, number: int, router: TreeRouting, ports: Ints) -> tuple[Floats, int]:
         """Return the bytes on every directed link for an allreduce of 1 GB over nodes, and how many flows are lost.
 
-        The traffic is kept for the nodes seen last: most losses leave all of them.
+        The traffic is kept for the nodes of each job seen last: most losses leave all of them.
         """
-        if self._same is None or not np.array_equal(self._same[0], ports):
-            self._same = None  # before the next takes its memory
-            self._same = ports, self._traffic(ports)
-        traffic = self._same[1]
+        if number not in self._same or not np.array_equal(self._same[number][0], ports):
+            self._same.pop(number, None)  # before the next takes its memory
+            self._same[number] = ports, self._traffic(ports)
+        traffic = self._same[number][1]
         if isinstance(traffic, _CutTraffic):
             # `_joined` has kept only nodes that reach each other
             return traffic.loads(router), 0

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from ffplan.base.array_math import Floats
     from ffplan.fabric.routing.degraded import Loss, Remaining
     from ffplan.fabric.routing.job_loads import JobNodes
+    from ffplan.fabric.routing.link_loads import _Outcome
     from ffplan.studies.fabric.cabling import WiredDesign
 
 
@@ -49,16 +50,16 @@ class RouteRequest:
     seed: int = 0
 
 
-def _beside(
-    wired: WiredDesign, query: RouteRequest, job: JobNodes, load: Floats, ideal_s: float, beside: str
-) -> LaneReport:
+def _beside(wired: WiredDesign, query: RouteRequest, job: JobNodes, load: Floats, lost: int, beside: str) -> LaneReport:
     network, router = wired.fabric.network, routing_of(wired.fabric)
-    other_load, lost = job_loads.loads_for(
+    other_load, other_lost = job_loads.loads_for(
         wired.design, router, job, beside, routing=query.routing, nbytes=query.size, seed=query.seed
     )
+    if other_lost:
+        raise job_loads.StudyError(f"--beside {beside}: {other_lost:,} of its flows cannot arrive")
     if lost:
-        raise job_loads.StudyError(f"--beside {beside}: {lost:,} of its flows cannot arrive")
-    other_ideal = outcome(network, other_load).ideal_s
+        raise job_loads.StudyError(f"--beside {beside}: {lost:,} flows of {query.traffic} itself cannot arrive")
+    ideal_s, other_ideal = outcome(network, load).ideal_s, outcome(network, other_load).ideal_s
     rate = network.links.gbyte_s.repeat(2) * 1e9
     rates = lane_rates(load, other_load, rate, query.share)
     return LaneReport(
@@ -119,11 +120,17 @@ def _holds_for(wired: WiredDesign, routing: str) -> str:
     return f"{rule}; minhop, OpenSM's default, can be far slower"
 
 
+def _share(result: _Outcome, lost: int) -> float:
+    """Return the rate of the flows that arrive as a fraction of the ideal; 0 if none arrives [1]."""
+    return 0.0 if lost and not result.time_s else result.share
+
+
 def route(wired: WiredDesign, query: RouteRequest) -> RouteReport:
     """Return the rates of traffic on a fabric.
 
     Raises:
-        StudyError: if the fabric lacks the requested traffic or routing.
+        StudyError: if the fabric lacks the requested traffic or routing, or if the job's own flows cannot arrive
+            beside others.
     """
     design, network = wired.design, wired.fabric.network
     router = routing_of(wired.fabric)
@@ -137,9 +144,10 @@ def route(wired: WiredDesign, query: RouteRequest) -> RouteReport:
         )
 
     load, lost = loads(query.routing)
-    even = load if query.routing == "adaptive" else loads("adaptive")[0]
+    even, lost_even = (load, lost) if query.routing == "adaptive" else loads("adaptive")
     result, tiers, known = outcome(network, load), tier_loads(wired, load), query.flows is None
-    reduces = known and query.traffic in _REDUCING
+    # an allreduce over nodes that do not reach each other never ends
+    reduces = known and query.traffic in _REDUCING and not lost
     timed = _allreduce(wired, len(job.ports), query.size, result.time_s / result.ideal_s) if reduces else None
     return RouteReport(
         schema_version=SCHEMA_VERSION,
@@ -154,13 +162,13 @@ def route(wired: WiredDesign, query: RouteRequest) -> RouteReport:
         collective_s=timed[0] if timed else None,
         congested_s=timed[1] if timed else None,
         ideal_s=result.ideal_s,
-        share=result.share,
-        adaptive_share=outcome(network, even).share,
+        share=_share(result, lost),
+        adaptive_share=_share(outcome(network, even), lost_even),
         hottest=hottest(tiers),
         tiers=tiers,
         pairs_across_zones=job_loads.pairs_across_zones(job, query.traffic) if known else None,
         unreached=lost,
-        beside=_beside(wired, query, job, load, result.ideal_s, query.beside) if query.beside else None,
+        beside=_beside(wired, query, job, load, lost, query.beside) if query.beside else None,
     )
 
 
@@ -174,7 +182,7 @@ def _order(wired: WiredDesign, job: JobNodes, order: str, kind: str, size: float
         tree=kind,
         pairs_across_zones=job_loads.pairs_across_zones(job, kind) or 0,
         time_s=result.time_s,
-        share=result.share,
+        share=_share(result, lost),
         unreached=lost,
         hottest=hottest(tier_loads(wired, load)).link,
     )
@@ -244,7 +252,8 @@ def _loss(
     ]
     whole = healthy.bisection_gbyte_s
     bisection = [remaining.bisection_gbyte_s / whole for remaining in left] if whole else []
-    rate = [min(1.0, remaining.allreduce_gbyte_s / max(healthy.allreduce_gbyte_s, 1e-12)) for remaining in left]
+    # None where the healthy fabric joins no two nodes: there is no rate to lose
+    rate = [share for remaining in left if (share := remaining.rate_share(healthy)) is not None]
     gone = [healthy.nodes_left - remaining.nodes_left for remaining in left]
     kept = [remaining.nodes_left / healthy.nodes_left if healthy.nodes_left else 0.0 for remaining in left]
     return LossReport(
@@ -257,8 +266,8 @@ def _loss(
         zone_share_worst=min(inside),
         bisection_share=_mean(bisection) if bisection else None,
         bisection_share_worst=min(bisection) if bisection else None,
-        allreduce_share=_mean(rate),
-        allreduce_share_worst=min(rate),
+        allreduce_share=_mean(rate) if rate else None,
+        allreduce_share_worst=min(rate, default=None),
         nodes_lost_worst=max(gone),
         nodes_share=_mean(kept),
         nodes_share_worst=min(kept),
@@ -285,6 +294,7 @@ def faults(wired: WiredDesign, query: FaultRequest, step: Callable[[int, int, st
         seed=query.seed,
         routing=query.routing,
         endpoints=len(fabric.network.endpoints),
-        nodes=len(job.every),
+        nodes=healthy.nodes_left,
+        nodes_by_job=healthy.nodes_of if len(healthy.nodes_of) > 1 else None,
         losses=tuple(_loss(wired, job, healthy, loss, query, step) for loss in losses),
     )

@@ -38,7 +38,7 @@ class FabricLosses:
     """What the loss of one part leaves of the fabric's allreduce."""
 
     rate_left: dict[str, float]
-    """By kind: leaf, spine, core, link [1]."""
+    """By kind: leaf, spine, core, link; none where the fabric joins no two nodes [1]."""
     names: dict[str, tuple[str, ...]]
 
 
@@ -208,4 +208,4 @@ def fabric_losses(wired: WiredDesign, step: Callable[[int, int, str], None]) -> 
     kinds = [*names, *(["link"] if bool((wired.fabric.network.links.tier > 0).any()) else [])]
     report = faults(wired, FaultRequest(tuple(kinds), "adaptive", _SAMPLES, 0), step)
     left = {kind: loss.allreduce_share for kind, loss in zip(kinds, report.losses, strict=True)}
-    return FabricLosses(left, names)
+    return FabricLosses({kind: share for kind, share in left.items() if share is not None}, names)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import csv
 import json
+import shutil
+from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -78,6 +81,48 @@ def test_cabling_counts_fibres_and_cables_as_sold(tmp_path: Path) -> None:
     printed = ffplan("fabric cables", str(tmp_path / "planes.yaml"), *catalog).out
     assert "cables  as sold  length" in printed
     assert "as sold" not in ffplan("fabric cables", "superpod-h100-4su").out  # as many as cables
+
+
+def racks_of(folder: Path, power: str, *changes: tuple[str, str]) -> Any:
+    """Export the racks of 22 nodes and their switches, which draw `power`; changes are of the design."""
+    parts = shutil.copytree(SMALL / "parts", folder / "parts")
+    switch = parts / "tiny-16x400g.yaml"
+    kept = [line for line in switch.read_text().splitlines() if not line.startswith("power")]
+    switch.write_text("\n".join([*kept, power, ""]))
+    text = (SMALL / "floor.yaml").read_text()
+    for old, new in changes:
+        assert old in text
+        text = text.replace(old, new)
+    (folder / "floor.yaml").write_text(text)
+    return ffplan("export", str(folder / "floor.yaml"), "--to", "racks", "--catalog", str(parts))
+
+
+@pytest.mark.parametrize(("nodes", "limit", "most"), [(4, 45, 4), (3, 33, 3), (2, 22, 2), (1, 500, 21)])
+def test_no_rack_draws_more_than_its_floor_allows(nodes: int, limit: int, most: int, tmp_path: Path) -> None:
+    """Switches of 11 kW: as many to a rack as its power and its 42 units hold, the first racks full."""
+    changes = ((", per_rack: 4", f", per_rack: {nodes}"), ("45 kW", f"{limit} kW"))
+    done = racks_of(tmp_path, "power_max: {value: 11 kW, source: ours}", *changes)
+    assert done.code == 0, done.err
+    watts: dict[tuple[str, str], float] = defaultdict(float)
+    switches: dict[tuple[str, str], int] = defaultdict(int)
+    for row in csv.DictReader(done.out.splitlines()):
+        watts[row["row"], row["rack"]] += float(row["rated_w"])
+        switches[row["row"], row["rack"]] += row["role"] in ("leaf", "spine")
+    assert max(watts.values()) <= limit * 1e3
+    assert max(switches.values()) <= most
+    assert max(switches.values()) == most or most == 21
+
+
+def test_a_switch_above_the_power_of_a_rack_is_refused_and_an_unknown_one_is_not(tmp_path: Path) -> None:
+    for name in ("above", "room", "unknown"):
+        (tmp_path / name).mkdir()
+    above = racks_of(tmp_path / "above", "power: {value: 46 kW, source: ours}")
+    assert above.code == 2
+    assert "needs 46,000 W; there are 45,000 W a rack" in " ".join(above.err.split())
+    room = racks_of(tmp_path / "room", "power: {value: 40 kW, source: ours}")
+    assert room.code == 2
+    assert "which hold 2 at 45,000 W a rack" in " ".join(room.err.split())
+    assert racks_of(tmp_path / "unknown", "").code == 0
 
 
 def test_place_names_the_one_pair_between_zones() -> None:
@@ -242,6 +287,74 @@ def test_zones_that_nothing_joins_count_what_arrives_alone(tmp_path: Path) -> No
     assert found[0]["ideal_s"] == found[1]["ideal_s"]
     loss = result("fabric faults", str(apart), "--lose", "spine", "--samples", "2")["losses"][0]
     assert (loss["nodes_lost"], loss["bisection_share"]) == (0, None)
+
+
+@pytest.mark.parametrize("traffic", ["ring", "tree", "library-tree", "all-to-all", "rail-all-to-all", "permutation"])
+@pytest.mark.parametrize(("nodes", "order"), [("2", "alternating"), ("50", "aligned")])
+def test_flows_that_cannot_arrive_have_no_rate_and_no_allreduce(traffic: str, nodes: str, order: str) -> None:
+    """Two nodes of unlinked zones, where nothing arrives, and all 50, where much does: the exchange never ends."""
+    apart = ("fabric route", str(SMALL / "apart.yaml"), "--catalog", str(SMALL / "parts"))
+    asked = (*apart, "-t", traffic, "-n", nodes, "--order", order)
+    found, printed = result(*asked, code=1), ffplan(*asked)
+    assert found["unreached"] > 0
+    assert (found["collective_s"], found["congested_s"]) == (None, None)
+    if nodes == "2":
+        assert (found["time_s"], found["share"], found["adaptive_share"]) == (0, 0, 0)
+    head, *rows = printed.out.splitlines()
+    assert f"no rate: {found['unreached']:,} flow" in head
+    assert not [row for row in rows if row.split()[0] in ("rate", "allreduce")]
+    assert ("nothing arrives" in printed.out) == (nodes == "2")
+
+
+def test_an_allreduce_inside_one_of_two_unlinked_zones_has_its_rate() -> None:
+    apart = ("fabric route", str(SMALL / "apart.yaml"), "--catalog", str(SMALL / "parts"))
+    found = result(*apart, "-n", "25")
+    assert found["unreached"] == 0
+    assert 0 < found["collective_s"] <= found["congested_s"]
+
+
+def test_traffic_that_cannot_arrive_has_no_rate_beside_other_traffic_that_does(tmp_path: Path) -> None:
+    matrix = tmp_path / "moves.csv"
+    matrix.write_text("src,dst,bytes\ncompute-01,compute-26,1e9\n")
+    apart = ("fabric route", str(SMALL / "apart.yaml"), "--catalog", str(SMALL / "parts"), "-t", str(matrix))
+    assert result(*apart, code=1)["share"] == 0
+    done = ffplan(*apart, "-n", "25", "--beside", "ring")
+    assert (done.code, "itself cannot arrive" in " ".join(done.err.split())) == (2, True)
+
+
+def test_losses_count_the_jobs_of_all_zones_that_nothing_joins() -> None:
+    """25 nodes in either zone on seven leaves, four to a leaf and one on the last: a zone lost is half of all nodes,
+    whichever it is, and a leaf is its own nodes; the job of the zone that is left keeps its rate."""
+    apart = ("fabric faults", str(SMALL / "apart.yaml"), "--catalog", str(SMALL / "parts"))
+    zones = [",".join(f"z{zone}-leaf-{leaf}" for leaf in range(1, 8)) for zone in (1, 2)]
+    lost = (f"--lose={what}" for what in (*zones, "z2-leaf-1", "spine"))
+    found = result(*apart, *lost)
+    assert (found["nodes"], found["nodes_by_job"]) == (50, [25, 25])
+    for loss in found["losses"]:
+        assert loss["nodes_share"] == pytest.approx(1 - loss["nodes_lost"] / found["nodes"])
+    first, second, leaf, spine = found["losses"]
+    assert (first["nodes_lost"], second["nodes_lost"], leaf["nodes_lost"], spine["nodes_lost"]) == (25, 25, 4, 0)
+    assert first["allreduce_share"] == second["allreduce_share"] == 1
+    printed = ffplan(*apart, "--lose", zones[0])
+    assert "2 jobs of 25 nodes, one in each" in printed.out
+    assert "fraction left of all 50 nodes" in printed.out
+
+
+@pytest.mark.parametrize(("count", "zones", "nodes"), [(1, 1, None), (3, 3, [1, 1, 1])])
+def test_no_share_of_a_rate_where_the_healthy_fabric_has_none(
+    count: int, zones: int, nodes: list[int] | None, tmp_path: Path
+) -> None:
+    """One node, or one in each zone that nothing joins: no two nodes communicate, before a loss or after it."""
+    text = (SMALL / "apart.yaml").read_text().replace("count: 50", f"count: {count}")
+    text = text.replace("zones: 2", f"zones: {zones}").replace("  access_points: 60\n", "")
+    (tmp_path / "few.yaml").write_text(text)
+    found = result("fabric faults", str(tmp_path / "few.yaml"), "--catalog", str(SMALL / "parts"))
+    assert found["nodes_by_job"] == nodes
+    assert found["losses"]
+    assert {(loss["allreduce_share"], loss["allreduce_share_worst"]) for loss in found["losses"]} == {(None, None)}
+    printed = ffplan("fabric faults", str(tmp_path / "few.yaml"), "--catalog", str(SMALL / "parts"))
+    rows = [line for line in printed.out.splitlines() if line.startswith("  one ")]
+    assert {row.split()[-1] for row in rows} == {"-"}
 
 
 def test_a_switch_too_large_for_infiniband_is_not_judged_by_opensm(tmp_path: Path) -> None:

@@ -77,7 +77,15 @@ def test_switches_stand_from_the_top_down() -> None:
     between, so that rows of nodes behind them move on."""
     row, rack, unit = (np.zeros(5, np.int64) for _ in range(3))
     place = Positions(row=row, rack=rack, unit=unit, rows=1)
-    _stack(place, np.array([0, 1, 2, 4]), np.array([7, 7, 7, 7]), np.array([0, 1, 2, 3]), 5, floor(rack_units=6))
+    _stack(
+        place,
+        np.array([0, 1, 2, 4]),
+        np.array([7, 7, 7, 7]),
+        np.array([0, 1, 2, 3]),
+        5,
+        floor(rack_units=6),
+        per_rack=3,
+    )
     assert unit.tolist() == [5, 3, 1, 0, 5]
     assert rack.tolist() == [5, 5, 5, 0, 6]
     assert row.tolist() == [7, 7, 7, 0, 7]
