@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ffplan.base.array_math import maximum
 from ffplan.base.record import record
 from ffplan.serving.memory import cache_bytes, cache_share, cached_tokens, dense_bytes, expert_bytes
 from ffplan.serving.plan import Rates
@@ -204,7 +205,7 @@ def _observation(served: ServedRun, point: ServedPoint, source: str, seconds: fl
 def _step_terms(unit: Served, group: float, context: float) -> dict[str, Number]:
     """Return the terms of a step that decodes."""
     deployment, machine, shape, weights = unit.deployment, unit.machine, unit.shape, unit.weights
-    batch = group / deployment.pipeline
+    batch = maximum(group / deployment.pipeline, 1.0)
     held = cached_tokens(shape, context) * cache_bytes(shape, deployment.cache_width)
     dense, experts = token_flops(weights, deployment)
     shared = deployment.shares_experts * weights.expert_layers

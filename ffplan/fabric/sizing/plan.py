@@ -220,10 +220,6 @@ def _dragonfly_cuts(
     groups, so that adaptive routing sends them round through a third, over two global links each. An exchange of every
     rank with every other goes straight where that loads no link more.
 
-    Equation:
-        links x rate / 2; an even exchange takes h (groups - 1) / (2 (1 - h)) of it, at most all, h of the ranks in a
-        group: h x h of the pieces over the links between two groups, where detours carry h (1 - h) over all
-
     Source:
         Kim et al., ISCA 2008, section 4: Valiant routing carries half of the global bandwidth under any traffic.
     """
@@ -241,6 +237,7 @@ def _dragonfly_cuts(
             gbyte_s=links * plan.link_gbyte_s / 2,
             below=below,
             held=held,
+            # h x h of the pieces over the links between two groups, where detours carry h (1 - h) over all, twice
             even=minimum(1.0, held * (shape.groups - 1) / (2 * maximum(1.0 - held, _SOME))),
         ),
     )

@@ -21,7 +21,6 @@ RUNS = {
     "cost": ("cost", "FILE", "--draws", "50"),
     "compare": ("compare", "FILE", "superpod-h100-4su"),
     "init": ("init", "-a", "h100-sxm-80gb", "--gpus", "64"),
-    "goodput": ("operate", "goodput", "FILE", "--model", "llama3.1-70b", "--draws", "50"),
     "accept": ("fabric", "accept", "FILE"),
     "train": ("train", "FILE", "--model", "llama3.1-8b", "--gpus", "32", "--batch", "128", "--search"),
 }

@@ -363,7 +363,7 @@ def test_designs_lie_beside_the_fleet_file(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("changed", "words"),
-    [({"chance": 1.0}, "0.5 to 0.99"), ({"draws": 0}, "at least 1")],
+    [({"chance": 1.0}, "at least 0.5 and at most 0.99"), ({"draws": 0}, "a whole number from 1")],
 )
 def test_what_python_refuses(changed: dict[str, Any], words: str) -> None:
     with pytest.raises(ffplan.UsageError, match=words):

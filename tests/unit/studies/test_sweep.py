@@ -287,7 +287,7 @@ ALL_TLS = ",".join(f"{name}={ROOT}/LICENSE" for name in ("ca", "cert", "key"))
         (("--resume",), "give --points FILE"),
         (("--zip", "--sample", "3"), "give one of the two"),
         (("--vary", "nodes[0].nics=0,1", "--metric", "cost.totl"), "did you mean"),
-        (("--vary", "site.pue=1.1,1.2", "--metric", "serve.rate_s"), "`ffplan serve` prints it for one design"),
+        (("--metric", "serve.rate_s"), "`ffplan serve` prints it for one design"),
         (("--points", "p.txt"), "end the name in .csv, .jsonl, .parquet"),
         (("--pareto", "cost.total:min"), "a front takes two metrics or more"),
         (("--pareto", "cost.total,accelerators:max"), "write METRIC:min or METRIC:max"),
