@@ -206,7 +206,7 @@ def test_a_link_to_a_yaml_file_is_no_target(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("form", ["csv", "json", "table"])
 def test_a_size_that_no_family_holds_is_said(form: str) -> None:
-    done = ffplan("fabric size -n", "100000000", "--switch", "q3400", "-f", form)
+    done = ffplan(f"fabric size -n 100000000 --switch q3400 --planes 2 -f {form}")
     assert done.code == 1
     assert done.out + done.err
     if form == "csv":

@@ -46,7 +46,8 @@ UNITS, UNITS_3 = "rail-optimised, two tiers", "rail-optimised, three tiers"
         # a plane holds half of the ports on whole ports, or all of them on 16 halves of eight
         ({"endpoints": 64, "rails": 4}, BY_NIC, (16, 8, 0), 64, (64, 64), (None, None)),
         ({"endpoints": 24, "rails": 4}, BY_NIC, (6, 4, 0), 24, (24, 64), (32, 12)),
-        ({}, BY_PORT, (4, 2, 0), 32, (16, 128), (24, 10)),
+        ({"tiers": (2, 3)}, BY_PORT, (4, 2, 0), 32, (16, 128), (24, 10)),
+        ({}, f"{BY_PORT}, one tier", (2, 0, 0), 0, (16, 16), (None, None)),
         ({"endpoints": 17}, BY_PORT, (6, 4, 0), 48, (24, 128), (32, 12)),
         ({"endpoints": 128}, BY_PORT, (32, 16, 0), 256, (128, 128), (None, None)),
         # four trees of four nodes each; units of four nodes have a leaf for each of four rails
@@ -77,7 +78,7 @@ def test_trees_of_eight_ports(
     assert (found.endpoints, found.capacity) == holds
     assert (found.next_endpoints, found.next_switches) == following
     assert found.diameter == {"one tier": 1, "three tiers": 5}.get(family.partition(", ")[2], 3)
-    by_port = family == BY_PORT
+    by_port = family.startswith(BY_PORT)
     assert found.endpoint_links == asked.get("endpoints", 16) * (2 if by_port else 1)
     assert found.links_per_cable == (2 if by_port else 1)
 
@@ -125,21 +126,21 @@ def test_a_slim_fly_that_is_no_graph_says_so() -> None:
 
 
 def test_what_is_too_small_says_what_it_holds() -> None:
-    found, small = sized(endpoints=129)
+    found, small = sized(endpoints=1025)
     assert not found
     assert small == [
         "fat-tree, one tier: 8",
         "fat-tree, two tiers: 32",
         "fat-tree, three tiers: 128",
         f"{BY_NIC}: a node with 1 NIC joins 1 of them, and nothing joins the planes",
-        f"{BY_PORT}: 128",
+        f"{BY_PORT}, three tiers: 1,024",
         "dragonfly: 72",
         "slim-fly: 54",
     ]
-    _, few = sized(endpoints=65, rails=4)
+    _, few = sized(endpoints=300, rails=4)
     assert "rail-optimised, two tiers: 32" in few
     assert "rail-only, one tier: 32" in few
-    assert f"{BY_NIC}: 64" in few
+    assert f"{BY_NIC}, three tiers: 256" in few
     _, odd = sized(endpoints=60, rails=3)
     assert f"{BY_NIC}: 3 NICs of a node cannot be dealt evenly over them" in odd
 
