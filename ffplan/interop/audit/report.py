@@ -20,7 +20,16 @@ from ffplan.interop.audit.cables import (
 )
 from ffplan.interop.audit.effects import _of_losses, capacity
 from ffplan.interop.audit.places import _exchanged, _exchanges, _other_models, _ports_used, _shared_names, unknown
-from ffplan.interop.audit.sides import Differences, Sides, _idle_pairs, _links_below_rate, compare, sides, simulated
+from ffplan.interop.audit.sides import (
+    Differences,
+    Sides,
+    _idle_pairs,
+    _links_below_rate,
+    compare,
+    sides,
+    simulated,
+    unmanaged,
+)
 from ffplan.results.as_built import AuditCause, DiffReport, Miswired, Renamed, SlowLink
 from ffplan.results.design import SCHEMA_VERSION
 
@@ -178,13 +187,14 @@ def _visible(fabrics: Sides) -> np.ndarray:
 
 
 def _open_questions(built: AsBuilt) -> list[str]:
-    """Return the remarks on rates that the files do not give."""
+    """Return the remarks on rates and states that the files do not give."""
+    remarks = ["no link is active, as before a subnet manager has run: states are not compared"] * unmanaged(built)
     if simulated(built):
-        return ["every link reads 4x SDR because ibsim links have no speed: rates are not compared"]
+        return [*remarks, "every link reads 4x SDR because ibsim links have no speed: rates are not compared"]
     unsaid = int((built.gbit_s == 0).sum())
     if not unsaid:
-        return []
-    return [f"the rate of {plural(unsaid, 'link')} is not in the file: slow links would go unnoticed"]
+        return remarks
+    return [*remarks, f"the rate of {plural(unsaid, 'link')} is not in the file: slow links would go unnoticed"]
 
 
 def _renamed(names: list[str], built: AsBuilt, where: _Matched) -> tuple[Renamed, ...]:
