@@ -25,10 +25,10 @@ from ffplan.interop.audit.sides import (
     Sides,
     _idle_pairs,
     _links_below_rate,
+    _unmanaged,
     compare,
     sides,
     simulated,
-    unmanaged,
 )
 from ffplan.results.as_built import AuditCause, DiffReport, Miswired, Renamed, SlowLink
 from ffplan.results.design import SCHEMA_VERSION
@@ -188,7 +188,7 @@ def _visible(fabrics: Sides) -> np.ndarray:
 
 def _open_questions(built: AsBuilt) -> list[str]:
     """Return the remarks on rates and states that the files do not give."""
-    remarks = ["no link is active, as before a subnet manager has run: states are not compared"] * unmanaged(built)
+    remarks = ["no link is active, as before a subnet manager has run: states are not compared"] * _unmanaged(built)
     if simulated(built):
         return [*remarks, "every link reads 4x SDR because ibsim links have no speed: rates are not compared"]
     unsaid = int((built.gbit_s == 0).sum())

@@ -221,11 +221,11 @@ def sides(designed: Designed, built: AsBuilt, matched: _Matched) -> Sides:
         theirs=_renumbered(built.ends, place),
         theirs_gbit_s=np.zeros_like(built.gbit_s) if plain else built.gbit_s,
         theirs_lanes=np.zeros_like(built.lanes) if plain else built.lanes,
-        theirs_idle=np.zeros_like(built.idle) if unmanaged(built) else built.idle,
+        theirs_idle=np.zeros_like(built.idle) if _unmanaged(built) else built.idle,
     )
 
 
-def unmanaged(built: AsBuilt) -> bool:
+def _unmanaged(built: AsBuilt) -> bool:
     """Return whether no link is active: cables are right before a subnet manager has run, too."""
     return len(built.idle) > 1 and bool(built.idle.all())
 
