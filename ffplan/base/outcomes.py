@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 from ffplan.base.record import record
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from ffplan.base.array_math import Number as Operations
 else:
     Operations = float  # what a report prints, and its schema says
@@ -135,6 +137,11 @@ class MissingFigure:
     def words(self) -> str:
         """Its name in a sentence, such as `` `power` of `qm9700` ``."""
         return f"`{self.path}` of `{self.part}`"
+
+
+def gap_words(missing: Iterable[MissingFigure]) -> tuple[str, ...]:
+    """Return the names of missing figures in a sentence, each once."""
+    return tuple(dict.fromkeys(gap.words for gap in missing))
 
 
 @record

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ffplan.base.formatting import ids_listed, listed, number, power
+from ffplan.base.outcomes import gap_words
 from ffplan.base.record import record
 from ffplan.check.rule import UNCHECKED, Breach, Rule, _rule_of_limit
 from ffplan.design.schema import LIMITED, limit_path
@@ -214,7 +215,7 @@ def _unpriced_tokens(examined: Examined) -> str:
 
 
 def _unrated(missing: Iterable[MissingFigure]) -> str:
-    parts = listed(figure.words for figure in missing)
+    parts = listed(gap_words(missing))
     return f"no {parts}" if parts else ""
 
 

@@ -116,8 +116,9 @@ def _one_network(
     from ffplan.interop.audit.sides import as_printed
 
     built = split_adapters(built, planned.kinds.count("host"))
-    built = as_printed(planned, built, named(built.devices, planned.names, *names))
-    where = placed(planned, built, *names)
+    known = named(built.devices, planned.names, *names)
+    built = as_printed(planned, built, known)
+    where = placed(planned, built, known)
     if not where.known and (where.place >= 0).sum() < len(planned.names) / 2:
         raise UsageError(
             f"ffplan fabric audit: {file}: no device of this file is in the design, by name or by wiring, "

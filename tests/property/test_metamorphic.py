@@ -19,6 +19,7 @@ from ffplan.base.plain import leaves, plain
 from ffplan.check.run import examine
 from ffplan.design.resolve import resolve
 from ffplan.interop.asbuilt.ibnetdiscover import _read_listing
+from ffplan.interop.asbuilt.names import named
 from ffplan.interop.audit.report import audit, placed
 from ffplan.interop.audit.sides import designed
 from ffplan.interop.exported import netlist, subnet
@@ -147,7 +148,7 @@ def test_a_fabric_that_is_written_and_read_has_no_difference(text: str) -> None:
     inside = subnet(own.fabric.network, None, None)
     built = _read_listing("".join(netlist(own.fabric.network, own.names, inside)), "net")
     wanted = designed(own.fabric.network, own.names, inside)
-    report = audit(wanted, built, placed(wanted, built), "d")
+    report = audit(wanted, built, placed(wanted, built, named(built.devices, wanted.names, (), "")), "d")
     assert report.causes == ()
     assert (report.missing, report.extra, report.miswired, report.absent) == ((), (), (), ())
     assert report.same == len(own.fabric.network.links)

@@ -106,7 +106,10 @@ def even_remedy(design: ResolvedDesign, plan: FabricPlan) -> str:
 
     Growth that gives ftree even pods gives it leaves without a host too, which it refuses as well.
     """
-    change = _even_change(design, plan)
+    return _remedy_of(_even_change(design, plan), plan)
+
+
+def _remedy_of(change: _EvenChange | None, plan: FabricPlan) -> str:
     if change is None or change.bare:
         return "name the core switches in OpenSM's `root_guid_file`"
     return f"write {change.fields} ({difference(plan.switches, change.switches)})"
@@ -148,7 +151,7 @@ def striping_notes(design: ResolvedDesign) -> tuple[str, ...]:
     if why:
         change = _even_change(design, plan)
         taken = change is not None and not change.bare and "access_points" not in change.fields
-        remedy = even_remedy(design, plan)
+        remedy = _remedy_of(change, plan)
         notes.append(f"OpenSM's ftree engine refuses this tree unless its roots are named, as {why}: {remedy}.")
     policies = policy_words(design.spec.fabric.core_policy, totals, taken=taken)
     return (*notes, f"{policies}.") if policies else tuple(notes)

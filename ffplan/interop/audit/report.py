@@ -11,7 +11,7 @@ from ffplan.base.formatting import plural
 from ffplan.base.record import record
 from ffplan.interop.asbuilt.matching import _matched
 from ffplan.interop.asbuilt.model import PORTS, _peer_of, both_ways
-from ffplan.interop.asbuilt.names import named, together
+from ffplan.interop.asbuilt.names import together
 from ffplan.interop.audit.absent import absent
 from ffplan.interop.audit.cable_causes import _cable_faults, _idle_links, _slow_cables, _without_cable
 from ffplan.interop.audit.cables import (
@@ -34,11 +34,10 @@ from ffplan.results.as_built import AuditCause, DiffReport, Miswired, Renamed, S
 from ffplan.results.design import SCHEMA_VERSION
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from ffplan.interop.asbuilt.matching import _Matched
     from ffplan.interop.asbuilt.model import AsBuilt
-    from ffplan.interop.asbuilt.names import _NameRule
     from ffplan.interop.audit.sides import Designed
 
 
@@ -123,13 +122,12 @@ def _held(fabrics: Sides, moved: dict[int, int]) -> Sides:
     return replace(fabrics, present=present)
 
 
-def placed(designed: Designed, built: AsBuilt, rules: Sequence[_NameRule] = (), file: str = "") -> _Matched:
+def placed(designed: Designed, built: AsBuilt, known: dict[int, int]) -> _Matched:
     """Match every device as built to one of the design: by name, else by its wiring.
 
-    Raises:
-        InputError: where the map leads two devices to one, or to none.
+    Args:
+        known: places in the design of the devices that names tell, as `named` returns them.
     """
-    known = named(built.devices, designed.names, rules, file)
     kinds = [device.kind for device in built.devices]
     return together(_matched(known, built.ends, designed.ends, kinds, designed.kinds), built.devices, designed.names)
 

@@ -7,7 +7,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING
 
 from ffplan.base.errors import InputError
-from ffplan.base.outcomes import MissingFigure, MissingPrice, NodePower
+from ffplan.base.outcomes import MissingFigure, MissingPrice, NodePower, gap_words
 from ffplan.base.record import record
 from ffplan.catalog.parts import Server
 from ffplan.catalog.prices import TERM_YEARS
@@ -70,7 +70,7 @@ class Ledger:
     @property
     def unrated(self) -> tuple[str, ...]:
         """Figures of power that the catalogue lacks: powers are at least as much."""
-        return tuple(dict.fromkeys(gap.words for gap in self.missing_power))
+        return gap_words(self.missing_power)
 
     @property
     def left_out(self) -> tuple[str, ...]:

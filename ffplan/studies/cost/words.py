@@ -267,7 +267,7 @@ def _cost_assumptions(ledger: Ledger, error: tuple[float, str] | None) -> tuple[
     )
     sentences += _unlike(ledger)
     if ledger.missing_power:
-        parts = listed(gap.words for gap in ledger.missing_power)
+        parts = listed(ledger.unrated)
         sentences.append(f"Power is partial: no {parts}.")
     if error is not None:
         sentences.append(

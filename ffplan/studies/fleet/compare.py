@@ -6,6 +6,7 @@ from math import log
 from statistics import NormalDist
 from typing import TYPE_CHECKING
 
+from ffplan.base.outcomes import gap_words
 from ffplan.results.design import SCHEMA_VERSION
 from ffplan.results.result import UnverifiedFigure
 from ffplan.results.serve_comparison import ServeComparison, ServedSide, ServeVerdict, UnservedSide
@@ -83,7 +84,7 @@ def _side(
     accelerator = design.compute.accelerator
     assert accelerator is not None
     accelerators, peak = int(design.accelerators), costed.power.facility_peak_kw
-    unrated = tuple(dict.fromkeys(gap.words for gap in costed.power.missing))
+    unrated = gap_words(costed.power.missing)
     return ServedSide(
         label=label,
         accelerator=report.accelerator,

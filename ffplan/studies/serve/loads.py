@@ -100,9 +100,14 @@ class Trace:
     """Seconds from the first request [s]."""
 
     @property
+    def alike(self) -> bool:
+        """True if its requests all have the same lengths."""
+        return not (np.ptp(self.prompts) or np.ptp(self.outputs))
+
+    @property
     def constant(self) -> bool:
         """True if it has no times, and its requests all have the same lengths."""
-        return self.times is None and not np.ptp(self.prompts) and not np.ptp(self.outputs)
+        return self.times is None and self.alike
 
 
 @record
@@ -118,7 +123,7 @@ class Load:
     @property
     def alike(self) -> bool:
         """True if all requests have the same lengths, for which formulas hold."""
-        return self.trace is None or not (np.ptp(self.trace.prompts) or np.ptp(self.trace.outputs))
+        return self.trace is None or self.trace.alike
 
 
 def _lengths(load: Load, count: int) -> tuple[Floats, Floats]:

@@ -107,7 +107,7 @@ def _saturation(setup: ServeSetup, load: Load) -> Saturation:
     room = _kept_room(setup, load)
     most = setup.most(load.requests) * room / setup.room(load.requests)
     if not load.alike:
-        return _saturation_of_unlike(setup, load, most)
+        return _saturation_of_unlike(setup, load, most, room)
     # beside those that decode, a unit of pools has requests whose prompts are computed
     counts = np.unique(np.geomspace(1, max(most, 1) * (1 if setup.apart is None else 2), 40))
     steady = setup.means(load.requests, counts)
@@ -117,43 +117,53 @@ def _saturation(setup: ServeSetup, load: Load) -> Saturation:
     full = place == len(counts) - 1
     if setup.apart is not None:
         full = float(np.asarray(steady.decoding)[place]) > 0.99 * room
-    limited = room >= float(setup.engine.sequences.value)
-    cause = "prompts" if not full else "sequences" if limited else "memory"
-    reached = float(counts[place])
+    cause, reached = _cause(setup, room, full=full), float(counts[place])
     if cause == "prompts":
         # where the engine's number binds, further requests wait without evicting any
-        reached = _reached_by_runs(setup, load, reached, float(counts[-1]) * (2 if limited else 1))
+        most = float(counts[-1]) * (2 if _is_limited(setup, room) else 1)
+        reached = _reached_by_runs(setup, load, reached, most)
     return Saturation(rate_s=float(rates[place]) * setup.copies, concurrency=reached, cause=cause)
 
 
-def _saturation_of_unlike(setup: ServeSetup, load: Load, most: float) -> Saturation:
+def _is_limited(setup: ServeSetup, room: float) -> bool:
+    """Return whether the engine's number of requests binds, and not the room of an attention group."""
+    return room >= float(setup.engine.sequences.value)
+
+
+def _cause(setup: ServeSetup, room: float, *, full: bool) -> str:
+    """Return what ends the growth of a rate: prompts, unless as many requests run as can."""
+    if not full:
+        return "prompts"
+    return "sequences" if _is_limited(setup, room) else "memory"
+
+
+def _saturation_of_unlike(setup: ServeSetup, load: Load, most: float, room: float) -> Saturation:
     """Return the least load whose run serves as much as any, up to the most requests that have room on a copy.
 
     Formulas of mean lengths do not hold for it: long prompts are few, and long answers are what fills the room.
     """
-    rates = {}
-    for part in _PARTS:
-        concurrency = max(round(part * most), 1)
-        rates[concurrency] = concurrency / float(_run_closed(setup, load, concurrency).e2e.mean())
+    rates = {
+        concurrency: _run_rate(setup, load, concurrency)
+        for concurrency in {max(round(part * most), 1) for part in _PARTS}
+    }
     best = max(rates.values())
     reached = min(concurrency for concurrency, rate in rates.items() if rate >= (1 - _FINE) * best)
-    full = reached == max(rates)
-    limited = _kept_room(setup, load) >= float(setup.engine.sequences.value)
-    cause = "prompts" if not full else "sequences" if limited else "memory"
+    cause = _cause(setup, room, full=reached == max(rates))
     return Saturation(rate_s=rates[reached] * setup.copies, concurrency=float(reached), cause=cause)
+
+
+def _run_rate(setup: ServeSetup, load: Load, concurrency: float) -> float:
+    """Return the requests a second that a run on a copy ends, with a number under way [1/s]."""
+    return concurrency / float(_run_closed(setup, load, concurrency).e2e.mean())
 
 
 def _reached_by_runs(setup: ServeSetup, load: Load, least: float, most: float) -> float:
     """Return the concurrency, doubled from the least on, from which on runs serve no more than a hundredth more [1]."""
-
-    def served(concurrency: float) -> float:
-        return concurrency / float(_run_closed(setup, load, concurrency).e2e.mean())
-
     reached = float(ceil(least))  # a run has whole requests
-    rate, most = served(reached), float(ceil(most))
+    rate, most = _run_rate(setup, load, reached), float(ceil(most))
     while reached < most:
         further = min(2 * reached, most)
-        more = served(further)
+        more = _run_rate(setup, load, further)
         if more <= (1 + _FINE) * rate:
             break
         reached, rate = further, more

@@ -11,6 +11,7 @@ import pytest
 from ffplan.base.errors import InputError
 from ffplan.interop.asbuilt.infiniband import _link_rate, _rate_words, _signalled
 from ffplan.interop.asbuilt.model import PORTS
+from ffplan.interop.asbuilt.names import named
 from ffplan.interop.asbuilt.read import read_as_built
 from ffplan.interop.audit.report import audit, placed
 from ffplan.interop.audit.sides import designed
@@ -209,7 +210,7 @@ SINGLE: list[Callable[[Listing, str], Any]] = [lldp, lldp0, arista, nxos, config
 def audit_of(found: AsBuilt) -> DiffReport:
     own = wired(POD)
     wanted = designed(own.fabric.network, own.names, subnet(own.fabric.network, None, None))
-    return audit(wanted, found, placed(wanted, found), POD)
+    return audit(wanted, found, placed(wanted, found, named(found.devices, wanted.names, (), "")), POD)
 
 
 def findings(found: AsBuilt) -> list[str]:

@@ -10,6 +10,7 @@ import pytest
 from ffplan.base.errors import InputError
 from ffplan.interop.asbuilt.ibnetdiscover import _read_listing
 from ffplan.interop.asbuilt.model import PORTS, _peer_of
+from ffplan.interop.asbuilt.names import named
 from ffplan.interop.audit.report import audit, placed
 from ffplan.interop.audit.sides import Designed
 from tests.unit.interop.small_sides import whole_ports
@@ -52,7 +53,7 @@ def ends(*rows: tuple[int, int, int, int]) -> Designed:
 def compare(wanted: Designed, text: str = NET) -> DiffReport:
     """The audit of a listing against links of a design."""
     built = _read_listing(text, "x")
-    return audit(wanted, built, placed(wanted, built), "d")
+    return audit(wanted, built, placed(wanted, built, named(built.devices, wanted.names, (), "")), "d")
 
 
 def strays(report: DiffReport) -> set[tuple[str, str, str]]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ffplan.interop.asbuilt.ibnetdiscover import _read_listing
-from ffplan.interop.asbuilt.names import read_map
+from ffplan.interop.asbuilt.names import named, read_map
 from ffplan.interop.audit.report import audit, placed
 from ffplan.interop.audit.sides import designed
 from ffplan.interop.exported import subnet
@@ -36,7 +36,7 @@ def audited(built: Listing, design: str = POD, rules: Sequence[_NameRule] = ()) 
     own = wired(design)
     wanted = designed(own.fabric.network, own.names, subnet(own.fabric.network, None, None))
     found = _read_listing(built.text(), "built.txt")
-    return audit(wanted, found, placed(wanted, found, rules), design)
+    return audit(wanted, found, placed(wanted, found, named(found.devices, wanted.names, rules, "")), design)
 
 
 def nothing(built: Listing) -> None:

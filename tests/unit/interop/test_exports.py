@@ -13,6 +13,7 @@ import pytest
 import yaml
 
 from ffplan.base.hostlist import unfold
+from ffplan.interop.asbuilt.names import named
 from ffplan.interop.asbuilt.read import read_as_built
 from ffplan.interop.audit.report import audit, placed
 from ffplan.interop.audit.sides import designed
@@ -281,7 +282,7 @@ def test_a_link_check_is_what_the_audit_reads(design: str) -> None:
     own = wired(design)
     built = read_as_built([("topology.dot", text(design, "ptm"))])
     wanted = designed(own.fabric.network, own.names, subnet(own.fabric.network, None, None))
-    report = audit(wanted, built, placed(wanted, built), design)
+    report = audit(wanted, built, placed(wanted, built, named(built.devices, wanted.names, (), "")), design)
     assert report.causes == ()
     assert report.same == len(own.fabric.network.links)
 
