@@ -60,6 +60,8 @@ class Finding:
     """The way to correct it."""
     path: str = ""
     """Field of the file, such as `fabric.zones`; empty for the whole file."""
+    unchecked: bool = False
+    """Whether it is a limit whose figure is not known in full, which says less than that the limit is broken."""
 
     def __str__(self) -> str:
         file = "".join(character if character.isprintable() else "?" for character in self.file)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ffplan.base.formatting import ids_listed, listed, number, power
 from ffplan.base.outcomes import gap_words
 from ffplan.base.record import record
-from ffplan.check.rule import UNCHECKED, Breach, Rule, _rule_of_limit
+from ffplan.check.rule import Breach, Rule, _rule_of_limit
 from ffplan.design.schema import LIMITED, limit_path
 from ffplan.inputs.quantities import Money, exchanged
 
@@ -112,7 +112,7 @@ def compare(
     if actual is None:
         reason = unknown or f"{what} is not known"
         mend = "complete the design, or drop the limit" if unknown else remedy
-        yield Breach(path=path, message=f"{UNCHECKED}: {reason}", remedy=mend)
+        yield Breach(path=path, message=f"the limit cannot be checked: {reason}", remedy=mend, unchecked=True)
         return
     most, unit = (bound.amount, bound.currency) if isinstance(bound, Money) else (bound, limit.unit)
     shown = f"at least {_shown(actual, unit)}" if missing else _shown(actual, unit)
@@ -123,8 +123,8 @@ def compare(
         message = f"{what} is {shown}, {verb} the limit of {sense} {_shown(most, unit)}"
         yield Breach(path=path, message=message, remedy=remedy)
     elif missing:
-        message = f"{UNCHECKED}: {what} is {shown}, with {missing}"
-        yield Breach(path=path, message=message, remedy="add the missing parts with `--catalog`")
+        message = f"the limit cannot be checked: {what} is {shown}, with {missing}"
+        yield Breach(path=path, message=message, remedy="add the missing parts with `--catalog`", unchecked=True)
 
 
 def _shown(value: float, unit: str) -> str:

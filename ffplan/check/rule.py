@@ -195,6 +195,8 @@ class Breach:
     """Point at the field's name rather than at its value."""
     severity: Severity | None = None
     """Severity, unless it is the rule's."""
+    unchecked: bool = False
+    """Whether it is a limit whose figure is not known in full."""
 
 
 @record
@@ -228,11 +230,8 @@ class Rule:
                 breach.remedy,
                 severity=breach.severity or self.severity,
                 key=breach.key,
+                unchecked=breach.unchecked,
             )
-
-
-UNCHECKED = "the limit cannot be checked"
-"""Words of a breach of a limit whose figure is not known in full, which says less than that it is broken."""
 
 
 def _rule_of_limit(field: str) -> str:

@@ -22,7 +22,6 @@ from ffplan.base.plain import steps
 from ffplan.base.record import record
 from ffplan.check.formats import path_of
 from ffplan.check.policy import UNWAIVABLE, _known_rules
-from ffplan.check.rule import UNCHECKED
 from ffplan.inputs.composer import value_spans
 
 if TYPE_CHECKING:
@@ -310,8 +309,7 @@ class _Entry(NamedTuple):
 
 
 def _entry(finding: Finding) -> _Entry:
-    unchecked = UNCHECKED in finding.message
-    return _Entry(path_of(finding.file), finding.rule, finding.path, finding.severity.value, unchecked)
+    return _Entry(path_of(finding.file), finding.rule, finding.path, finding.severity.value, finding.unchecked)
 
 
 def _accepting(finding: Finding) -> Iterator[_Entry]:

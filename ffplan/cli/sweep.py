@@ -59,8 +59,8 @@ MetricOption = Annotated[
     typer.Option(
         "--metric",
         metavar="PATH",
-        help="Numbers that `design`, `cost`, `train` or `operate goodput` prints, such as run.days; with commas or "
-        "repeated.",
+        help="Numbers that `design`, `cost`, `train`, `serve` or `operate goodput` prints, such as run.days; with "
+        "commas or repeated.",
         callback=_by_comma,
     ),
 ]

@@ -70,6 +70,7 @@ class Document:
         *,
         severity: Severity = Severity.ERROR,
         key: bool = False,
+        unchecked: bool = False,
     ) -> Finding:
         """Return a finding placed at `path` of this document."""
         steps = self._moved(path)
@@ -83,6 +84,7 @@ class Document:
             message=message,
             remedy=remedy,
             path=".".join(map(str, steps)),
+            unchecked=unchecked,
         )
 
 

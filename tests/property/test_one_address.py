@@ -143,10 +143,13 @@ def test_every_door_shows_the_same_number_and_unit(name: str, tmp_path: Path) ->
     results = printed(str(file))
     diff, compare = of_diff(str(file)), of_compare(str(file), "superpod-b200-4su")
     limits = of_limits(file, results)
-    asked = [*diff, *(address for address in compare if not address.startswith("tco.waiting.value"))]
+    served = [address for address in limits if address.startswith("serve.")]
+    asked = [*diff, *served, *(address for address in compare if not address.startswith("tco.waiting.value"))]
     sweep = of_sweep(str(file), str(results[""]["power"]["pue"]), list(dict.fromkeys(asked)))
     assert len(diff) >= 12
     assert len(compare) >= 12
+    assert served
+    assert {"run.days", "train.step_s", "site.facility_peak_kw", *served} <= sweep.keys()
     assert {"run.days", "train.step_s", "site.facility_peak_kw"} <= limits.keys() & diff.keys() & sweep.keys()
     for address, (value, shown) in [*diff.items(), *compare.items()]:
         assert near(value, number(results, address) or 0.0), address

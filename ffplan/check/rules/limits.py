@@ -12,7 +12,7 @@ from ffplan.base.errors import Severity
 from ffplan.base.formatting import listed, number, plural
 from ffplan.catalog.evidence import date_of, months_of
 from ffplan.check.limit import DesignLimit, _declared, _unknown_job, _unpriced, _unpriced_tokens, _unrated, compare
-from ffplan.check.rule import REGISTER, UNCHECKED, Breach
+from ffplan.check.rule import REGISTER, Breach
 from ffplan.inputs.quantities import Money, exchanged
 
 if TYPE_CHECKING:
@@ -154,8 +154,10 @@ def _price_age(limit: DesignLimit, examined: Examined) -> Iterator[Breach]:
     if undated:
         yield Breach(
             path=path,
-            message=f"{_share(cost, undated)} rests on prices whose date is unknown, so {UNCHECKED}: {_named(undated)}",
+            message=f"{_share(cost, undated)} rests on prices whose date is unknown, so the limit cannot be checked: "
+            f"{_named(undated)}",
             remedy="overlay a price book with dated quotes of these parts with `--catalog`",
+            unchecked=True,
         )
 
 

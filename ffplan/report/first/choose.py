@@ -219,6 +219,7 @@ def _sweep_screen(report: SweepReport) -> _FirstScreen:
     heads = axes if _fits(report, shown, axes, names) else _ends(axes)
     while len(names) > 1 and not _fits(report, shown, heads, names):
         names.pop(-1 if report.directions else 0)
+    unseen = [path for path in moving if path not in names]
     still = [f"{m.path} {number(m.least)}" for m in report.metrics if m.least == m.most][:_METRICS]
     kind = "on the front" if report.front else "points"
     return _FirstScreen(
@@ -232,6 +233,7 @@ def _sweep_screen(report: SweepReport) -> _FirstScreen:
         advice=(
             ("Shown", f"{len(shown)} of {len(points):,} {kind}" if len(points) > len(shown) else ""),
             ("Least at", _extremes(report, names)),
+            ("Moves too", first_few(unseen)),
             ("Same", f"at every point: {', '.join(still)}" if still else ""),
             ("Refused", "; ".join(f"{row.points:,}: {row.reason}" for row in report.refused[:2])),
             ("Unpriced", listed(report.unpriced)),

@@ -207,7 +207,7 @@ class Sweep(ABC):
             studied = self._study(key, arrays)
         except ZeroDivisionError:
             studied = Studied(values={}, refused="a figure is 0 that something is divided by")
-        except (FfplanError, InputError) as error:
+        except (FfplanError, RefusedError) as error:
             studied = Studied(values={}, refused=self._reason(error))
         for row, reason in zip(rows, np.broadcast_to(studied.refused, len(rows)).tolist(), strict=True):
             into.reason[row] = reason
@@ -272,8 +272,6 @@ class DesignSweep(Sweep):
         for name in others:
             if _column_of(name, every) not in every:
                 remedy = did_you_mean(name, map(address_of, every | known), what="metric")
-                if name.startswith("serve."):
-                    remedy = "a sweep does not serve the model; `ffplan serve` prints it for one design"
                 raise UsageError(f"--metric {name}: no such number in the results; {remedy}")
         return False
 

@@ -51,6 +51,8 @@ def _studied(
         figures |= _money(design, catalog, run="run" in sections, priced=not unpriced, drawn=drawn)
     if sections & {"train", "goodput"}:
         figures |= _workload(design, catalog, goodput="goodput" in sections)
+    if "serve" in sections:
+        figures |= _served(design, catalog)
     return figures, unpriced
 
 
@@ -93,6 +95,19 @@ def _workload(design: ResolvedDesign, catalog: Catalog, *, goodput: bool) -> dic
     left = numbers(plain(reliability_summary(goodput_basis(design, catalog))))
     left |= numbers(plain(study_goodput(design, catalog, job, CostRequest(draws=0)).report.reliability))
     return figures | {f"goodput.{path}": value for path, value in left.items() if not path.endswith(_DRAWN)}
+
+
+def _served(design: ResolvedDesign, catalog: Catalog) -> dict[str, float]:
+    from ffplan.studies.serve.answer import stated_figures
+    from ffplan.studies.serve.links import ServeError
+    from ffplan.training.constraints import RefusedError
+
+    if design.serving is None:
+        raise UsageError("`serve` metrics are of the design's `serving`, which it does not have")
+    try:
+        return stated_figures(design, catalog)
+    except ServeError as error:
+        raise RefusedError(str(error), infeasible=error.infeasible) from None
 
 
 _MOST_POINTS = 1_000_000_000

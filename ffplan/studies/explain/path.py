@@ -31,8 +31,9 @@ from ffplan.studies.cost.words import headline, run_words
 from ffplan.studies.design.design import LEFT_OUT, study_design
 from ffplan.studies.explain.derivation import _training_parts, derivation_of
 from ffplan.studies.explain.explain import TENTH, Subject, _declared, _of_design, _Places, _sorted_out, influences
-from ffplan.studies.explain.serving import LOAD_KEPT, SERVED_FIGURES, _of_serving, _path_in_row
+from ffplan.studies.explain.serving import LOAD_KEPT, SERVED_FIGURES, _of_serving
 from ffplan.studies.explain.step_inputs import NOTE, Step, _explain_run
+from ffplan.studies.serve.answer import path_in_row
 from ffplan.studies.train.default_job import with_tokens, workload_gpus, workload_report
 from ffplan.studies.train.rows import why_lost
 from ffplan.training.accelerator_rates import UncalibratedError
@@ -201,7 +202,7 @@ def _of_load(question: Question, address: str, meanings: _Meanings, step: Callab
         raise UsageError(f"ffplan explain: {question.path} needs a load: add `serving` to the design")
     subject = Subject(document=question.document, catalog=question.catalog, evaluate=lambda *_: None)
     served = _of_serving(subject, design, catalog, address, _entries, step)
-    path, _, field = _path_in_row(address).rpartition(".")
+    path, _, field = path_in_row(address).rpartition(".")
     holder = value_at(served.row, steps(path)) if path else served.row
     meaning, currency = meanings(holder, field), getattr(holder, "currency", None)
     if currency is None:

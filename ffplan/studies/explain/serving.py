@@ -15,7 +15,7 @@ from ffplan.results.explanation import Derivation, Influence
 from ffplan.results.serving import ServeRow
 from ffplan.serving.hardware import NARROW, compute_precision, engine_speed
 from ffplan.studies.explain.explain import Subject, _declared, _figure_at, given, influences
-from ffplan.studies.serve.answer import row_again, stated_parts, stated_report
+from ffplan.studies.serve.answer import path_in_row, row_again, stated_parts, stated_report
 from ffplan.studies.serve.links import ServeError
 
 if TYPE_CHECKING:
@@ -35,8 +35,6 @@ SERVED_FIGURES = (
     "serve.cost.per_million_output",
 )
 """Figures of a load that a shell completes; any other number of a row is explained too."""
-_MEANS = ("ttft_s", "tpot_s", "e2e_s")
-"""Latencies whose address alone means the mean."""
 _TERMS = {
     "weights": ("bytes of the weights of an accelerator / (memory bandwidth x constant)", ("weights",)),
     "experts": ("bytes of the experts that a batch meets / (memory bandwidth x constant)", ("experts",)),
@@ -70,12 +68,6 @@ class _ServedFigure:
     """Inputs that move it, and how many do not."""
 
 
-def _path_in_row(address: str) -> str:
-    """Return the path in a row of an address such as `serve.tpot_s`, which means its mean."""
-    field = address.removeprefix("serve.")
-    return f"{field}.mean" if field in _MEANS else field
-
-
 def _of_serving(
     question: Subject,
     design: ResolvedDesign,
@@ -97,7 +89,7 @@ def _of_serving(
     Raises:
         UsageError: without such a figure, or if the load cannot be served.
     """
-    path = _path_in_row(address)
+    path = path_in_row(address)
     try:
         report = stated_report(design, used)
         row = report.rows[report.best]

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ffplan.base.errors import InputError, did_you_mean
+from ffplan.base.plain import numbers, plain
 from ffplan.base.record import record
 from ffplan.catalog.engines import Engine
 from ffplan.catalog.models import Model
@@ -35,6 +36,8 @@ DRAFTS = {"mtp": 0.05, "draft": 0.1, "ngram": 0.0}
 _MOST_DRAFTED = 64
 """Most tokens of a draft [1]."""
 _WAYS = {"tensor": "tp", "pipeline": "pp", "expert": "ep", "data": "dp"}
+_MEANS = ("ttft_s", "tpot_s", "e2e_s")
+"""Latencies whose address alone means the mean."""
 _CHOSEN = ("precision", "tensor", "pipeline", "expert", "data", "chunk")
 
 
@@ -205,6 +208,35 @@ def stated_report(design: ResolvedDesign, catalog: Catalog) -> ServeReport:
         ServeError: if the plan or the load is impossible.
     """
     return answer(fleet_of(design), catalog, _stated_question(design, catalog))
+
+
+def path_in_row(address: str) -> str:
+    """Return the path in a row of an address such as `serve.tpot_s`, which means its mean."""
+    field = address.removeprefix("serve.")
+    return f"{field}.mean" if field in _MEANS else field
+
+
+def stated_figures(design: ResolvedDesign, catalog: Catalog) -> dict[str, float]:
+    """Return the numbers of the load of a design's `serving` section by address, its saturation among them.
+
+    Args:
+        design: a design with the section.
+        catalog: where its parts are.
+
+    Returns:
+        Figures by address, such as `serve.tpot_s.p99`; without costs where these leave a part out.
+
+    Raises:
+        InputError: if the model or the engine is unknown.
+        ServeError: if the plan or the load is impossible.
+    """
+    report = stated_report(design, catalog)
+    row = report.rows[report.best]
+    figures = numbers(plain(row))
+    figures |= {field: figures[path_in_row(field)] for field in _MEANS}
+    figures |= {f"saturation.{path}": value for path, value in numbers(plain(report.saturation)).items()}
+    partial = row.cost is not None and row.cost.partial
+    return {f"serve.{path}": value for path, value in figures.items() if not (partial and path.startswith("cost."))}
 
 
 def row_again(design: ResolvedDesign, catalog: Catalog, report: ServeReport, *, percentiles: bool) -> ServeRow:

@@ -13,7 +13,6 @@ import pytest
 
 from ffplan.base.errors import Finding, InputError, Severity
 from ffplan.check.policy import NO_POLICY, Policy, find_policy, read_policy
-from ffplan.check.rule import UNCHECKED
 from ffplan.check.waivers import (
     Waiver,
     _Entry,
@@ -387,7 +386,7 @@ def test_an_entry_accepts_nothing_graver(accepted: Severity, found: Severity) ->
 
 
 def test_an_entry_of_a_limit_that_cannot_be_checked_accepts_no_broken_one() -> None:
-    broken, unknown = item("limit-capex"), replace(item("limit-capex"), message=f"x, so {UNCHECKED}: y")
+    broken, unknown = item("limit-capex"), replace(item("limit-capex"), unchecked=True)
     for first, second in ((broken, unknown), (unknown, broken)):
         saved = read_baseline(write_baseline([first], frozenset()), "b.json")
         assert against([first], saved, frozenset()).known == 1
@@ -408,8 +407,8 @@ def test_an_entry_without_a_severity_accepts_any() -> None:
     """As it did when it was written, by an ffplan that knew none."""
     old = '{"format": 1, "findings": [{"file": "a.yaml", "rule": "limit-capex", "path": "fabric"}]}'
     for weight in Severity:
-        for message in ("m", UNCHECKED):
-            found = replace(item("limit-capex"), severity=weight, message=message)
+        for unchecked in (False, True):
+            found = replace(item("limit-capex"), severity=weight, unchecked=unchecked)
             assert against([found], read_baseline(old, "b"), frozenset()).known == 1
     exact = write_baseline([item("limit-capex")], frozenset(), read_baseline(old, "b"))
     assert len(read_baseline(exact, "b")) == 2

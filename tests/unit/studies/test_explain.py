@@ -18,7 +18,8 @@ from ffplan.inputs.document import read_document
 from ffplan.studies.explain.derivation import POLICIES, ROLES
 from ffplan.studies.explain.explain import _figure_at, _scaled
 from ffplan.studies.explain.path import known_figures
-from ffplan.studies.explain.serving import SERVED_FIGURES, _path_in_row
+from ffplan.studies.explain.serving import SERVED_FIGURES
+from ffplan.studies.serve.answer import path_in_row
 from tests.support import ROOT, assess_file, collective, ffplan, ffplan_once, shipped_design, valid, vary_design
 
 if TYPE_CHECKING:
@@ -456,4 +457,4 @@ def test_figures_of_a_load_are_completed_and_explained(tmp_path: Path) -> None:
     assert set(SERVED_FIGURES) < set(known_figures(document, Catalog()))
     assert not {*SERVED_FIGURES} & {*known_figures(read_document(shipped_design("l40s-8-roce")), Catalog())}
     row = json.loads(ffplan(f"serve {path} --format json").out)["rows"][0]
-    assert all(value_at(row, steps(_path_in_row(name))) is not None for name in SERVED_FIGURES)
+    assert all(value_at(row, steps(path_in_row(name))) is not None for name in SERVED_FIGURES)

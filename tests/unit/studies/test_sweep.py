@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import hashlib
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -861,3 +862,27 @@ def test_no_number_ends_in_a_bug(path: str, values: list[str]) -> None:
     listed = ",".join(dict.fromkeys(values)) or "1"
     result = CliRunner().invoke(build("sweep"), ["sweep", "superpod-h100-4su", "--vary", f"{path}={listed}", "-j", "1"])
     assert result.exception is None or isinstance(result.exception, SystemExit | FfplanError), result.exception
+
+
+def test_points_that_cannot_train_or_serve_keep_their_reason(tmp_path: Path) -> None:
+    file = tmp_path / "design.yaml"
+    job = "workload: {model: llama3-70b, batch: 1024, gpus: 64}\nserving: {model: llama3.1-8b, rate: 5/s}\n"
+    file.write_text(
+        re.sub(r"^workload:.*\n(?:  .*\n)*", "", (ROOT / "designs" / "superpod-h100-4su.yaml").read_text(), flags=re.M)
+        + job
+    )
+    for path, first, metric, said in (
+        ("workload.gpus", "1", "train.mfu", "none of 960 plans can run on 1 accelerator"),
+        ("serving.rate", "1000000", "serve.tpot_s", "1,000,000 requests a second arrive"),
+    ):
+        for values in (f"{first},64", f"64,{first}"):
+            report = json.loads(
+                ffplan("sweep", str(file), "--vary", f"{path}={values}", "--metric", metric, "-f", "json").out
+            )
+            assert report["built"] == 1
+            assert said in report["refused"][0]["reason"]
+
+
+def test_metrics_of_serving_need_a_load() -> None:
+    done = ffplan("sweep superpod-h100-4su --vary nodes.0.count=12,16 --metric serve.tpot_s")
+    assert (done.code, "which it does not have" in done.err) == (2, True)
