@@ -234,6 +234,16 @@ class MoneyComparison:
     scales: tuple[ScaleRow, ...]
     """The run at other numbers of accelerators and other batches."""
 
+    @property
+    def unlike(self) -> bool:
+        """Whether costs of runs leave out different things, so that each is at least what it says."""
+        return len({side.partial for side in self.sides if side.run is not None}) > 1
+
+    @property
+    def ranked(self) -> frozenset[str]:
+        """Labels of the designs whose cost of tokens is set against that of another; empty without a difference."""
+        return frozenset(label for row in self.differences for label in (row.label, row.against))
+
 
 @record
 class Comparison(Result):

@@ -98,10 +98,11 @@ def _advice_on_many(c: Comparison) -> tuple[tuple[str, str], ...]:
         following = f"the same with {'--tokens T' if c.training else '--model ID --tokens T'}"
     else:
         two = listed(c.labels[place] for place in _cheapest_two(c, c.money))
-        following = f"compare {two} alone: why, and what flips it"
+        following = f"compare {two} alone: why, and what flips it" if c.money.differences else ""
     return (
         ("Job", "" if c.training else c.workload),
         ("Left out", _left_out(c)),
+        ("No ratio", c.incomparable[0] if c.incomparable else ""),
         ("Next", following),
         ("Shown", f"{_MOST_ROWS} of {len(c.labels)} designs" if len(c.labels) > _MOST_ROWS else ""),
     )
@@ -143,9 +144,11 @@ def _by_rows(c: Comparison, rows: Sequence[_SideRow]) -> tuple[tuple[str, ...], 
 
 
 def _token_cost(money: MoneyComparison | None, place: int) -> float:
-    """Return the likely cost of a million tokens on a design; infinite if it has no run or no price."""
-    run = money.sides[place].run if money is not None else None
-    cost = run.cost_per_million_tokens if run is not None else None
+    """Return the likely cost of a million tokens on a design; infinite if it cannot be set against that of another."""
+    side = money.sides[place] if money is not None else None
+    if money is None or side is None or side.run is None or side.label not in money.ranked:
+        return math.inf
+    cost = side.run.cost_per_million_tokens
     return math.inf if cost is None else cost.likely
 
 

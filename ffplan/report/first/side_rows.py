@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
 from ffplan.base.formatting import at_least, data_size, kilowatts, number, percent
@@ -13,7 +14,7 @@ from ffplan.results.run import band_words
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ffplan.results.comparison import Comparison, JobSize, TrainingComparison
+    from ffplan.results.comparison import Comparison, JobSize, MoneyComparison, TrainingComparison
     from ffplan.results.design import Assessment
     from ffplan.results.run import Band
 
@@ -73,13 +74,26 @@ def _banded(name: _Name, label: str, bands: Sequence[Band | None], unit: str = "
 def _money_rows(c: Comparison) -> list[_SideRow]:
     if c.money is None:
         return []
-    sides, unit = c.money.sides, c.money.currency
+    sides = c.money.sides
     runs = [side.run for side in sides]
     return [
         _banded("days", f"days on {c.money.gpus:,} GPUs", [run.days if run else None for run in runs]),
-        _banded("token", "a million tokens", [run.cost_per_million_tokens if run else None for run in runs], unit),
-        _banded("hour", "GPU-hour in use", [side.hour for side in sides], unit),
+        _costs(c.money, "token", "a million tokens", [run.cost_per_million_tokens if run else None for run in runs]),
+        _costs(c.money, "hour", "GPU-hour in use", [side.hour for side in sides]),
     ]
+
+
+def _costs(money: MoneyComparison, name: _Name, label: str, bands: Sequence[Band | None]) -> _SideRow:
+    """Return costs; those that leave out what others have are at least so much, and have no ratio."""
+    row = _banded(name, label, bands, money.currency)
+    lacking = [money.unlike and side.partial for side in money.sides]
+    ranked = [side.label in money.ranked or not money.unlike for side in money.sides]
+    return replace(
+        row,
+        texts=tuple(map(at_least, row.texts, lacking)),
+        short=tuple(map(at_least, row.short, lacking)),
+        values=tuple(value if kept else None for value, kept in zip(row.values, ranked, strict=True)),
+    )
 
 
 def _job_rows(c: Comparison) -> list[_SideRow]:

@@ -158,7 +158,7 @@ def money_headline(report: MoneyComparison, labels: tuple[str, ...], base: str, 
             for text in (_decides(difference), _recalled(difference, report.sides), _flips(difference, report.currency))
             if text
         ]
-    if len({side.partial for side in report.sides if side.run is not None}) > 1:
+    if report.unlike:
         lines.append("Their costs leave out different things: no design is called cheaper.")
     else:
         lines += [_scale_words(report.scales, labels), _waits(report.sides, report.currency)]
