@@ -8,14 +8,14 @@ from statistics import NormalDist
 
 import pytest
 
-from tests.support import ffplan, valid
+from tests.support import ffplan, ffplan_once, valid
 
 LOAD = ("--model", "llama3.1-70b", "--isl", "2048", "--osl", "512", "--ttft", "2s", "--tpot", "40ms")
 PAIR = ("superpod-h100-4su", "superpod-b200-4su")
 
 
 def test_figures_are_those_of_serve_and_the_verdict_follows() -> None:
-    run = ffplan("compare", *PAIR, "--serve", *LOAD, "-f", "json")
+    run = ffplan_once("compare", *PAIR, "--serve", *LOAD, "-f", "json")
     assert run.code == 0, run.err
     valid(run.out, "serve-comparison")
     found = json.loads(run.out)
@@ -72,7 +72,7 @@ def test_what_cannot_be_compared(options: tuple[str, ...], message: str) -> None
 
 def test_the_page_draws_every_plan_that_no_other_beats() -> None:
     """Along the line of a side, more speed to a user never comes with more throughput, and its best plan is on it."""
-    run = ffplan("compare", *PAIR, "--serve", *LOAD, "-f", "json")
+    run = ffplan_once("compare", *PAIR, "--serve", *LOAD, "-f", "json")
     choices = {side["label"]: side["choices"] for side in json.loads(run.out)["sides"]}
     for label in PAIR:
         line = sorted((choice["output_tokens_s_user"], choice["output_tokens_s_gpu"]) for choice in choices[label])
