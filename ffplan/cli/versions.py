@@ -263,9 +263,12 @@ def _finding(file: str, row: FigureChange, limit: float, against: str) -> Findin
     if row.lost:
         remedy = "complete the design, or accept the loss by a waiver; `ffplan diff` says which change did it"
         message = f"no longer known: {row.label}, {before}{unit} in {against}"
-    if row.lost and row.after is not None:
-        old, new = row.unit.split(TWO_UNITS)
-        message = f"{row.label} went from {before} {old} in {against} to {after} {new}: currencies are not compared"
+    if row.unlike:
+        old, new = row.unit.split(TWO_UNITS) if row.unlike == "currencies" else (row.unit, row.unit)
+        why = "currencies are not compared"
+        if row.unlike == "scopes":
+            why = "`cost.exclude` leaves out other parts now, and sums of two scopes are not compared"
+        message = f"{row.label} went from {before} {old} in {against} to {after} {new}: {why}"
     return _regression(file, message, remedy, row.figure)
 
 

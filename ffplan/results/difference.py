@@ -110,11 +110,13 @@ class FigureChange:
     """Its change over the value before [1]; null without one."""
     verdict: str
     """better, worse, or empty if neither is meant."""
+    unlike: str
+    """currencies or scopes: what differs between two amounts, which are then not compared; empty if nothing does."""
 
     @property
     def lost(self) -> bool:
-        """Whether it was known, and is no longer, or is in another currency now."""
-        return self.before is not None and (self.after is None or TWO_UNITS in self.unit)
+        """Whether it was known, and is no longer, or is now in another currency or of another scope."""
+        return self.before is not None and (self.after is None or bool(self.unlike))
 
 
 @record

@@ -7,7 +7,7 @@ import re
 from collections import Counter
 from copy import deepcopy
 from math import isfinite
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ffplan.base.errors import InputError
 from ffplan.base.plain import leaves, plain, value_at
@@ -38,8 +38,31 @@ if TYPE_CHECKING:
     from ffplan.results.training import TrainReport
 
 
-Values = dict[str, tuple[float | None, str]]
-"""Value and unit of each figure by name."""
+class Scope(NamedTuple):
+    """What a sum of money covers."""
+
+    excluded: frozenset[str] = frozenset()
+    """Categories that the design's cost leaves out."""
+    storage: bool = False
+    """Whether the design has storage, which else is left out of nothing."""
+
+    def alike(self, other: Scope) -> bool:
+        """Return whether two sums cover the same."""
+        apart = self.excluded ^ other.excluded
+        return not (apart if self.storage or other.storage else apart - {"storage"})
+
+
+class Stated(NamedTuple):
+    """A figure of a design."""
+
+    value: float | None
+    unit: str
+    scope: Scope = Scope()
+    """Of an amount of money."""
+
+
+Values = dict[str, Stated]
+"""Figures by name."""
 
 
 def values_of(assessment: Mapping[str, Any], job: TrainReport | None = None, run: RunReport | None = None) -> Values:
@@ -52,10 +75,13 @@ def values_of(assessment: Mapping[str, Any], job: TrainReport | None = None, run
     """
     results = {"": assessment, "train": job.rows[0] if job else None, "run": run}
     partial = {name for name in ("cost", "power") if value_at(assessment, (name, "missing"))}
+    excluded = frozenset(value_at(assessment, ("cost", "excluded")) or ())
+    scope = Scope(excluded, bool(value_at(assessment, ("nodes", "storage"))))
     return {
-        name: (
+        name: Stated(
             None if figure_at_address(name).threshold in partial else number_at_address(results, name),
             unit_at_address(results, name),
+            scope if figure_at_address(name).unit.startswith("currency") else Scope(),
         )
         for name in NAMES
     }
@@ -72,14 +98,16 @@ def figure_changes(before: Values, after: Values) -> tuple[FigureChange, ...]:
         before: figures before.
         after: figures after.
 
-    Amounts in two currencies are not compared: the figure has no change.
+    Amounts in two currencies, or of two scopes, are not compared: the figure has no change.
     """
     rows = []
     for name, address in NAMES.items():
-        (old, unit), (two, new_unit) = before[name], after[name]
+        (old, unit, scope), (two, new_unit, new_scope) = before[name], after[name]
         if old is None and two is None:
             continue
-        same = old is not None and two is not None and unit == new_unit
+        known = old is not None and two is not None
+        unlike = "" if not known else "currencies" if unit != new_unit else "" if scope.alike(new_scope) else "scopes"
+        same = known and not unlike
         change = two - old if same and old is not None and two is not None else 0.0
         figure = figure_at_address(address)
         rows.append(
@@ -87,12 +115,13 @@ def figure_changes(before: Values, after: Values) -> tuple[FigureChange, ...]:
                 figure=name,
                 address=address,
                 label=label_of(address),
-                unit=unit if same or two is None else new_unit if old is None else f"{unit}{TWO_UNITS}{new_unit}",
+                unit=f"{unit}{TWO_UNITS}{new_unit}" if unlike == "currencies" else new_unit if old is None else unit,
                 kind=figure.threshold,
                 before=old,
                 after=two,
                 relative=change / old if same and old else None,
                 verdict=_verdict(figure.better, change),
+                unlike=unlike,
             )
         )
     return tuple(rows)

@@ -173,7 +173,8 @@ class _Horizon:
         for name in member.work:
             needed, capacity = (self.by_quarter(values[name])[quarter] for values in (self.needed, self.capacity))
             shorts.append((needed > capacity).any(axis=0))
-        return np.any(shorts, axis=0)
+        short: Bools = np.any(shorts, axis=0)
+        return short
 
     def rent_of(self, demand: str, capacity: Floats) -> Floats:
         """Return the rent of what a capacity does not meet, by period and draw [currency]."""
