@@ -886,3 +886,23 @@ def test_points_that_cannot_train_or_serve_keep_their_reason(tmp_path: Path) -> 
 def test_metrics_of_serving_need_a_load() -> None:
     done = ffplan("sweep superpod-h100-4su --vary nodes.0.count=12,16 --metric serve.tpot_s")
     assert (done.code, "which it does not have" in done.err) == (2, True)
+
+
+def test_a_page_has_the_columns_of_the_screen() -> None:
+    """Texts of a page carry their origins, which take no room."""
+    words = (
+        "sweep",
+        "superpod-h100-4su",
+        "--vary",
+        "nodes.0.count=64..127:21",
+        "--vary",
+        "fabric.oversubscription=1,2",
+    )
+    words += ("--pareto", "cost.total:min,fabric.bisection_gbyte_s:max")
+    screen, page = ffplan(*words).out, ffplan(*words, "-f", "html").out
+    assert "cost.total min" in screen
+    for metric in ("cost.total min", "fabric.bisection_gbyte_s max"):
+        assert metric in screen
+        assert re.search(rf"<th[^>]*>{re.escape(metric)}", page)
+    best = " ".join(screen.partition("Best at")[2].split())
+    assert re.match(r"nodes.0.count 64, .*: cost.total; nodes.0.count 127, .*: fabric.bisection_gbyte_s", best)
