@@ -890,15 +890,8 @@ def test_metrics_of_serving_need_a_load() -> None:
 
 def test_a_page_has_the_columns_of_the_screen() -> None:
     """Texts of a page carry their origins, which take no room."""
-    words = (
-        "sweep",
-        "superpod-h100-4su",
-        "--vary",
-        "nodes.0.count=64..127:21",
-        "--vary",
-        "fabric.oversubscription=1,2",
-    )
-    words += ("--pareto", "cost.total:min,fabric.bisection_gbyte_s:max")
+    axes = ("--vary", "nodes.0.count=64..127:21", "--vary", "fabric.oversubscription=1,2")
+    words = ("sweep", "superpod-h100-4su", *axes, "--pareto", "cost.total:min,fabric.bisection_gbyte_s:max")
     screen, page = ffplan(*words).out, ffplan(*words, "-f", "html").out
     assert "cost.total min" in screen
     for metric in ("cost.total min", "fabric.bisection_gbyte_s max"):
