@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from itertools import islice
-from math import inf
 from typing import TYPE_CHECKING
 
 from ffplan.base.outcomes import BomLine, InputRow, MissingFigure, MissingPrice
@@ -405,22 +404,6 @@ class CostStudy(Result):
     """Assumptions behind the figures."""
     unverified: tuple[UnverifiedFigure, ...]
     """Recalled figures in the files read."""
-
-
-FAR = 3.0
-"""Factor beyond which the value of an input that flips a verdict is not named [1]."""
-
-
-def _away(row: FlipRow) -> float:
-    """Return how far a break-even is from the likely value, as a factor; infinite without one."""
-    if row.break_even is None or row.likely <= 0 or row.break_even <= 0:
-        return inf
-    return max(row.break_even / row.likely, row.likely / row.break_even)
-
-
-def near_flips(rows: Iterable[FlipRow]) -> list[FlipRow]:
-    """Return the values of single inputs that flip a verdict, the nearest first; none beyond a factor of `FAR`."""
-    return sorted((row for row in rows if not row.input.startswith("speed") and _away(row) <= FAR), key=_away)
 
 
 def rented(row: RentRow, tco: Tco) -> float:

@@ -12,7 +12,8 @@ from ffplan.report.document import _FirstScreen
 from ffplan.report.first.side_rows import _job_size, _side_rows, _SideRow
 from ffplan.report.formats.wrapping import _two_lines
 from ffplan.results.comparison import cheaper_of, even_steps, largest_gap
-from ffplan.results.cost import near_flips, recalled_drivers
+from ffplan.results.cost import recalled_drivers
+from ffplan.results.difference import near_flips
 from ffplan.results.result import model_as_given
 
 if TYPE_CHECKING:

@@ -19,8 +19,8 @@ from ffplan.base.formatting import (
 from ffplan.cost.rent import MONTHS
 from ffplan.inputs.design_files import as_argument
 from ffplan.report.document import _FirstScreen
-from ffplan.results.cost import benchmark, cheaper_index, near_flips, recalled_drivers, rented
-from ffplan.results.difference import judged, owning_beside
+from ffplan.results.cost import benchmark, cheaper_index, recalled_drivers, rented
+from ffplan.results.difference import judged, near_flips, owning_beside
 from ffplan.results.run import band_words, median_words
 
 if TYPE_CHECKING:

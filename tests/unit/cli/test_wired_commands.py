@@ -402,13 +402,12 @@ def test_a_reduction_inside_scale_up_networks_spares_the_fabric(tmp_path: Path) 
         " link: {endpoint: 400g-dac, inter_switch: 400g-dr4}}\nsite: {pue: 1.2}\n"
     )
     rack.write_text(text)
+    ring = ("fabric route", str(rack), "-t", "ring", "--size", "1GiB")
     for order in ("aligned", "alternating", "random"):
-        found = result("fabric route", str(rack), "-t", "ring", "--size", "1GiB", "--order", order)
+        found = result(*ring, "--order", order)
         assert found["ideal_s"] == pytest.approx(2**30 / 18 / 4 / 50e9)
     rack.write_text(text.replace("count: 36", "count: 27"))  # nine trays in the second rack: nine parts
-    assert result("fabric route", str(rack), "-t", "ring", "--size", "1GiB")["ideal_s"] == pytest.approx(
-        2**30 / 9 / 4 / 50e9
-    )
+    assert result(*ring)["ideal_s"] == pytest.approx(2**30 / 9 / 4 / 50e9)
     rack.write_text(text.replace("count: 36", "count: 18"))
     done = ffplan("fabric", "route", str(rack), "-t", "ring")
     assert (done.code, "a scale-up network joins all nodes of the job" in done.err) == (2, True)
