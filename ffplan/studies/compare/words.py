@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from ffplan.base.formatting import input_value, listed, number, percent, plural
 from ffplan.results.comparison import cheaper_of, even_steps, largest_gap
-from ffplan.results.difference import EVEN, FAR, near_flips, recalled_drivers
+from ffplan.results.cost import recalled_drivers
+from ffplan.results.difference import EVEN, FAR, near_flips
 from ffplan.studies.cost.words import DRIVERS, memory_edge, money, outlived
 
 if TYPE_CHECKING:

@@ -18,7 +18,8 @@ from ffplan.figures.origins import FIGURES
 from ffplan.report.first.choose import _difference_screen
 from ffplan.results.difference import DesignDifference
 from ffplan.results.result import DesignInfo, ToolInfo
-from ffplan.studies.explain.reproduce import Scope, Stated, _changes, figure_changes, not_held, regressions
+from ffplan.studies.explain.figure_changes import Scope, Stated, figure_changes, not_held, regressions
+from ffplan.studies.explain.reproduce import _changes
 from tests.support import ROOT, Run, ffplan, ffplan_once, valid, vary_design
 from tests.unit.check.test_policy import git
 
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ffplan.results.difference import FigureChange
-    from ffplan.studies.explain.reproduce import Values
+    from ffplan.studies.explain.figure_changes import Values
 
 FF2 = str(ROOT / "designs" / "fire-flyer-2.yaml")
 
