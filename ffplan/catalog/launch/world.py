@@ -14,7 +14,6 @@ from ffplan.catalog.launch.arguments import _Argument
 from ffplan.catalog.launch.settings import _whole, shown
 
 if TYPE_CHECKING:
-    from ffplan.catalog.launch.read import LaunchSize
     from ffplan.catalog.launch.settings import Settings
 
 _STARTED = ("nproc_per_node", "num_gpus")
@@ -38,7 +37,7 @@ _SHORT = re.compile(r"(?<=[ \t])-(?P<name>N|n|G|np)(?:[ \t=]+|(?=\d))(?P<value>\
 _LONG = {"N": "nodes", "n": "ntasks", "G": "gpus", "np": "np"}
 
 
-def launcher_arguments(plain: str) -> list[_Argument]:
+def _launcher_arguments(plain: str) -> list[_Argument]:
     """Return the options of one letter of Slurm's commands and mpirun in a text that `plain_lines` made."""
     starts = [0, *(match.end() for match in re.finditer("\n", plain))]
     return [
@@ -114,17 +113,21 @@ def _compare(settings: Settings, known: dict[str, int], whole: int | None, produ
         settings.remark(f"the file starts {whole:,} processes on {plural(known['gpus'], 'GPU')}")
 
 
-def sized(plan: dict[str, Any], settings: Settings, job: LaunchSize) -> tuple[dict[str, Any], list[str]]:
+def sized(
+    plan: dict[str, Any], settings: Settings, gpus: int | None, most: int | None, given: dict[str, Any]
+) -> tuple[dict[str, Any], list[str]]:
     """Return a plan with its program's batch for the accelerators, and remarks on what is missing or does not fit.
 
     Args:
-        job: accelerators and fields that options give, which outweigh those of the file.
+        gpus: accelerators that were asked for.
+        most: accelerators of a job where nobody says; None leaves the batch open.
+        given: fields of the plan that options give, which outweigh those of the file.
     """
-    sizes = {**plan, **job.fields}
+    sizes = {**plan, **given}
     rest = sizes.get("tensor", 1) * sizes.get("pipeline", 1) * sizes.get("context", 1)
-    whole, remarks = _placed(plan, settings, job, rest)
-    gpus = job.gpus or whole or job.most
-    ranks = gpus // rest if gpus is not None and gpus % rest == 0 else None
+    whole, remarks = _placed(plan, settings, given, rest, gpus)
+    found = gpus or whole or most
+    ranks = found // rest if found is not None and found % rest == 0 else None
     if settings.each and "batch" not in sizes:
         if ranks is not None:
             plan = {**plan, "batch": settings.each * ranks}
@@ -135,7 +138,7 @@ def sized(plan: dict[str, Any], settings: Settings, job: LaunchSize) -> tuple[di
             )
     if settings.steps and "micro_batch" not in sizes:
         steps, batch = settings.steps, sizes["batch"]
-        if job.gpus is not None and ranks is not None and batch % (steps * ranks) == 0:
+        if gpus is not None and ranks is not None and batch % (steps * ranks) == 0:
             plan = {**plan, "micro_batch": batch // (steps * ranks)}
             remarks.append(f"micro_batch {batch // (steps * ranks)} is the batch over {steps} steps of {_ranks(ranks)}")
         else:
@@ -148,21 +151,23 @@ def _ranks(number: int) -> str:
     return plural(number, "data-parallel rank")
 
 
-def _placed(plan: dict[str, Any], settings: Settings, job: LaunchSize, rest: int) -> tuple[int | None, list[str]]:
+def _placed(
+    plan: dict[str, Any], settings: Settings, given: dict[str, Any], rest: int, gpus: int | None
+) -> tuple[int | None, list[str]]:
     """Return the accelerators that a file fixes, if it does, and a remark on them where options do not say the same."""
     fixed = settings.ranks
     known = {**plan, "data": fixed}
-    changed = [name for name in settings.ranks_of if job.fields.get(name, known.get(name)) != known.get(name)]
+    changed = [name for name in settings.ranks_of if given.get(name, known.get(name)) != known.get(name)]
     if fixed is not None and changed:
         return None, [f"{settings.ranks_by} make {_ranks(fixed)}: options change that"]
     whole = fixed * rest if fixed is not None else settings.world
-    if job.gpus is None:
-        said = settings.world_by if whole is None else _runs_on(whole, rest, {**plan, **job.fields}, settings)
+    if gpus is None:
+        said = settings.world_by if whole is None else _runs_on(whole, rest, {**plan, **given}, settings)
         return whole, [said] if said else []
-    if fixed is None or whole == job.gpus:
+    if fixed is None or whole == gpus:
         return whole, []
     takes = f"{settings.program} takes this file on {plural(fixed * rest, 'GPU')} alone, {_ranks(fixed)}"
-    return whole, [f"{takes} ({settings.ranks_by}): the plan on {job.gpus:,} is another"]
+    return whole, [f"{takes} ({settings.ranks_by}): the plan on {gpus:,} is another"]
 
 
 def _runs_on(whole: int, rest: int, sizes: dict[str, Any], settings: Settings) -> str:
