@@ -24,7 +24,7 @@ from ffplan.catalog.launch.arguments import (
     arguments,
 )
 from ffplan.catalog.launch.settings import RENAMED, Setting, Settings, _name_of, _table_settings
-from ffplan.catalog.launch.world import _launcher_arguments, sized
+from ffplan.catalog.launch.world import _launcher_arguments, _without_asides, sized
 from ffplan.inputs.composer import Node
 from ffplan.inputs.document import Document, comment, flow, parse_document
 
@@ -266,7 +266,8 @@ def _names_nemo(raw: bytes) -> bool:
 
 def _arguments(text: str, raw: bytes, file: str, *, printed: bool) -> tuple[Launch, Settings]:
     script = _Branches(text, frozenset()) if printed else _without_branches(_plain_lines(text))
-    rows = _printed_arguments(text) if printed else [*arguments(script.text), *_launcher_arguments(script.text)]
+    plain = _without_asides(script.text)
+    rows = _printed_arguments(text) if printed else [*arguments(plain), *_launcher_arguments(plain)]
     values: dict[str, Setting] = {}
     for name, setting in _settings_of(rows, _Variables("" if printed else script.text)).items():
         steps = tuple(name.split("."))

@@ -21,7 +21,7 @@ _STARTED = ("nproc_per_node", "num_gpus")
 _HELD = ("gpus_per_node", "gres")
 """Accelerators of a node that Slurm gives."""
 _NODES = ("nnodes", "nodes")
-_WHOLE = ("world_size", "np", "gpus", "ntasks")
+_WHOLE = ("world_size", "np", "num_processes", "gpus", "ntasks")
 _OTHERS = ("ntasks_per_node", "gpus_per_task", "gpus_per_socket", "ntasks_per_gpu", "ntasks_per_socket")
 NAMES = (*_STARTED, *_HELD, *_NODES, *_WHOLE, *_OTHERS)
 """Settings of the accelerators that a job gets, or starts on."""
@@ -30,11 +30,20 @@ _OF_SLURM = frozenset({"nodes", "gpus", "ntasks", *_HELD, *_OTHERS})
 _KIND = re.compile(r"(?:gres/)?(?:gpu:)?(?:[A-Za-z][\w.-]*:)?(\d{1,7})(?:\(\S*\))?")
 """Accelerators as Slurm takes them: 8, gpu:8, h100:8, gpu:h100:8."""
 _COMMAND = re.compile(
-    r"(?m)(?:^[ \t]*#SBATCH\b|(?<![\w./$(-])(?P<launcher>srun|sbatch|salloc|mpirun|mpiexec)(?=\s))"
-    r"(?P<options>(?:[^\n](?!\.py\b|\bpython|\btorchrun))*)"
+    r"(?m)(?:^[ \t]*#SBATCH\b|(?<![\w./$(-])(?:srun|sbatch|salloc|mpirun|mpiexec|horovodrun)(?=\s))"
+    r"(?P<options>(?:(?:[^\n]|(?<=\f)\n)(?!\.py\b|\bpython|\btorchrun))*)"
 )
-_SHORT = re.compile(r"(?<=[ \t])-(?P<name>N|n|G|np)(?:[ \t=]+|(?=\d))(?P<value>\d+|[\"']?\$\{?\w+\}?[\"']?)(?!\S)")
+_SHORT = re.compile(r"(?<=\s)-(?P<name>N|n|G|np)(?:[ \t=]+|(?=\d))(?P<value>\d+|[\"']?\$\{?\w+\}?[\"']?)(?!\S)")
+_ASIDE = re.compile(
+    r"(?:\$\((?!\()[^()\n]{0,300}|`[^`\n]{0,300})\b(?:hostnames?|nvidia-smi)\b(?:[^()\n]{0,300}\)|[^`\n]{0,300}`)"
+)
+"""A command inside another that asks for the names of nodes, or their accelerators."""
 _LONG = {"N": "nodes", "n": "ntasks", "G": "gpus", "np": "np"}
+
+
+def _without_asides(plain: str) -> str:
+    """Return a script without commands inside others that look up a node, whose arguments are not the job's."""
+    return _ASIDE.sub(lambda aside: " " * len(aside[0]), plain)
 
 
 def _launcher_arguments(plain: str) -> list[_Argument]:
@@ -82,7 +91,7 @@ def world(settings: Settings) -> int | None:
     each = first(*_STARTED) or first(*_HELD, "ntasks_per_node")
     nodes = first(*_NODES, *(("ntasks",) if each and each[0] in _STARTED else ()))
     one = each is not None and each[0] == "nproc_per_node" and not counts.keys() & {*_NODES, "ntasks"}
-    found = first("world_size", "np")
+    found = first("world_size", "np", "num_processes")
     product = each[1] * nodes[1] if each and nodes else each[1] if each and one else None
     whole = found[1] if found else product
     if whole is None:

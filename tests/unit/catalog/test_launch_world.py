@@ -54,12 +54,16 @@ def deepspeed(**fields: object) -> str:
         ("#SBATCH --ntasks=2\nsrun torchrun --nproc_per_node 8 --nnodes $SLURM_NNODES", 16),
         ("#SBATCH --nodes=2\n#SBATCH --ntasks-per-node=1\nsrun torchrun --nproc_per_node 8 --nnodes $SLURM_NNODES", 16),
         ("#SBATCH --nodes=4\n#SBATCH --gpus-per-node=8\ntorchrun --nproc_per_node 4 --nnodes 2", 8),
+        ("srun \\\n-N 2 \\\n  -n 16 \\\n  python", 16),
+        ("accelerate launch --num_processes 16", 16),
+        ("head=$(srun --nodes=1 -n 1 hostname --ip-address)\n#SBATCH --nodes=2\n#SBATCH -n 16\nsrun", 16),
     ],
 )
 def test_a_launcher_tells_the_accelerators(head: str, gpus: int) -> None:
     remark = next(text for text in launch(f"{head} {TRAIN}\n").of_plan if text.startswith("it runs on"))
     assert remark.startswith(f"it runs on {gpus} GPUs")
     assert remark.endswith(f"give `--gpus {gpus}`")
+    assert not any("set to" in text or "without a field" in text for text in launch(f"{head} {TRAIN}\n").of_plan)
     assert not any("it runs on" in str(text) for text in said(f"{head} {TRAIN}\n", 32)[-1:])
 
 
@@ -85,7 +89,7 @@ def test_no_setting_of_the_accelerators_vanishes(name: str) -> None:
         ("#SBATCH --gpus=8\ntorchrun --nproc_per_node 8 --nnodes 2", "the file starts 16 processes on 8 GPUs"),
         ("torchrun --world-size 8 --nproc_per_node 8 --nnodes 2", "the file states 8 GPUs, and nodes with 16"),
         (
-            "h=$(srun --nodes=1 hostname)\n#SBATCH --nodes=2\nsrun",
+            "srun --nodes=1 true\n#SBATCH --nodes=2\nsrun",
             "`--nodes` is set to 1, and to 2 at line 2: left out",
         ),
     ],
