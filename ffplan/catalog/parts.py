@@ -393,6 +393,11 @@ class Server(Part):
     power: ServerPower
     """Power."""
 
+    @property
+    def joined_nodes(self) -> int:
+        """Servers that one scale-up switch joins, which share a rack [1]."""
+        return self.nvlink.nodes if self.nvlink is not None and self.nvlink.switched else 1
+
 
 class StorageServer(Part):
     """A storage server."""

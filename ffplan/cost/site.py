@@ -11,6 +11,7 @@ from ffplan.catalog.parts import Server
 from ffplan.cost.bom import Item
 from ffplan.design.ownership_sizing import stated_spares
 from ffplan.fabric.family import plan_networks, switches_of
+from ffplan.fabric.wiring.floor import nodes_per_rack
 
 if TYPE_CHECKING:
     from ffplan.base.outcomes import NodePower
@@ -110,8 +111,8 @@ def _per_rack(group: ResolvedGroup, node: NodePower, limit: float) -> int:
     if group.group.per_rack:
         return group.group.per_rack
     server = group.server
-    if isinstance(server, Server) and server.nvlink is not None and server.nvlink.switched and server.nvlink.nodes > 1:
-        return server.nvlink.nodes
+    if isinstance(server, Server) and server.joined_nodes > 1:
+        return server.joined_nodes
     # a node above the limit still gets a rack
     return max(1, math.floor(limit / node.maximum_w)) if node.maximum_w > 0 else 1
 
@@ -156,12 +157,13 @@ def plan_site(
     storage = extra.group.count if extra else 0
     own_storage = sum(g.group.count for g in design.groups if g.group.role == "storage")
     hosts = sum(g.group.count for g in design.groups if g.group.role != "storage")
-    limit = rack_limit(design, owned)
+    limit, floor = rack_limit(design, owned), design.spec.floor
     racks_of: dict[str, int] = {}
     rack_w, rack_nodes = 0.0, 0
     groups = (*design.groups, *([extra] if extra else []))
     for group, node in zip(groups, nodes, strict=True):
-        per_rack = _per_rack(group, node, limit)
+        placed = floor if group is not extra else None  # the floor plan has no storage that a profile adds
+        per_rack = _per_rack(group, node, limit) if placed is None else nodes_per_rack(design, group, placed)
         racks_of[node.role] = racks_of.get(node.role, 0) + ceil_div(node.count, per_rack)
         fullest = min(per_rack, node.count)
         rack_w = max(rack_w, fullest * node.maximum_w)

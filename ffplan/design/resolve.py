@@ -16,7 +16,7 @@ from ffplan.design.faults import _breakout_faults, _currency_faults, _design_fau
 from ffplan.design.money_sections import _money_sections, _plain_section, _section_faults
 from ffplan.design.networks import _network_document, _nic_faults, _spread_slots, _without_nics, network_design
 from ffplan.design.resolved import FabricParts, ResolvedDesign, ResolvedGroup, ResolvedNetwork
-from ffplan.design.schema import Design, NodeGroup
+from ffplan.design.schema import Design, Floor, NodeGroup
 from ffplan.design.site import _cooling_faults, _floor_links, _with_heights
 from ffplan.design.tier_faults import _port_faults, _scale_up_faults, _tier_switch_faults
 from ffplan.inputs.validate import validate
@@ -40,6 +40,7 @@ class _Resolver:
         self.catalog = catalog
         self.naming = naming(catalog)
         self.faults: list[Finding] = []
+        self.floor: Floor | None = None
         self.apart = False
         """Whether storage nodes are on a separate network instead of the compute fabric."""
 
@@ -58,6 +59,16 @@ class _Resolver:
         except InputError as error:
             self.faults.extend(error.findings)
             return None
+
+    def _in_one_rack(self, position: int, group: NodeGroup, server: Server | StorageServer) -> NodeGroup:
+        """Return a group low enough for the nodes that a scale-up switch joins to share a rack, unless its height is
+        stated.
+        """
+        stated = "rack_units" in self.document.data["nodes"][position]
+        if self.floor is None or group.rack_units is None or stated or not isinstance(server, Server):
+            return group
+        most = max(1, self.floor.rack_units // server.joined_nodes)
+        return group.model_copy(update={"rack_units": min(group.rack_units, most)})
 
     def group(self, position: int, group: NodeGroup, path: tuple[str | int, ...] | None = None) -> ResolvedGroup | None:
         path = path or ("nodes", position, "server")
@@ -94,7 +105,7 @@ class _Resolver:
                 )
             )
         resolved = ResolvedGroup(
-            group=group,
+            group=self._in_one_rack(position, group, server) if path == ("nodes", position, "server") else group,
             position=position,
             server=server,
             cpus=tuple(cpu for cpu in cpus if cpu),
@@ -281,6 +292,7 @@ def resolve(document: Document, catalog: Catalog) -> ResolvedDesign:
     # from here on the design has a PUE, unless that is a fault
     spec = resolver.cooled(spec, owned)
     # before the groups: storage on a separate network needs no NIC for the fabric
+    resolver.floor = spec.floor
     resolver.apart = any(network.name == "storage" for network in spec.networks)
     groups = [resolver.group(position, group) for position, group in enumerate(spec.nodes)]
     parts = resolver.fabric(spec, document)

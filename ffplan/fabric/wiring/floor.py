@@ -14,6 +14,7 @@ import numpy as np
 from ffplan.base.array_math import Ints
 from ffplan.base.errors import InputError
 from ffplan.base.record import record
+from ffplan.catalog.parts import Server
 from ffplan.fabric.wiring.network import LEAF, ROLES, ROUTER
 
 if TYPE_CHECKING:
@@ -36,7 +37,8 @@ class Positions:
 
 
 def nodes_per_rack(design: ResolvedDesign, group: ResolvedGroup, floor: Floor) -> int:
-    """Return the number of nodes of a group in a rack.
+    """Return the number of nodes of a group in a rack: as stated, those that a scale-up switch joins, else as many as
+    units and power allow.
 
     Raises:
         InputError: if no node fits, or fewer than the design names.
@@ -47,7 +49,10 @@ def nodes_per_rack(design: ResolvedDesign, group: ResolvedGroup, floor: Floor) -
     by_units = floor.rack_units // units
     by_power = int(floor.power_per_rack // watts) if floor.power_per_rack and watts else by_units
     most = min(by_units, by_power)
-    count = group.group.per_rack or most
+    wished = None if floor.power_per_rack else design.spec.limits.power_per_rack
+    usual = max(1, min(most, int(wished // watts))) if wished and watts else most  # a rule tells of one node above it
+    joined = group.server.joined_nodes if isinstance(group.server, Server) else 1
+    count = group.group.per_rack or (joined if joined > 1 else usual)
     if most < 1 or count > most:
         bound = f"{floor.rack_units} rack units" if by_units <= by_power else f"{floor.power_per_rack:,.0f} W a rack"
         need = f"{max(1, count) * units} rack units" if by_units <= by_power else f"{max(1, count) * watts:,.0f} W"

@@ -411,3 +411,28 @@ def test_a_reduction_inside_scale_up_networks_spares_the_fabric(tmp_path: Path) 
     rack.write_text(text.replace("count: 36", "count: 18"))
     done = ffplan("fabric", "route", str(rack), "-t", "ring")
     assert (done.code, "a scale-up network joins all nodes of the job" in done.err) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("server", "floor", "limits", "racks"),
+    [
+        ("hgx-b200-8nic, count: 81", "{}", "", 17),  # five of eight units each in 42
+        ("hgx-b200-8nic, count: 81", "{power_per_rack: 45 kW}", "", 27),  # three of 14.3 kW
+        ("hgx-b200-8nic, count: 81", "{}", "limits: {power_per_rack: 30 kW}\n", 41),
+        ("hgx-b200-8nic, per_rack: 4, count: 81", "{}", "", 21),
+        ("gb200-nvl72-tray, count: 36", "{}", "", 2),  # those that one NVLink switch joins, of 42 units
+    ],
+)
+def test_the_floor_and_the_bill_have_the_same_racks(
+    server: str, floor: str, limits: str, racks: int, tmp_path: Path
+) -> None:
+    """The plan of the floor decides where there is one: cables are measured in the racks that are bought."""
+    file = tmp_path / "racks.yaml"
+    file.write_text(
+        f"name: racks\nnodes: [{{role: compute, server: {server}}}]\nfabric: {{family: rail-optimised, switch: qm9700, "
+        f"tiers: 2, link: {{endpoint: 400g-dr4, inter_switch: 400g-dr4}}}}\nfloor: {floor}\nsite: {{pue: 1.2}}\n"
+        f"cost: {{price_book: usd-2026}}\n{limits}"
+    )
+    assert result("cost", str(file), "--draws", "0")["power"]["racks_of"]["compute"] == racks
+    out = ffplan("fabric", "export", str(file), "--to", "racks").out
+    assert len({line.split(",")[0] + line.split(",")[1] for line in out.splitlines() if ",compute-" in line}) == racks
