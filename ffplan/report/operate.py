@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from ffplan.base.formatting import data_size, number, percent, plural, span, stored
 from ffplan.report.document import Block, Document, Grid, Lines, Remarks, _Body, _listing, provenance, recalled
-from ffplan.report.first.operate import _acceptance_screen, _storage_screen, _utilization_screen
+from ffplan.report.first.operate import _acceptance_screen, _storage_screen, _utilization_screen, _waited
 
 if TYPE_CHECKING:
     from ffplan.results.acceptance import AcceptanceReport, CheckRow, JudgedRow
@@ -217,7 +217,7 @@ def _utilization_body(r: UtilizationReport) -> _Body:
             _part(row.utilisation),
             _part(row.occupied),
             _part(row.fragmentation),
-            span(row.wait_s.mean),
+            _waited(row.wait_s),
             number(row.preemptions_per_day, 3),
         )
         for row in r.utilization
