@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
 from itertools import chain, islice
 from math import inf
 from typing import TYPE_CHECKING, TypeAlias
@@ -117,7 +117,7 @@ class _Cluster:
         self.again = 0.0
         """When to try again for it [s]."""
         self.latest = inf
-        """Time from which no job passes the head of the queue under backfill [s]."""
+        """Time that is reserved for the head of the queue under backfill, from which no job passes it [s]."""
         self.now = 0.0
         self.events: list[_Event] = []
         self.number = 0
@@ -284,7 +284,7 @@ class _Cluster:
     def schedule(self) -> None:
         queue = self.queue
         if self.reserving:
-            self._reserve()
+            self._hold()
         while job := self.next or queue.first(self.largest()):
             if job is self.next and not self.place(job):
                 break
@@ -292,30 +292,45 @@ class _Cluster:
             if job is not self.next:
                 self.place(job)
             self.next = None
+        if self.reserving:
+            self._reserve()
         if self.sharing and queue.near:
             self._make_room()
 
-    def _reserve(self) -> None:
-        """Let no job pass the head of the queue from when running jobs, as it came to the head, would have made room.
+    def _hold(self) -> None:
+        """Let no job pass the head of the queue from the time that is reserved for it."""
+        if self.now >= self.latest:
+            self.next = self.head
 
-        A job that starts before may still run then: the programs that reserve know limits of run times, and not runs.
+    def _reserve(self) -> None:
+        """Note for a new head of the queue when the jobs that now run will have made room for it.
+
+        Until then others may pass it, and may still run then: the programs that reserve know limits of run times, and
+        not runs.
         """
         head = self.queue.first(self.total)
         if head is not self.head:
-            self.head, self.latest = head, inf
-            if head is not None:
-                self.latest = self._room_at(head)
-        if self.now >= self.latest:
-            self.next = head
+            self.head, self.latest = head, inf if head is None else self._room_at(head)
 
     def _room_at(self, head: _Job) -> float:
-        """Return when running jobs will have left enough whole nodes for a job [s]."""
-        wanted, free = -(-head.gpus // self.each) * self.each, self.total - self.held
-        for end, gpus in sorted((job.since + job.left, job.part * len(job.nodes)) for job in self.running):
-            free += gpus
-            if free >= wanted:
+        """Return when running jobs will have left the nodes that a job takes, as it would be placed [s]."""
+        gpus, each, zone_of = head.gpus, self.each, self.zone_of
+        needed, spanning = -(-gpus // each), self.spanning
+        free: dict[int, int] = {}  # of nodes that somebody leaves
+        whole = [len(nodes) for nodes in self.empty]
+        ends = [(job.since + job.left, job.event, job) for job in self.running]
+        heapify(ends)
+        while ends:
+            end, _, job = heappop(ends)
+            for node in job.nodes:
+                free[node] = left = free.get(node, self.free[node]) + job.part
+                if gpus <= left < each:
+                    return end
+                whole[zone_of[node]] += left == each
+            spanning -= job.spans
+            if max(whole) >= needed or (spanning < self.rules.spanning and sum(whole) >= needed):
                 return end
-        return self.now
+        return inf
 
     def _make_room(self) -> None:
         """Preempt jobs past their quantum, longest first, where the head of the queue then fits, and let none pass it.
@@ -379,6 +394,8 @@ class _Cluster:
         """Start a job if it fits and none is queued before it, else queue it."""
         if self.asleep:
             self._wake()
+        if self.reserving:
+            self._hold()
         if not (self.queue.room and self.next is None and self.place(job)):
             self.queue.append(job)
             if self.reserving:
