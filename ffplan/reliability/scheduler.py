@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from heapq import heapify, heappop, heappush
+from heapq import heappop, heappush
 from itertools import chain, islice
 from math import inf
 from typing import TYPE_CHECKING, TypeAlias
@@ -11,7 +11,7 @@ import numpy as np
 
 from ffplan.base.array_math import Floats, Ints
 from ffplan.base.record import record
-from ffplan.reliability.job_queue import _Job, _Queue, _Room
+from ffplan.reliability.job_queue import _Job, _Queue, _Room, _room_at
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -309,28 +309,12 @@ class _Cluster:
         not runs.
         """
         head = self.queue.first(self.total)
-        if head is not self.head:
-            self.head, self.latest = head, inf if head is None else self._room_at(head)
-
-    def _room_at(self, head: _Job) -> float:
-        """Return when running jobs will have left the nodes that a job takes, as it would be placed [s]."""
-        gpus, each, zone_of = head.gpus, self.each, self.zone_of
-        needed, spanning = -(-gpus // each), self.spanning
-        free: dict[int, int] = {}  # of nodes that somebody leaves
-        whole = [len(nodes) for nodes in self.empty]
-        ends = [(job.since + job.left, job.event, job) for job in self.running]
-        heapify(ends)
-        while ends:
-            end, _, job = heappop(ends)
-            for node in job.nodes:
-                free[node] = left = free.get(node, self.free[node]) + job.part
-                if gpus <= left < each:
-                    return end
-                whole[zone_of[node]] += left == each
-            spanning -= job.spans
-            if max(whole) >= needed or (spanning < self.rules.spanning and sum(whole) >= needed):
-                return end
-        return inf
+        if head is self.head:
+            return
+        self.head, self.latest = head, inf
+        if head is not None:
+            whole, spanning = [len(nodes) for nodes in self.empty], self.rules.spanning - self.spanning
+            self.latest = _room_at(head, self.running, self.each, self.free, self.zone_of, whole, spanning=spanning)
 
     def _make_room(self) -> None:
         """Preempt jobs past their quantum, longest first, where the head of the queue then fits, and let none pass it.
