@@ -151,8 +151,9 @@ def test_servers_carry_their_sum_and_more_of_them_never_less(
     assert after.storage.write_gbyte_s >= before.storage.write_gbyte_s
     assert before.burst is not None
     assert after.burst is not None
-    assert after.burst.save_s <= before.burst.save_s
-    assert after.burst.load_s <= before.burst.load_s
+    if before.file_system == after.file_system:  # of several, a checkpoint has the rates of the slowest client's
+        assert after.burst.save_s <= before.burst.save_s
+        assert after.burst.load_s <= before.burst.load_s
 
 
 @examples(40)
