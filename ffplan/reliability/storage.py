@@ -45,13 +45,13 @@ def _resource_and_group(term: str) -> tuple[str, str]:
     return resource, group.removesuffix(")")
 
 
-def file_system_of(group: str) -> str:
+def _file_system_of(group: str) -> str:
     """Return the file system that a group of servers runs; empty where one runs on all."""
     return group.partition(" on ")[2]
 
 
 @record
-class StorageRates:
+class _StorageRates:
     """Rates of storage, each term [GB/s]."""
 
     read: dict[str, Number]
@@ -68,7 +68,7 @@ def storage_rates(
     drive_write: Number | None,
     copies: Number,
     efficiency: Number,
-) -> StorageRates:
+) -> _StorageRates:
     """Return the read and write rates of all storage servers.
 
     Args:
@@ -94,7 +94,7 @@ def storage_rates(
         read[DRIVES] = servers * drive_read
     if drive_write is not None:
         write[DRIVES] = servers * drive_write / copies
-    return StorageRates(read, write)
+    return _StorageRates(read, write)
 
 
 def capacity(servers: Number, drives: Number, drive_bytes: Number, copies: Number, usable: Number = 1.0) -> Number:
@@ -194,11 +194,11 @@ def _unlike(groups: Mapping[str, Mapping[str, Number]], wholes: Mapping[str, Num
     systems: dict[str, Number] = {}
     for group, terms in sorted(groups.items()):
         binds[group] = min(terms, key=lambda name: smallest(terms[name]))
-        system = file_system_of(group)
+        system = _file_system_of(group)
         systems[system] = systems.get(system, 0.0) + minimum(*terms.values())
     for system in systems:
         if system in wholes and smallest(wholes[system]) < smallest(systems[system]):
-            binds |= {group: WHOLE for group in groups if file_system_of(group) == system}
+            binds |= {group: WHOLE for group in groups if _file_system_of(group) == system}
     together = sum(minimum(rate, wholes.get(system, rate)) for system, rate in systems.items())
     limits = set(binds.values())
     names = [of_group(resource, group) for group, resource in binds.items()]

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ffplan.catalog.store import Catalog
     from ffplan.cost.inputs import Input
     from ffplan.reliability.storage import ServiceRates, Way
-    from ffplan.studies.operate.storage_basis import _Alike
+    from ffplan.studies.operate.storage_basis import _ServerKind
 
 
 @record
@@ -87,7 +87,7 @@ WAYS = {
 """Words for reading and writing."""
 
 
-def _efficiency(basis: GoodputBasis, kind: _Alike) -> tuple[Figure, Part]:
+def _efficiency(basis: GoodputBasis, kind: _ServerKind) -> tuple[Figure, Part]:
     server, system, profile = kind.server, kind.file_system, basis.hazards.profile
     if server.service is not None and server.service.efficiency is not None:
         return server.service.efficiency, server

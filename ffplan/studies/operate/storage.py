@@ -127,14 +127,7 @@ def study_storage(
     summary = storage_summary(basis)
     if storage is None or summary is None:
         raise NoStorageError(f"`{design.spec.name}` plans no storage, and its ownership profile sizes none")
-    service = _service_of(basis, "read")
-    efficiency = (
-        sum(
-            float(service.efficiencies.get(kind.name, service.efficiency)) * kind.servers * kind.nic_gbyte_s
-            for kind in storage.alike
-        )
-        / storage.line_gbyte_s
-    )
+    efficiency = _mean_efficiency(basis, storage)
     nodes, zones = design.compute.group.count, design.spec.fabric.zones
     node_read, node_write = _nodes_terms(basis, "read", 1), _nodes_terms(basis, "write", 1)
     all_read, client = _nodes_terms(basis, "read", nodes)[0], node_read[0].gbyte_s
@@ -181,6 +174,16 @@ def study_storage(
         assumptions=(*_assumptions(basis, storage, efficiency, pictures, job), *announced(catalog)),
         unverified=recalled_figures(catalog),
     )
+
+
+def _mean_efficiency(basis: GoodputBasis, storage: _StorageBasis) -> float:
+    """Return what the service reaches of what the NICs of all servers carry [1]."""
+    service = _service_of(basis, "read")
+    reached = (
+        float(service.efficiencies.get(kind.name, service.efficiency)) * kind.servers * kind.nic_gbyte_s
+        for kind in storage.alike
+    )
+    return sum(reached) / storage.line_gbyte_s
 
 
 def _groups(basis: GoodputBasis, storage: _StorageBasis) -> tuple[out.StorageServers, ...]:

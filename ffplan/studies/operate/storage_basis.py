@@ -23,7 +23,7 @@ _OWN = ("both", "storage")
 
 
 @record
-class _Alike:
+class _ServerKind:
     """Storage servers that are alike, whatever groups of the design they are in."""
 
     name: str
@@ -58,12 +58,12 @@ class _Alike:
 
 @record
 class _StorageBasis:
-    alike: tuple[_Alike, ...]
+    alike: tuple[_ServerKind, ...]
     """Its servers by kind, in an order that is not the design's."""
     planned: bool
     """Whether the design plans them, on its own fabric; otherwise the ownership profile sizes them,
     on a network beside."""
-    service: _Alike
+    service: _ServerKind
     """The servers whose file system is taken for a node and a checkpoint: of several, where a client writes least."""
     read: dict[str, Number]
     """Terms of reading, the service's efficiency left out [GB/s]; of each kind of servers where they are unlike."""
@@ -137,7 +137,7 @@ def _copies(server: StorageServer) -> tuple[float, float]:
     return float(service.copies.value), service.usable.value if service.usable else 1.0
 
 
-def _alike(groups: Sequence[ResolvedGroup], port: float | None) -> tuple[_Alike, ...]:
+def _alike(groups: Sequence[ResolvedGroup], port: float | None) -> tuple[_ServerKind, ...]:
     """Return the servers of some groups by kind, so that neither how they are split nor their order counts.
 
     Args:
@@ -163,7 +163,7 @@ def _alike(groups: Sequence[ResolvedGroup], port: float | None) -> tuple[_Alike,
         name += f" on {system.id}" if len(systems) > 1 else ""
         copies, usable = _copies(server)
         found.append(
-            _Alike(
+            _ServerKind(
                 name=name if len(counts) > 1 else "",
                 server=server,
                 file_system=system,
@@ -177,7 +177,7 @@ def _alike(groups: Sequence[ResolvedGroup], port: float | None) -> tuple[_Alike,
     return tuple(found)
 
 
-def _terms(kinds: tuple[_Alike, ...], oversubscription: float) -> tuple[dict[str, Number], dict[str, Number]]:
+def _terms(kinds: tuple[_ServerKind, ...], oversubscription: float) -> tuple[dict[str, Number], dict[str, Number]]:
     """Return the terms of reading and of writing, the service's efficiency left out [GB/s]."""
     read: dict[str, Number] = {}
     write: dict[str, Number] = {}
