@@ -15,12 +15,14 @@ from ffplan.base.errors import InputError, did_you_mean, located
 from ffplan.fabric.routing.job_loads import MOST_FLOWS
 from ffplan.fabric.routing.traffic import Flows
 from ffplan.interop.logs.measured import _refuse
+from ffplan.interop.spreadsheet import _heading, _rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ffplan.base.array_math import Floats, Ints
     from ffplan.fabric.wiring.names import Names
+    from ffplan.interop.spreadsheet import _Heading
 
 _MOST_AMOUNT = 1e21
 """Most bytes of a row."""
@@ -142,19 +144,43 @@ _MOST_JOBS = 5_000_000
 """Most jobs that are read [1]."""
 
 
+_HEAD_LETTERS = 200_000
+"""Letters among which the heading of a file of jobs is sought [1]."""
+_LAST_S = 1e12
+"""What times of jobs stay below [s]: 31,700 years."""
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,3})?")
 
 
-def _number(text: str | None) -> float:
-    if text is None or _NUMBER.fullmatch(text.strip()) is None:
-        raise ValueError(text)
-    return float(text)
+def _number(text: str) -> float:
+    return float(text) if _NUMBER.fullmatch(text) else math.nan
+
+
+def _job_fault(arrival: float, run: float, gpus: float) -> str | None:
+    """Return what is wrong with the numbers of a job; None if nothing is."""
+    if not 0 <= arrival < _LAST_S:
+        return f"`arrival_s` is {arrival:g}; it is 0 or more, and below {_LAST_S:g}"
+    if not 0 < run < _LAST_S:
+        return f"`run_s` is {run:g}; it is above 0, and below {_LAST_S:g}"
+    if not (gpus >= 1 and gpus.is_integer()):
+        return f"`gpus` is {gpus:g}; it is a whole number from 1 on"
+    return None
+
+
+def _job_heading(text: str, file: str) -> _Heading:
+    """Return the heading of a file of jobs; refuse a file without one."""
+    heading = _heading(text, _JOB_COLUMNS, _HEAD_LETTERS)
+    if heading is None:
+        lacks = next((name for name in _JOB_COLUMNS if _heading(text, (name,), _HEAD_LETTERS) is None), None)
+        what = f"no column `{lacks}`" if lacks else f"no line names the columns {', '.join(_JOB_COLUMNS)}"
+        _refuse(file, 1, what, f"give the columns {', '.join(_JOB_COLUMNS)}")
+    return heading
 
 
 def read_jobs(text: str, file: str, most_gpus: int) -> tuple[Floats, Floats, Ints]:
     """Return jobs by arrival.
 
     Args:
+        text: a table, read as an acceptance sheet is: commas, semicolons or tabs between its cells.
         most_gpus: accelerators that one job can hold [1].
 
     Returns:
@@ -163,29 +189,23 @@ def read_jobs(text: str, file: str, most_gpus: int) -> tuple[Floats, Floats, Int
     Raises:
         InputError: at a row that is no job, or a job that is too large.
     """
-    reader = csv.DictReader(text.removeprefix("\ufeff").splitlines())
-    try:
-        heads, listed = reader.fieldnames or (), list(reader)
-    except csv.Error as error:
-        _refuse(file, max(1, reader.line_num), f"not valid CSV: {error}", "give a row for each job")
-    lacks = [name for name in _JOB_COLUMNS if name not in heads]
-    if lacks:
-        _refuse(file, 1, f"no column `{lacks[0]}`", f"give the columns {', '.join(_JOB_COLUMNS)}")
+    text = text.removeprefix("\ufeff")
+    heading = _job_heading(text, file)
     rows: list[tuple[float, float, int]] = []
-    for line, row in enumerate(listed, 2):
-        try:
-            arrival, gpus, run = (_number(row[name]) for name in _JOB_COLUMNS)
-        except (ValueError, TypeError):
+    for line, row in _rows(text, file, heading):
+        arrival, gpus, run = (_number(heading.number(row[name])) for name in _JOB_COLUMNS)
+        if math.isnan(arrival + gpus + run):
             _refuse(file, line, "not a job", "write arrival_s, gpus and run_s as numbers")
-        if not (0 <= arrival < 1e12 and 0 < run < 1e12 and gpus >= 1 and gpus == int(min(gpus, 1e9))):
-            _refuse(file, line, "not a job", "arrivals from 0 on, run times above 0, whole accelerators")
+        fault = _job_fault(arrival, run, gpus)
+        if fault is not None:
+            _refuse(file, line, f"not a job: {fault}", "correct the row, or leave it out")
         if gpus > most_gpus:
             _refuse(file, line, f"a job of {gpus:.0f}; one can hold {most_gpus:,} of this design", "leave it out")
         if len(rows) == _MOST_JOBS:
             _refuse(file, line, f"more than {_MOST_JOBS:,} jobs", "give fewer")
         rows.append((arrival, run, int(gpus)))
     if not rows:
-        _refuse(file, 1, "no job", "give a row for each job")
+        _refuse(file, heading.line, "no job", "give a row for each job")
     rows.sort(key=lambda job: job[0])
     arrivals, runs, sizes = (np.array(column) for column in zip(*rows, strict=True))
     return arrivals - arrivals[0], runs, sizes.astype(int)

@@ -3,6 +3,12 @@
 from __future__ import annotations
 
 from collections import deque
+from heapq import heapify, heappop
+from math import inf
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 
 class _Job:
@@ -114,3 +120,39 @@ class _Room:
     def of_zone(self, job: _Job) -> bool:
         """Return whether a job leaves nodes of the zone that has enough."""
         return self.zone == -1 or any(self.zone_of[node] == self.zone for node in job.nodes)
+
+
+def _room_at(
+    head: _Job,
+    running: Iterable[_Job],
+    each: int,
+    free: list[int],
+    zone_of: list[int],
+    whole: list[int],
+    *,
+    spanning: int,
+) -> float:
+    """Return when running jobs will have left the nodes that a job takes, as it would be placed [s]; never if none do.
+
+    Args:
+        each: accelerators of a node [1].
+        free: free accelerators of every node now [1].
+        zone_of: zone of every node.
+        whole: completely free nodes of each zone now [1]; counted up here.
+        spanning: jobs that may begin to span zones now [1].
+    """
+    gpus, needed = head.gpus, -(-head.gpus // each)
+    left: dict[int, int] = {}
+    ends = [(job.since + job.left, job.event, job) for job in running]
+    heapify(ends)
+    while ends:
+        end, _, job = heappop(ends)
+        for node in job.nodes:
+            left[node] = now = left.get(node, free[node]) + job.part
+            if gpus <= now < each:
+                return end
+            whole[zone_of[node]] += now == each
+        spanning += job.spans
+        if max(whole) >= needed or (spanning > 0 and sum(whole) >= needed):
+            return end
+    return inf

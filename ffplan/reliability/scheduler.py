@@ -11,7 +11,7 @@ import numpy as np
 
 from ffplan.base.array_math import Floats, Ints
 from ffplan.base.record import record
-from ffplan.reliability.job_queue import _Job, _Queue, _Room
+from ffplan.reliability.job_queue import _Job, _Queue, _Room, _room_at
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -117,7 +117,7 @@ class _Cluster:
         self.again = 0.0
         """When to try again for it [s]."""
         self.latest = inf
-        """Time from which no job passes the head of the queue under backfill [s]."""
+        """Time that is reserved for the head of the queue under backfill, from which no job passes it [s]."""
         self.now = 0.0
         self.events: list[_Event] = []
         self.number = 0
@@ -284,7 +284,7 @@ class _Cluster:
     def schedule(self) -> None:
         queue = self.queue
         if self.reserving:
-            self._reserve()
+            self._hold()
         while job := self.next or queue.first(self.largest()):
             if job is self.next and not self.place(job):
                 break
@@ -292,30 +292,29 @@ class _Cluster:
             if job is not self.next:
                 self.place(job)
             self.next = None
+        if self.reserving:
+            self._reserve()
         if self.sharing and queue.near:
             self._make_room()
 
-    def _reserve(self) -> None:
-        """Let no job pass the head of the queue from when running jobs, as it came to the head, would have made room.
+    def _hold(self) -> None:
+        """Let no job pass the head of the queue from the time that is reserved for it."""
+        if self.now >= self.latest:
+            self.next = self.head
 
-        A job that starts before may still run then: the programs that reserve know limits of run times, and not runs.
+    def _reserve(self) -> None:
+        """Note for a new head of the queue when the jobs that now run will have made room for it.
+
+        Until then others may pass it, and may still run then: the programs that reserve know limits of run times, and
+        not runs.
         """
         head = self.queue.first(self.total)
-        if head is not self.head:
-            self.head, self.latest = head, inf
-            if head is not None:
-                self.latest = self._room_at(head)
-        if self.now >= self.latest:
-            self.next = head
-
-    def _room_at(self, head: _Job) -> float:
-        """Return when running jobs will have left enough whole nodes for a job [s]."""
-        wanted, free = -(-head.gpus // self.each) * self.each, self.total - self.held
-        for end, gpus in sorted((job.since + job.left, job.part * len(job.nodes)) for job in self.running):
-            free += gpus
-            if free >= wanted:
-                return end
-        return self.now
+        if head is self.head:
+            return
+        self.head, self.latest = head, inf
+        if head is not None:
+            whole, spanning = [len(nodes) for nodes in self.empty], self.rules.spanning - self.spanning
+            self.latest = _room_at(head, self.running, self.each, self.free, self.zone_of, whole, spanning=spanning)
 
     def _make_room(self) -> None:
         """Preempt jobs past their quantum, longest first, where the head of the queue then fits, and let none pass it.
@@ -379,6 +378,8 @@ class _Cluster:
         """Start a job if it fits and none is queued before it, else queue it."""
         if self.asleep:
             self._wake()
+        if self.reserving:
+            self._hold()
         if not (self.queue.room and self.next is None and self.place(job)):
             self.queue.append(job)
             if self.reserving:

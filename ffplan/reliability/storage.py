@@ -8,14 +8,14 @@ Sources:
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import field
 from typing import TYPE_CHECKING, Literal
 
 from ffplan.base.array_math import Number, minimum, smallest
 from ffplan.base.record import record
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from ffplan.base.array_math import Floats
 
 Way = Literal["read", "write"]
@@ -27,10 +27,31 @@ WHOLE, CHECKPOINTS = "rates of the whole file system", "published rates of check
 """Terms of the file system: all clients together, and one checkpoint."""
 OF_SERVICE = (CLIENTS, WHOLE, CHECKPOINTS)
 """Terms that more storage servers do not raise."""
+NICS_OF_SERVERS, THINNED, DRIVES = "NICs of the servers", "NICs behind oversubscribed leaves", "drives"
+"""Terms of storage servers."""
+
+
+def of_group(resource: str, group: str) -> str:
+    """Return the name of a term of some storage servers.
+
+    Args:
+        group: servers that are alike, as `server`, or `server on file system` where several run; empty for all of them.
+    """
+    return f"{resource} ({group})" if group else resource
+
+
+def _resource_and_group(term: str) -> tuple[str, str]:
+    resource, _, group = term.partition(" (")
+    return resource, group.removesuffix(")")
+
+
+def _file_system_of(group: str) -> str:
+    """Return the file system that a group of servers runs; empty where one runs on all."""
+    return group.partition(" on ")[2]
 
 
 @record
-class StorageRates:
+class _StorageRates:
     """Rates of storage, each term [GB/s]."""
 
     read: dict[str, Number]
@@ -47,7 +68,7 @@ def storage_rates(
     drive_write: Number | None,
     copies: Number,
     efficiency: Number,
-) -> StorageRates:
+) -> _StorageRates:
     """Return the read and write rates of all storage servers.
 
     Args:
@@ -67,13 +88,13 @@ def storage_rates(
     Source:
         [1]: 180 servers with two 25 GB/s NICs are 9 TB/s; 8 were reached; [2].
     """
-    read: dict[str, Number] = {"NICs of the servers": servers * nic_gbyte_s * efficiency}
-    write: dict[str, Number] = {"NICs of the servers": servers * nic_gbyte_s * efficiency / copies}
+    read: dict[str, Number] = {NICS_OF_SERVERS: servers * nic_gbyte_s * efficiency}
+    write: dict[str, Number] = {NICS_OF_SERVERS: servers * nic_gbyte_s * efficiency / copies}
     if drive_read is not None:
-        read["drives"] = servers * drive_read
+        read[DRIVES] = servers * drive_read
     if drive_write is not None:
-        write["drives"] = servers * drive_write / copies
-    return StorageRates(read, write)
+        write[DRIVES] = servers * drive_write / copies
+    return _StorageRates(read, write)
 
 
 def capacity(servers: Number, drives: Number, drive_bytes: Number, copies: Number, usable: Number = 1.0) -> Number:
@@ -117,20 +138,73 @@ class ServiceRates:
     """Largest rate of all clients [GB/s]; None if only servers bind."""
     checkpoint: Number | None
     """Rate of one checkpoint [GB/s]; None if only clients bind."""
+    efficiencies: Mapping[str, Number] = field(default_factory=dict)
+    """Efficiency of groups of servers that have one of their own [1]."""
+    wholes: Mapping[str, Number] = field(default_factory=dict)
+    """Largest rate of all clients of each file system, where several run [GB/s]."""
 
 
 def service_rates(values: Mapping[str, Number], way: Way) -> ServiceRates:
     """Return the rates of a file system, one way.
 
     Args:
-        values: `storage_efficiency` [1], and `client`, `whole` and `checkpoint`, each with `.read` or `.write` [GB/s].
+        values: `storage_efficiency` [1], and `client`, `whole` and `checkpoint`, each with `.read` or `.write` [GB/s];
+            `storage_efficiency.GROUP` of groups with one of their own, and `whole.read.SYSTEM` where several run.
     """
     return ServiceRates(
         efficiency=values["storage_efficiency"],
         client=values[f"client.{way}"],
         whole=values.get(f"whole.{way}"),
         checkpoint=values.get(f"checkpoint.{way}"),
+        efficiencies=_named(values, "storage_efficiency."),
+        wholes=_named(values, f"whole.{way}."),
     )
+
+
+def _named(values: Mapping[str, Number], start: str) -> dict[str, Number]:
+    return {name.removeprefix(start): value for name, value in values.items() if name.startswith(start)}
+
+
+def group_terms(servers: Mapping[str, Number], service: ServiceRates) -> dict[str, dict[str, Number]]:
+    """Return the limits of each group of storage servers that are alike, by resource [GB/s].
+
+    Args:
+        servers: terms of the servers, the service's efficiency left out [GB/s].
+        service: rates of their file system, same way.
+    """
+    groups: dict[str, dict[str, Number]] = {}
+    for term, rate in servers.items():
+        resource, group = _resource_and_group(term)
+        groups.setdefault(group, {})[resource] = rate
+    return {
+        group: with_nics(terms, service.efficiencies.get(group, service.efficiency)) for group, terms in groups.items()
+    }
+
+
+def _unlike(groups: Mapping[str, Mapping[str, Number]], wholes: Mapping[str, Number]) -> dict[str, Number]:
+    """Return the limits of unlike groups together: what each carries, added up, and each resource of all of them.
+
+    Args:
+        wholes: largest rate of each file system, where several run [GB/s].
+
+    Returns:
+        Rates [GB/s]; the first binds, and its name has the limit of each group, for the first of several jobs.
+    """
+    binds: dict[str, str] = {}
+    systems: dict[str, Number] = {}
+    for group, terms in sorted(groups.items()):
+        binds[group] = min(terms, key=lambda name: smallest(terms[name]))
+        system = _file_system_of(group)
+        systems[system] = systems.get(system, 0.0) + minimum(*terms.values())
+    for system in systems:
+        if system in wholes and smallest(wholes[system]) < smallest(systems[system]):
+            binds |= {group: WHOLE for group in groups if _file_system_of(group) == system}
+    together = sum(minimum(rate, wholes.get(system, rate)) for system, rate in systems.items())
+    limits = set(binds.values())
+    names = [of_group(resource, group) for group, resource in binds.items()]
+    first = limits.pop() if len(limits) == 1 else ", ".join(names)
+    shared = [name for name in next(iter(groups.values())) if all(name in terms for terms in groups.values())]
+    return {**{name: sum(terms[name] for terms in groups.values()) for name in shared}, first: together}
 
 
 def server_terms(servers: Mapping[str, Number], service: ServiceRates) -> dict[str, Number]:
@@ -141,12 +215,14 @@ def server_terms(servers: Mapping[str, Number], service: ServiceRates) -> dict[s
         service: rates of their file system, same way.
 
     Equation:
-        NICs times efficiency, drives, and the whole file system if it has a rate
+        NICs times efficiency, drives, and the whole file system if it has a rate; of unlike groups the sum over groups
+        of the least of these: fast drives do not help slow ones
 
     Source:
         [1]: 8 of 9 TB/s.
     """
-    limits = with_nics(servers, service.efficiency)
+    groups = group_terms(servers, service)
+    limits = groups[""] if list(groups) == [""] else _unlike(groups, service.wholes)
     return limits if service.whole is None else {**limits, WHOLE: service.whole}
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ffplan.base.formatting import data_size, number, percent, plural, span, stored
+from ffplan.base.formatting import data_size, listed, number, percent, plural, span, stored
 from ffplan.report.document import Block, Document, Grid, Lines, Remarks, _Body, _listing, provenance, recalled
-from ffplan.report.first.operate import _acceptance_screen, _storage_screen, _utilization_screen
+from ffplan.report.first.operate import _acceptance_screen, _storage_screen, _utilization_screen, _waited
 
 if TYPE_CHECKING:
     from ffplan.results.acceptance import AcceptanceReport, CheckRow, JudgedRow
-    from ffplan.results.storage import BurstReport, ImageReport, StorageReport, StorageTerm
+    from ffplan.results.storage import BurstReport, ImageReport, StorageReport, StorageTerm, WearRow
     from ffplan.results.utilization import MeanInterval, UtilizationReport
 
 
@@ -30,16 +30,51 @@ def _node(terms: tuple[StorageTerm, ...]) -> str:
     return f"{_rate(least.gbyte_s)} ({number(least.gbyte_s * 1e9 / GIB, 3)} GiB/s) by {least.label}"
 
 
+def _kinds(r: StorageReport) -> str:
+    return ", ".join(f"{group.servers:,} x {group.name}" for group in r.groups)
+
+
+def _each_kind(r: StorageReport) -> list[Block]:
+    """Return what servers carry that are unlike; nothing where all are alike."""
+    if len(r.groups) < 2:
+        return []
+    wear = {row.server: row for row in r.burst.wear} if r.burst is not None else {}
+    rows = tuple(
+        (
+            f"{group.servers:,} x {group.name}",
+            number(group.read_gbyte_s, 3),
+            number(group.write_gbyte_s, 3),
+            number(group.copies),
+            f"{number(group.usable_bytes / 1e15, 3)} PB",
+            _life(wear.get(group.name)),
+        )
+        for group in r.groups
+    )
+    return [
+        Grid(
+            "Unlike servers",
+            rows,
+            ("servers", "read GB/s", "write GB/s", "copies", "usable", "drives last"),
+            name="kinds",
+        )
+    ]
+
+
+def _life(wear: WearRow | None) -> str:
+    return "" if wear is None or wear.drive_life_years is None else f"{number(wear.drive_life_years, 3)} years"
+
+
 def _servers(r: StorageReport) -> Lines:
     storage = r.storage
     where = "the compute fabric" if r.shared else "a separate network"
+    copies = listed(number(count) for count in sorted({group.copies for group in r.groups}))
     lines = [
-        ("servers", f"{storage.servers:,} x {', '.join(r.server)}; {r.drives:,} drives, {r.nics:,} NICs on {where}"),
+        ("servers", f"{_kinds(r)}; {r.drives:,} drives, {r.nics:,} NICs on {where}"),
         ("file system", ", ".join(r.file_system)),
         (
             "capacity",
             f"{number(storage.raw_bytes / 1e15, 4)} PB raw; {number(storage.usable_bytes / 1e15, 4)} PB "
-            f"({number(storage.usable_bytes / PIB, 4)} PiB) with {number(r.copies)} copies",
+            f"({number(storage.usable_bytes / PIB, 4)} PiB) with {copies} copies",
         ),
         ("NICs carry", f"{_rate(r.line_gbyte_s)} each way; the service reaches {percent(r.efficiency)} of it"),
         ("read", _terms(r.read)),
@@ -129,7 +164,8 @@ def _burst(r: StorageReport) -> list[Block]:
     b = r.burst
     if b is None:
         return []
-    life = "" if b.drive_life_years is None else f"; drives last {number(b.drive_life_years, 3)} years of it"
+    whose = f" of {b.wear[0].server}" if len(b.wear) > 1 else ""
+    life = "" if b.drive_life_years is None else f"; drives{whose} last {number(b.drive_life_years, 3)} years of it"
     nth = f", one in {number(b.storage_every)} to storage" if b.storage_every > 1 else ""
     lines = [
         ("checkpoint", f"{stored(b.bytes)} of {b.model} on {b.gpus:,} accelerators"),
@@ -170,7 +206,7 @@ def _storage_body(r: StorageReport) -> _Body:
         for row in r.tiers
     )
     senders = tuple((f"{row.senders}", number(row.limited_gbyte_s, 3), number(row.free_gbyte_s, 3)) for row in r.incast)
-    blocks: list[Block] = [Remarks(r.headline), _servers(r), *_burst(r), *_files(r)]
+    blocks: list[Block] = [Remarks(r.headline), _servers(r), *_each_kind(r), *_burst(r), *_files(r)]
     if tiers:
         header = ("tier", "read GB/s", "write GB/s", "met", "for")
         blocks.append(Grid("NVIDIA's guidance for as many accelerators", tiers, header, name="guidance"))
@@ -217,7 +253,7 @@ def _utilization_body(r: UtilizationReport) -> _Body:
             _part(row.utilisation),
             _part(row.occupied),
             _part(row.fragmentation),
-            span(row.wait_s.mean),
+            _waited(row.wait_s),
             number(row.preemptions_per_day, 3),
         )
         for row in r.utilization

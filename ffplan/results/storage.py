@@ -101,6 +101,52 @@ class IncastRow:
 
 
 @record
+class StorageServers:
+    """Storage servers that are alike, and what they hold and carry alone."""
+
+    name: str
+    """Catalogue id of the server; where some of them differ, with what tells these."""
+    server: str
+    """Catalogue id of the server."""
+    file_system: str
+    """Catalogue id of what runs on them."""
+    servers: int
+    """Servers."""
+    drives: int
+    """Data drives."""
+    nics: int
+    """NICs of the servers."""
+    copies: float
+    """Copies of all data [1]."""
+    raw_bytes: float
+    """Capacity of all drives [byte]."""
+    usable_bytes: float
+    """Capacity for data, after copies [byte]."""
+    read_gbyte_s: float
+    """Read rate of these alone [GB/s]."""
+    read_binds: str
+    """Bottleneck of reading."""
+    write_gbyte_s: float
+    """Write rate of these alone, of data and not of its copies [GB/s]."""
+    write_binds: str
+    """Bottleneck of writing."""
+
+
+@record
+class WearRow:
+    """Writes to storage servers that are alike."""
+
+    server: str
+    """Their name, as in `groups`."""
+    copies: float
+    """Copies of all data [1]."""
+    written_per_day: float
+    """Data written a day, copies included [byte/day]."""
+    drive_life_years: float | None
+    """Until their drives have been written their endurance; null if that is unknown [year]."""
+
+
+@record
 class BurstReport:
     """Checkpoints of a job as storage sees them."""
 
@@ -134,7 +180,9 @@ class BurstReport:
     written_per_day: float
     """Data written a day, copies included [byte/day]."""
     drive_life_years: float | None
-    """Until drives have been written their endurance; null if that is unknown [year]."""
+    """Until the first drives have been written their endurance: those of `wear[0]`; null if that is unknown [year]."""
+    wear: tuple[WearRow, ...]
+    """Servers that are alike, the shortest life of drives first, unknown ones last."""
     kept: float
     """Checkpoints that fit into the usable capacity [1]."""
     kept_wanted: float | None
@@ -262,6 +310,8 @@ class StorageReport(Result):
     """Capacity and rates."""
     server: tuple[str, ...]
     """Catalogue ids of the servers."""
+    groups: tuple[StorageServers, ...]
+    """Servers that are alike, whatever groups of the design they are in: one row where all are."""
     file_system: tuple[str, ...]
     """Catalogue ids of what runs on them; the rates of the first are taken."""
     drives: int
@@ -269,9 +319,9 @@ class StorageReport(Result):
     nics: int
     """NICs of the servers."""
     copies: float
-    """Copies of all data [1]."""
+    """Copies of all data, in the mean over what is written where servers differ [1]."""
     efficiency: float
-    """Rate that the service reaches over what NICs carry [1]."""
+    """Rate that the service reaches over what NICs carry, in the mean over NICs where servers differ [1]."""
     shared: bool
     """Whether the compute fabric carries storage."""
     line_gbyte_s: float

@@ -48,8 +48,8 @@ class PolicyRow:
     """Accelerators held, saving and loading included [1]."""
     fragmentation: MeanInterval
     """Accelerators idle while a job waits [1]."""
-    wait_s: MeanInterval
-    """Mean wait of jobs that started [s]."""
+    wait_s: MeanInterval | None
+    """Mean wait of jobs that came after the warm-up and started, over the runs that have any [s]; null if none has."""
     preemptions_per_day: float
     """Jobs that had to leave [1/day]."""
     zone_cost: MeanInterval | None

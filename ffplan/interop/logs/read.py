@@ -10,12 +10,12 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from ffplan.base.errors import InputError
-from ffplan.base.files import text_lines
 from ffplan.base.pasted import _as_pasted, _bared, _sections, _streams
 from ffplan.inputs.document import scalar
 from ffplan.interop.logs import dcgm, links, nccl_tests, storage, tables
 from ffplan.interop.logs.measured import _AS_WRITTEN, NO_HINTS, Found, _documents, _number_of, _refuse, _stem, _unread
 from ffplan.interop.recognised import _recognised
+from ffplan.interop.spreadsheet import _heading, _rows
 from ffplan.results.acceptance import Measured, Unread
 
 if TYPE_CHECKING:
@@ -106,70 +106,44 @@ def _json(text: str, file: str, said: CollectiveHints) -> list[Found] | None:
     return found
 
 
-_TITLE_LINES = 20
-"""Lines that a sheet may have above its heading [1]."""
-_TITLE_LETTERS = 20_000
-"""Letters among which its heading is sought [1]."""
-_DELIMITERS = ",;\t|"
-_GROUPED = re.compile(r"[0-9]{1,3}(?:,[0-9]{3})+")
-"""A number that may have a decimal comma or groups of three digits."""
-
-
-def _heading(text: str) -> tuple[int, str] | None:
-    """Return the place of the heading of an acceptance sheet and the sign between its cells; None of any other text."""
-    for number, line in enumerate(text_lines(text[:_TITLE_LETTERS])[:_TITLE_LINES]):
-        for sign in _DELIMITERS:
-            cells = [cell.strip().strip('"') for cell in line.split(sign)]
-            if "check" in cells and "measured" in cells:
-                return number, sign
-    return None
+_SHEET_COLUMNS = ("check", "measured")
+"""Columns that tell an acceptance sheet."""
 
 
 def _is_sheet(text: str) -> bool:
-    return _heading(text) is not None
+    return _heading(text, _SHEET_COLUMNS) is not None
 
 
 def _sheet(text: str, file: str) -> list[Measured]:
-    """Return the rows of an acceptance sheet that were filled in: columns check, measured, and host.
-
-    Spreadsheets separate cells by semicolons where numbers have a decimal comma.
-    """
-    found = _heading(text)
-    assert found is not None
-    skipped, sign = found
-    lines = text_lines(text)[skipped:]
-    lines[0] = sign.join(cell.strip() for cell in lines[0].split(sign))
-    rows = csv.DictReader(lines, delimiter=sign)
+    """Return the rows of an acceptance sheet that were filled in: columns check, measured, and host."""
+    heading = _heading(text, _SHEET_COLUMNS)
+    assert heading is not None
 
     def figure(text: str, line: int, what: str, remedy: str = _AS_WRITTEN) -> float:
-        plain = sign == "," or (sign != ";" and _GROUPED.fullmatch(text) is not None)
-        return _number_of(text if plain else text.replace(",", "."), file, line, what, remedy)
+        return _number_of(heading.number(text), file, line, what, remedy)
 
     measured = []
-    for line, row in enumerate(rows, skipped + 2):
-        value = (row.get("measured") or "").strip()
+    for line, row in _rows(text, file, heading):
+        value = row["measured"]
         if not value:
             continue
-        if any((cell or "").strip() for cell in row.get(None, ())):
-            _refuse(file, line, "more cells than the heading has", "write decimal points, or cells in quotation marks")
-        if line - skipped > _MOST_ROWS:
+        if line - heading.line >= _MOST_ROWS:
             _refuse(file, line, f"more than {_MOST_ROWS:,} rows", "give fewer")
-        size, gpus = (row.get("size_bytes") or "0").strip() or "0", (row.get("gpus") or "0").strip() or "0"
         measured.append(
             Measured(
-                check=(row.get("check") or "").strip(),
+                check=row["check"],
                 value=figure(value, line, "number", _REMEDY),
-                host=(row.get("host") or "").strip() or "unnamed",
-                part=(row.get("part") or "").strip(),
+                host=row.get("host") or "unnamed",
+                part=row.get("part", ""),
                 file=file,
                 line=line,
-                gpus=int(figure(gpus, line, "number of accelerators")),
+                gpus=int(figure(row.get("gpus") or "0", line, "number of accelerators")),
                 nodes=1,
-                size_bytes=figure(size, line, "size"),
+                size_bytes=figure(row.get("size_bytes") or "0", line, "size"),
             )
         )
     if not measured:
-        _refuse(file, skipped + 1, "no row has a `measured` value", "fill in the column `measured`")
+        _refuse(file, heading.line, "no row has a `measured` value", "fill in the column `measured`")
     return measured
 
 

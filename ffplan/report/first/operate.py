@@ -115,13 +115,18 @@ def _interval(value: MeanInterval) -> str:
     return f"{100 * value.mean:.1f}{ends}"
 
 
+def _waited(wait: MeanInterval | None) -> str:
+    """Return a mean wait in words; a wait that no job had is unknown, and not 0."""
+    return "unknown" if wait is None else span(wait.mean)
+
+
 def _utilization_screen(report: UtilizationReport) -> _FirstScreen:
     rows = tuple(
         (
             row.policy if row.zones == 1 else f"{row.policy}, {row.zones} zones",
             _interval(row.utilisation),
             _interval(row.fragmentation),
-            span(row.wait_s.mean),
+            _waited(row.wait_s),
             number(row.preemptions_per_day, 3),
         )
         for row in report.utilization

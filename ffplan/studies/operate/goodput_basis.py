@@ -5,171 +5,26 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ffplan.base.record import record
-from ffplan.catalog.parts import Part, StorageServer
-from ffplan.design.networks import node_rate
 from ffplan.design.ownership_sizing import ownership_sizing
-from ffplan.design.resolved import ResolvedDesign, ResolvedGroup
-from ffplan.fabric.family import plan_fabric, storage_network
+from ffplan.design.resolved import ResolvedDesign
+from ffplan.fabric.family import plan_fabric
 from ffplan.fabric.sizing.plan import FabricPlan
 from ffplan.reliability.hazards import OF_NODES, YEAR_S, HazardRate, JobUnits, event_rates, job_units, sized_rate
 from ffplan.reliability.spare_count import enough
-from ffplan.reliability.storage import (
-    StorageRates,
-    capacity,
-    server_terms,
-    service_rates,
-    storage_rates,
-    transfer_terms,
-    with_nics,
-)
+from ffplan.reliability.storage import group_terms, server_terms, service_rates, transfer_terms, with_nics
 from ffplan.results.storage import ReliabilitySummary, StorageSummary, StorageTerm
 from ffplan.studies.operate.reliability import Hazards, _estimate_input, _hazards_beside, _hazards_of
+from ffplan.studies.operate.storage_basis import _storage_basis, _StorageBasis
 
 if TYPE_CHECKING:
     from ffplan.base.array_math import Number
     from ffplan.catalog.evidence import Figure
     from ffplan.catalog.ownership import PlainEstimate
-    from ffplan.catalog.parts import Nic
+    from ffplan.catalog.parts import Part
     from ffplan.catalog.store import Catalog
     from ffplan.cost.inputs import Input
     from ffplan.reliability.storage import ServiceRates, Way
-
-
-_OWN = ("both", "storage")
-
-
-@record
-class _StorageBasis:
-    groups: tuple[ResolvedGroup, ...]
-    planned: bool
-    """Whether the design plans them, on its own fabric; otherwise the ownership profile sizes them,
-    on a network beside."""
-    servers: int
-    drives: int
-    nics: int
-    raw_bytes: float
-    usable_bytes: float
-    copies: float
-    service: ResolvedGroup
-    """The group whose file system is taken: of several, the one whose client writes least."""
-    read: dict[str, float]
-    """Terms of reading, the service's efficiency left out [GB/s]."""
-    write: dict[str, float]
-    client_gbyte_s: float
-    """What the NICs of a compute node carry to storage, one direction [GB/s]."""
-    client_assumed: bool
-    """Whether a NIC is assumed, since the server's file has none for storage."""
-    in_every_zone: bool
-    on_fabric: bool
-
-
-def _line(nic: Nic, rate: float) -> float:
-    return float(min(rate, nic.rate.value))
-
-
-def _client(design: ResolvedDesign, groups: tuple[ResolvedGroup, ...], beside: float | None) -> tuple[float, bool]:
-    """Return the rate from a compute node to storage [GB/s], and whether a NIC is assumed.
-
-    Storage that the design does not plan has a separate network with the rate `beside` per node.
-    """
-    group = design.compute
-    if beside is not None:
-        return beside, False
-    port = design.port_gbyte_s * design.stripes
-    total = 0.0
-    for slot, (place, nic) in enumerate(zip(group.server.nics, group.nics, strict=True)):
-        if place.network in _OWN:
-            total += _line(nic, port if slot in group.fabric_nics else nic.rate.value)
-    if total:
-        return total, False
-    first = groups[0].nics[0]
-    return _line(first, first.rate.value), True
-
-
-def _copies(server: StorageServer) -> tuple[float, float]:
-    """Return copies of all data, and the part of the capacity left after them [1]."""
-    service = server.service
-    if service is None:
-        return 1.0, 1.0
-    return float(service.copies.value), service.usable.value if service.usable else 1.0
-
-
-def _client_writes(group: ResolvedGroup) -> float:
-    """Return the write rate of a group's file-system client [GB/s]."""
-    assert group.file_system is not None
-    return float(group.file_system.client.write.value)
-
-
-def _terms(server: StorageServer, count: int, per_server: float) -> StorageRates:
-    """Return the terms of the rates of equal servers, from the rate through the NICs of each [GB/s]."""
-    drives = server.drives
-    return storage_rates(
-        servers=count,
-        nic_gbyte_s=per_server,
-        drive_read=drives.read.value * drives.count.value if drives.read else None,
-        drive_write=drives.write.value * drives.count.value if drives.write else None,
-        copies=_copies(server)[0],
-        efficiency=1.0,
-    )
-
-
-def _storage_basis(
-    design: ResolvedDesign, plan: FabricPlan, usual: ResolvedGroup | None, beside: float | None = None
-) -> _StorageBasis | None:
-    """Return the storage of a design; None if neither the design nor its profile has any."""
-    planned = tuple(group for group in design.groups if group.group.role == "storage")
-    groups = planned or ((usual,) if usual is not None else ())
-    if not groups:
-        return None
-    network = storage_network(design, plan) if planned else None
-    on_fabric = network.design if network is not None else design
-    oversubscription = network.plan.oversubscription if network is not None else plan.oversubscription
-    port = on_fabric.port_gbyte_s
-    if planned:
-        groups = tuple(group for group in on_fabric.groups if group.group.role == "storage")
-    read: dict[str, float] = {}
-    write: dict[str, float] = {}
-    raw = usable = 0.0
-    drives = nics = 0
-    for group in groups:
-        server = group.server
-        assert isinstance(server, StorageServer)
-        count = group.group.count
-        on = group.fabric_nics if planned else range(len(group.nics))
-        per_server = sum(_line(group.nics[slot], port if planned else group.nics[slot].rate.value) for slot in on)
-        drive, copies, left, terms = server.drives, *_copies(server), _terms(server, count, per_server)
-        for into, rates in ((read, terms.read), (write, terms.write)):
-            for name, rate in rates.items():
-                into[name] = into.get(name, 0.0) + float(rate)
-        raw += float(capacity(count, drive.count.value, drive.capacity.value, 1.0))
-        usable += float(capacity(count, drive.count.value, drive.capacity.value, copies, left))
-        drives += count * int(drive.count.value)
-        nics += count * len(on)
-    if planned and oversubscription > 1:
-        for into in (read, write):
-            into["NICs behind oversubscribed leaves"] = into["NICs of the servers"] / oversubscription
-    if network is not None:
-        beside = node_rate(design, network.network) or None
-    client, assumed = _client(design, groups, beside if network is not None or not planned else None)
-    first = groups[0].server
-    assert isinstance(first, StorageServer)
-    return _StorageBasis(
-        groups=groups,
-        planned=bool(planned),
-        on_fabric=bool(planned) and network is None,
-        servers=sum(group.group.count for group in groups),
-        drives=drives,
-        nics=nics,
-        raw_bytes=raw,
-        usable_bytes=usable,
-        copies=_copies(first)[0],
-        service=min(groups, key=_client_writes),
-        read=read,
-        write=write,
-        client_gbyte_s=client,
-        client_assumed=assumed,
-        in_every_zone=all(group.group.zones == "every" for group in groups),
-    )
+    from ffplan.studies.operate.storage_basis import _ServerKind
 
 
 @record
@@ -232,10 +87,8 @@ WAYS = {
 """Words for reading and writing."""
 
 
-def _efficiency(basis: GoodputBasis, storage: _StorageBasis) -> tuple[Figure, Part]:
-    server, system, profile = storage.service.server, storage.service.file_system, basis.hazards.profile
-    assert isinstance(server, StorageServer)
-    assert system is not None
+def _efficiency(basis: GoodputBasis, kind: _ServerKind) -> tuple[Figure, Part]:
+    server, system, profile = kind.server, kind.file_system, basis.hazards.profile
     if server.service is not None and server.service.efficiency is not None:
         return server.service.efficiency, server
     if profile.storage_efficiency is not None:
@@ -247,16 +100,21 @@ def _storage_inputs(basis: GoodputBasis) -> tuple[Input, ...]:
     storage = basis.storage
     if storage is None:
         return ()
-    system = storage.service.file_system
-    assert system is not None
-    figure, owner = _efficiency(basis, storage)
-    inputs = [_estimate_input("storage_efficiency", "storage service over its NICs", "1", figure, owner, part=True)]
-    for kind, words in _LABELS.items():
-        both = getattr(system, kind)
-        for way, word in zip(("read", "write"), WAYS[kind], strict=True):
-            if both is not None:
-                label = f"{system.id}: {words.format(way=word)}"
-                inputs.append(_estimate_input(f"{kind}.{way}", label, "GB/s", getattr(both, way), system))
+    figure, owner = _efficiency(basis, storage.service)
+    name, label = "storage_efficiency", "storage service over its NICs"
+    inputs = [_estimate_input(name, label, "1", figure, owner, part=True)]
+    for kind in storage.alike:
+        own, owner = _efficiency(basis, kind)
+        if own != figure:
+            inputs.append(_estimate_input(f"{name}.{kind.name}", f"{label}: {kind.name}", "1", own, owner, part=True))
+    system, several = storage.service.file_system, len(storage.systems) > 1
+    for field, words in _LABELS.items():
+        for of in storage.systems if field == "whole" else (system,):
+            both, suffix = getattr(of, field), f".{of.id}" if several and field == "whole" else ""
+            for way, word in zip(("read", "write"), WAYS[field], strict=True):
+                if both is not None:
+                    label = f"{of.id}: {words.format(way=word)}"
+                    inputs.append(_estimate_input(f"{field}.{way}{suffix}", label, "GB/s", getattr(both, way), of))
     return tuple(inputs)
 
 
@@ -269,7 +127,7 @@ def _ordered(terms: dict[str, Number]) -> list[StorageTerm]:
     return [StorageTerm(name, float(rate)) for name, rate in sorted(terms.items(), key=lambda term: float(term[1]))]
 
 
-def _servers(storage: _StorageBasis, way: Way) -> dict[str, float]:
+def _servers(storage: _StorageBasis, way: Way) -> dict[str, Number]:
     return storage.read if way == "read" else storage.write
 
 
@@ -278,6 +136,20 @@ def _servers_terms(basis: GoodputBasis, way: Way, part: float = 1.0) -> list[Sto
     if basis.storage is None:
         return []
     return _ordered(server_terms(with_nics(_servers(basis.storage, way), part), _service_of(basis, way)))
+
+
+def _kind_terms(basis: GoodputBasis, way: Way) -> dict[str, StorageTerm]:
+    """Return what limits each kind of storage servers alone, by its name."""
+    if basis.storage is None:
+        return {}
+    groups = group_terms(_servers(basis.storage, way), _service_of(basis, way))
+    return {name: _ordered(terms)[0] for name, terms in groups.items()}
+
+
+def _written_shares(basis: GoodputBasis) -> dict[str, float]:
+    """Return the part of all data that each kind of storage servers takes, by its name: as it writes [1]."""
+    rates = {name: term.gbyte_s for name, term in _kind_terms(basis, "write").items()}
+    return {name: rate / sum(rates.values()) for name, rate in rates.items()}
 
 
 def _nodes_terms(basis: GoodputBasis, way: Way, nodes: int, *, least: bool = False) -> list[StorageTerm]:

@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ffplan.base.formatting import GIB, data_size, number, percent, plural, span, stored
+from ffplan.base.formatting import GIB, data_size, ids_listed, listed, number, percent, plural, span, stored
 from ffplan.base.version import __version__
-from ffplan.catalog.parts import StorageServer
 from ffplan.catalog.rates import DEFAULT_FILE_SYSTEM
 from ffplan.reliability.storage import blocked_rate, incast
 from ffplan.results import storage as out
@@ -16,9 +15,11 @@ from ffplan.results.design import SCHEMA_VERSION
 from ffplan.results.result import ToolInfo
 from ffplan.studies.basis.provenance import announced, design_info, files_read, recalled_figures
 from ffplan.studies.operate.goodput_basis import (
+    _kind_terms,
     _nodes_terms,
     _servers_terms,
     _service_of,
+    _written_shares,
     goodput_basis,
     storage_summary,
 )
@@ -36,8 +37,9 @@ if TYPE_CHECKING:
     from ffplan.catalog.store import Catalog
     from ffplan.design.resolved import ResolvedDesign
     from ffplan.results.storage import StorageSummary
-    from ffplan.studies.operate.goodput_basis import GoodputBasis, _StorageBasis
+    from ffplan.studies.operate.goodput_basis import GoodputBasis
     from ffplan.studies.operate.goodput_job import GoodputJob
+    from ffplan.studies.operate.storage_basis import _StorageBasis
 
 _PIB = 2.0**50
 _SENDERS = (1, 2, 4, 8, 16, 32, 64)
@@ -52,7 +54,7 @@ def fallback_notes(storage: _StorageBasis) -> list[str]:
     """State the fallbacks for storage that a design does not describe."""
     sentences = []
     if not storage.planned:
-        server = storage.groups[0].server.id
+        server = storage.service.server.id
         sentences.append(
             f"The design plans no storage: {plural(storage.servers, 'server')} `{server}` are assumed, as the "
             "ownership profile sizes it."
@@ -125,7 +127,7 @@ def study_storage(
     summary = storage_summary(basis)
     if storage is None or summary is None:
         raise NoStorageError(f"`{design.spec.name}` plans no storage, and its ownership profile sizes none")
-    efficiency = float(_service_of(basis, "read").efficiency)
+    efficiency = _mean_efficiency(basis, storage)
     nodes, zones = design.compute.group.count, design.spec.fabric.zones
     node_read, node_write = _nodes_terms(basis, "read", 1), _nodes_terms(basis, "write", 1)
     all_read, client = _nodes_terms(basis, "read", nodes)[0], node_read[0].gbyte_s
@@ -133,7 +135,7 @@ def study_storage(
     pictures = _image_report(basis, summary.read_gbyte_s, job, images)
     part = 1.0 if zones == 1 or design.side_by_side or not storage.on_fabric else 1.0 / zones
     zone = _servers_terms(basis, "read", part)[0].gbyte_s
-    sender = sum(nic.rate.value for nic in storage.groups[0].nics)
+    sender = min(kind.nic_gbyte_s for kind in storage.alike)
     return out.StorageReport(
         schema_version=SCHEMA_VERSION,
         tool=ToolInfo("ffplan", __version__),
@@ -141,14 +143,15 @@ def study_storage(
         catalog=files_read(catalog),
         headline=(*_headline(summary, burst, nodes, all_read), *_image_words(pictures)),
         storage=summary,
-        server=tuple(dict.fromkeys(group.server.id for group in storage.groups)),
-        file_system=_file_systems(storage),
+        server=tuple(dict.fromkeys(kind.server.id for kind in storage.alike)),
+        groups=_groups(basis, storage),
+        file_system=tuple(system.id for system in storage.systems),
         drives=storage.drives,
         nics=storage.nics,
-        copies=storage.copies,
+        copies=sum(_written_shares(basis)[kind.name] * kind.copies for kind in storage.alike),
         efficiency=efficiency,
         shared=storage.on_fabric,
-        line_gbyte_s=storage.read["NICs of the servers"],
+        line_gbyte_s=storage.line_gbyte_s,
         read=tuple(_servers_terms(basis, "read")),
         write=tuple(_servers_terms(basis, "write")),
         zones=zones,
@@ -173,10 +176,36 @@ def study_storage(
     )
 
 
-def _file_systems(storage: _StorageBasis) -> tuple[str, ...]:
-    """Return the catalogue ids of what runs on the servers; the one whose rates are taken comes first."""
-    systems = (storage.service, *storage.groups)
-    return tuple(dict.fromkeys(group.file_system.id for group in systems if group.file_system is not None))
+def _mean_efficiency(basis: GoodputBasis, storage: _StorageBasis) -> float:
+    """Return what the service reaches of what the NICs of all servers carry [1]."""
+    service = _service_of(basis, "read")
+    reached = (
+        float(service.efficiencies.get(kind.name, service.efficiency)) * kind.servers * kind.nic_gbyte_s
+        for kind in storage.alike
+    )
+    return sum(reached) / storage.line_gbyte_s
+
+
+def _groups(basis: GoodputBasis, storage: _StorageBasis) -> tuple[out.StorageServers, ...]:
+    reads, writes = _kind_terms(basis, "read"), _kind_terms(basis, "write")
+    return tuple(
+        out.StorageServers(
+            name=kind.name or kind.server.id,
+            server=kind.server.id,
+            file_system=kind.file_system.id,
+            servers=kind.servers,
+            drives=kind.drives,
+            nics=kind.servers * kind.nics,
+            copies=kind.copies,
+            raw_bytes=kind.raw_bytes,
+            usable_bytes=kind.usable_bytes,
+            read_gbyte_s=reads[kind.name].gbyte_s,
+            read_binds=reads[kind.name].label,
+            write_gbyte_s=writes[kind.name].gbyte_s,
+            write_binds=writes[kind.name].label,
+        )
+        for kind in storage.alike
+    )
 
 
 def _headline(
@@ -212,6 +241,35 @@ def _headline(
     return tuple(lines)
 
 
+def _rates_of(storage: _StorageBasis) -> list[str]:
+    """Say where the rates of file system and drives are from, and how unlike servers share the data."""
+    service, several = storage.service, len(storage.alike) > 1
+    if service.file_system.id == DEFAULT_FILE_SYSTEM:
+        sentences = [
+            f"`{service.server.id}` names no file system: its rates span published systems, as one range. "
+            "`service.file_system` of the server names another."
+        ]
+    else:
+        whole = "Clients, the whole" if len(storage.systems) == 1 else "Clients"
+        sentences = [f"{whole} and checkpoints have the rates of the file system `{service.file_system.id}`."]
+    if len(storage.systems) > 1:
+        sentences.append("Of several file systems the one is taken whose client writes least; each whole has its own.")
+    for what, lacking in (
+        ("rate", [kind for kind in storage.alike if not (kind.server.drives.read and kind.server.drives.write)]),
+        ("endurance", [kind for kind in storage.alike if several and not kind.server.drives.endurance]),
+    ):
+        of = f" of {ids_listed(kind.name for kind in lacking)}" if several else ""
+        ends = "NICs alone bound it" if what == "rate" else "their life is not in the shortest"
+        if lacking:
+            sentences.append(f"The {what} of the drives{of} is unknown: {ends}.")
+    if several:
+        sentences.append(
+            "Unlike servers carry what each kind can, by its own NICs, drives and copies: data is spread over them in "
+            "proportion to the rates at which they write, and the capacity is that of all."
+        )
+    return sentences
+
+
 def _assumptions(
     basis: GoodputBasis,
     storage: _StorageBasis,
@@ -222,26 +280,17 @@ def _assumptions(
     requests = basis.hazards.profile.requests
     window, gap = number(float(requests.window.value)), number(float(requests.gap.value) * 1e6)
     transfer = data_size(float(requests.transfer.value))
+    copies = listed(number(count) for count in sorted({kind.copies for kind in storage.alike}))
     sentences = [
-        f"The service reaches {percent(efficiency)} of what NICs carry; a write costs {number(storage.copies)} drive "
-        "writes and as many crossings of the servers' NICs.",
+        f"The service reaches {percent(efficiency)} of what NICs carry; a write costs {copies} drive writes and "
+        "as many crossings of the servers' NICs.",
         f"Incast: a client grants {window} transfers of {transfer} at a time, {gap} us apart; "
         "without grants, servers send first in, first out, to clients at random.",
         "Storage and allreduce have virtual lanes of equal weight if they share the fabric.",
     ]
     sentences += _file_assumptions(basis, images)
     sentences += fallback_notes(storage)
-    system = storage.service.file_system
-    assert system is not None
-    if system.id == DEFAULT_FILE_SYSTEM:
-        sentences.append(
-            f"`{storage.service.server.id}` names no file system: its rates span published systems, as one "
-            "range. `service.file_system` of the server names another."
-        )
-    else:
-        sentences.append(f"Clients, the whole and checkpoints have the rates of the file system `{system.id}`.")
-    if any(not isinstance(group.server, StorageServer) or group.server.drives.read is None for group in storage.groups):
-        sentences.append("The rate of the drives is unknown: NICs alone bound it.")
+    sentences += _rates_of(storage)
     if basis.design.spec.fabric.zones > 1 and storage.on_fabric:
         where = "one NIC in every zone" if storage.in_every_zone else "all its NICs in one zone"
         sentences.append(f"A storage server has {where}: a job within one zone reaches that zone's NICs.")

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
+from math import inf
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ffplan.base.formatting import number, percent
 from ffplan.catalog.ownership import plain_amount
-from ffplan.catalog.parts import StorageServer
 from ffplan.reliability.hazards import DAY_S, YEAR_DAYS
 from ffplan.reliability.storage import transfer_terms
 from ffplan.results import storage as out
-from ffplan.studies.operate.goodput_basis import _ordered, _service_of
+from ffplan.studies.operate.goodput_basis import _ordered, _service_of, _written_shares
 from ffplan.studies.operate.goodput_job import is_replicated, job_on, model_parameters, recovery
 
 if TYPE_CHECKING:
     from ffplan.catalog.ownership import PlainEstimate
-    from ffplan.studies.operate.goodput_basis import GoodputBasis, _StorageBasis
+    from ffplan.studies.operate.goodput_basis import GoodputBasis
     from ffplan.studies.operate.goodput_job import GoodputJob
+    from ffplan.studies.operate.storage_basis import _StorageBasis
 
 _LANE = 0.5
 """Share of a NIC for each of two busy, equally weighted virtual lanes [1]."""
@@ -39,11 +40,7 @@ def _checkpoint_burst(basis: GoodputBasis, storage: _StorageBasis, timed_job: Go
     # of checkpoints in the memory of other nodes, every n-th goes to storage
     every = float(outcome.memory.every) if outcome.memory else 1.0
     cycle = every * (interval + float(outcome.save_s))
-    daily = size * storage.copies * DAY_S / cycle
-    server = storage.groups[0].server
-    assert isinstance(server, StorageServer)
-    endurance, kept = server.drives.endurance, kept_checkpoints(basis)
-    life = endurance.value * storage.drives / daily / YEAR_DAYS if endurance else None
+    wear, kept = _wear(basis, storage, size * DAY_S / cycle), kept_checkpoints(basis)
     return out.BurstReport(
         model=timed_job.model.id,
         gpus=timed_job.gpus,
@@ -58,8 +55,9 @@ def _checkpoint_burst(basis: GoodputBasis, storage: _StorageBasis, timed_job: Go
         mean_nic_share=share * min(1.0, seconds / cycle),
         beside_allreduce_s=seconds * share / lane if storage.on_fabric else None,
         allreduce_left=1 - lane if storage.on_fabric else None,
-        written_per_day=daily,
-        drive_life_years=life,
+        written_per_day=sum(row.written_per_day for row in wear),
+        drive_life_years=wear[0].drive_life_years,
+        wear=wear,
         kept=storage.usable_bytes / size,
         kept_wanted=kept,
         kept_bytes=None if kept is None else kept * size,
@@ -68,6 +66,22 @@ def _checkpoint_burst(basis: GoodputBasis, storage: _StorageBasis, timed_job: Go
         files=files,
         opens_s=files / seconds,
     )
+
+
+def _wear(basis: GoodputBasis, storage: _StorageBasis, daily: float) -> tuple[out.WearRow, ...]:
+    """Return what is written to each kind of servers, and how long its drives last it, the shortest life first.
+
+    Args:
+        daily: data written a day, without copies [byte/day].
+    """
+    shares, rows = _written_shares(basis), []
+    for kind in storage.alike:
+        written = daily * shares[kind.name] * kind.copies
+        endurance = kind.server.drives.endurance
+        life = endurance.value * kind.drives / written / YEAR_DAYS if endurance else None
+        name = kind.name or kind.server.id
+        rows.append(out.WearRow(server=name, copies=kind.copies, written_per_day=written, drive_life_years=life))
+    return tuple(sorted(rows, key=lambda row: inf if row.drive_life_years is None else row.drive_life_years))
 
 
 def kept_checkpoints(basis: GoodputBasis) -> float | None:

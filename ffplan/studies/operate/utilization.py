@@ -65,16 +65,20 @@ class UtilizationRequest:
     load_s: float
 
 
+def _zone_nodes(design: ResolvedDesign, *, zoned: bool) -> tuple[int, ...]:
+    """Return the nodes of each zone that gangs keep to: the first ones have one more where they are not even."""
+    count = design.compute.group.count
+    zones = design.spec.fabric.zones if zoned and not design.side_by_side else 1
+    return tuple(count // zones + (index < count % zones) for index in range(zones))
+
+
 def _cluster_rules(design: ResolvedDesign, request: UtilizationRequest, policy: str, *, zoned: bool) -> ClusterRules:
     """Let gangs keep to the design's zones if zoned; otherwise all nodes are one pool."""
-    fabric, count = design.spec.fabric, design.compute.group.count
-    zones = fabric.zones if zoned and not design.side_by_side else 1
-    per_zone = [count // zones + (index < count % zones) for index in range(zones)]
-    joined = fabric.inter_zone is not None
+    zones = _zone_nodes(design, zoned=zoned)
     return ClusterRules(
-        zones=tuple(per_zone),
+        zones=zones,
         gpus_per_node=design.compute.accelerators_per_node,
-        spanning=1 if zones > 1 and joined else 0,
+        spanning=1 if len(zones) > 1 and design.spec.fabric.inter_zone is not None else 0,
         policy=policy,
         quantum_s=request.quantum_s,
         save_s=request.save_s,
@@ -119,11 +123,10 @@ def _jobs_of_a_run(design: ResolvedDesign, request: UtilizationRequest) -> int:
 
 
 def largest_job(design: ResolvedDesign) -> int:
-    """Return the accelerators that one job can hold [1]: all, or a zone's where zones are not joined."""
-    group, fabric = design.compute, design.spec.fabric
-    apart = fabric.zones > 1 and fabric.inter_zone is None and not design.side_by_side
-    nodes = group.group.count // fabric.zones if apart else group.group.count
-    return nodes * group.accelerators_per_node
+    """Return the accelerators that one job can hold [1]: all, or the largest zone's where zones are not joined."""
+    zones = _zone_nodes(design, zoned=True)
+    nodes = max(zones) if design.spec.fabric.inter_zone is None else sum(zones)
+    return nodes * design.compute.accelerators_per_node
 
 
 def expected_seconds(design: ResolvedDesign, request: UtilizationRequest) -> float:
@@ -140,6 +143,12 @@ def _interval(values: list[float], least: float = 0.0, most: float = 1.0) -> out
     if len(values) < 2:
         return out.MeanInterval(mean, None, None)
     return out.MeanInterval(mean, max(least, mean - half), min(most, mean + half))
+
+
+def _mean_wait(runs: list[Shared]) -> out.MeanInterval | None:
+    """Return the mean wait over the runs in which a counted job started; None without any: no wait is known."""
+    waits = [float(run.wait_s.mean()) for run in runs if len(run.wait_s)]
+    return _interval(waits, most=float("inf")) if waits else None
 
 
 def _zone_cost(zoned: list[Shared], pool: list[Shared]) -> out.MeanInterval | None:
@@ -179,7 +188,7 @@ def _policy(policy: str, zones: int, runs: list[Shared], pool: list[Shared], day
         utilisation=_interval([run.utilisation for run in runs]),
         occupied=_interval([run.occupied for run in runs]),
         fragmentation=_interval([run.fragmentation for run in runs]),
-        wait_s=_interval([float(run.wait_s.mean()) if len(run.wait_s) else 0.0 for run in runs], most=float("inf")),
+        wait_s=_mean_wait(runs),
         zone_cost=_zone_cost(runs, pool) if zones > 1 else None,
         preemptions_per_day=sum(run.preemptions for run in runs) / len(runs) / days,
         waiting=sum(run.unfinished for run in runs) / len(runs),
@@ -263,11 +272,15 @@ def _few_runs(runs: int, request: UtilizationRequest) -> tuple[str, ...]:
 
 def _headline(report: out.UtilizationReport) -> tuple[str, ...]:
     first = report.utilization[0]
+    waits = (
+        "no wait is known, since no job that is counted started"
+        if first.wait_s is None
+        else f"a job waits {span(first.wait_s.mean)} on average"
+    )
     lines = [
         f"With {report.jobs} at {percent(report.offered)} of what the cluster can do in {span(report.days * DAY_S)}, "
         f"{first.policy} keeps "
-        f"{100 * first.utilisation.mean:.1f} % of its accelerators at work; a job waits {span(first.wait_s.mean)} on "
-        "average."
+        f"{100 * first.utilisation.mean:.1f} % of its accelerators at work; {waits}."
     ]
     demand = first.occupied.mean + first.fragmentation.mean
     if demand > 0:

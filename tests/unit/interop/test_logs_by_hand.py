@@ -341,6 +341,46 @@ def test_jobs_are_sorted_and_counted_from_the_first() -> None:
         read_jobs("arrival_s,run_s\n0,1\n", "jobs.csv", 8)
 
 
+@pytest.mark.parametrize("sign", [",", ";", "\t", "|"])
+def test_jobs_are_read_with_the_signs_of_an_acceptance_sheet(sign: str) -> None:
+    """A spreadsheet with decimal commas parts its cells by semicolons; titles may stand above the heading."""
+    half = "30,5" if sign == ";" else "30.5"
+    lines = [sign.join(row) for row in (("arrival_s", "gpus ", "run_s"), ("5", "2", half), ("9", "1", "4"))]
+    for above in ("", "queue of May\n\n"):
+        arrivals, runs, sizes = read_jobs(above + "\n".join(lines) + "\n", "jobs.csv", 8)
+        assert (arrivals.tolist(), runs.tolist(), sizes.tolist()) == ([0.0, 4.0], [30.5, 4.0], [2, 1])
+    late = "\n\n".join([*lines, sign.join(("9", "9", "4"))])  # the row is where an editor shows it, empty lines counted
+    with pytest.raises(InputError, match=r"^jobs.csv:7:1: error: a job of 9; "):
+        read_jobs(late, "jobs.csv", 8)
+
+
+@pytest.mark.parametrize(
+    ("row", "words"),
+    [
+        ("0,1,1e12", "`run_s` is 1e+12; it is above 0, and below 1e+12"),
+        ("0,1,0", "`run_s` is 0; it is above 0"),
+        ("1e12,1,5", "`arrival_s` is 1e+12; it is 0 or more, and below 1e+12"),
+        ("-1,1,5", "`arrival_s` is -1; it is 0 or more"),
+        ("0,1.5,5", "`gpus` is 1.5; it is a whole number from 1 on"),
+        ("0,0,5", "`gpus` is 0; it is a whole number"),
+        ("0,1,5,8", "more cells than the heading has"),
+    ],
+)
+def test_a_refused_job_says_which_bound_it_passes(row: str, words: str) -> None:
+    with pytest.raises(InputError) as caught:
+        read_jobs(f"arrival_s,gpus,run_s\n1,1,1\n{row}\n", "jobs.csv", 8)
+    assert "jobs.csv:3:1: error: " in str(caught.value)
+    assert words in str(caught.value)
+
+
+def test_a_column_that_is_listed_twice_is_refused() -> None:
+    """Neither of two values is taken for the other, in jobs and in acceptance sheets alike."""
+    with pytest.raises(InputError, match=r"^jobs.csv:2:1: error: the column `gpus` is listed twice"):
+        read_jobs("jobs\narrival_s,gpus,run_s, gpus\n0,1,5,8\n", "jobs.csv", 8)
+    with pytest.raises(InputError, match=r"^sheet.csv:1:1: error: the column `measured` is listed twice"):
+        read_log("check;measured;measured\nstream;200;300\n", "sheet.csv")
+
+
 def test_copies_of_a_node_by_gpu() -> None:
     """Between GPUs the least of a row counts; a row without a number gives none."""
     cases = [
