@@ -139,8 +139,14 @@ def again(first: Purchase, price: float, every: float, life: float) -> tuple[Pur
         every: months of a term [month].
         life: months from the first job to the end [month].
 
+    Returns:
+        Purchases of a price [currency] without accelerators or running costs of their own.
+
     Equation:
         at each start of a term after the first, price x min(term, months left) / term
+
+    Source:
+        Definition; the last term counts for the months that are left.
     """
     count = ceil(life / every - _SAME)
     starts = [turn * every for turn in range(1, count)]

@@ -370,6 +370,14 @@ def prompt_share(served: Served, requests: Requests, steady: Steady) -> Number:
 def _least_at(excess: Callable[[float], float], low: float, high: float) -> float:
     """Return where a rising figure reaches 0, from above; an end if it is 0 or more, or less, on the whole way.
 
+    Args:
+        excess: the figure, of a number of requests.
+        low: fewest requests [1].
+        high: most requests [1].
+
+    Returns:
+        Requests [1].
+
     Equation:
         the chord between the ends, an end that stays twice counting half; every third time the middle
 
