@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import date
 from enum import StrEnum
 from functools import partial
 from typing import Annotated
@@ -111,19 +112,24 @@ def audit_parts(
         int, typer.Option("--months", min=1, max=600, help="Age from which a price is stale, from the newest source.")
     ] = 24,
     form: Annotated[_AuditFormat, typer.Option("--format", "-f", help="Format.")] = _AuditFormat.TABLE,
+    today: Annotated[
+        str | None, typer.Option("--today", metavar="DAY", help="Day after which no source can be, such as 2027-03-31.")
+    ] = None,
     output: OutputOption = None,
     catalog: CatalogOption = None,
 ) -> None:
-    """List figures that need a second look: out of range, contradicted, unpriced, stale, undated, wide, recalled,
-    second-hand.
+    """List figures that need a second look: out of range, contradicted, of no part, unpriced, stale, undated, wide,
+    recalled, second-hand.
 
     Exit code 2 if a file is wrong.
     """
     from ffplan.catalog.store import Catalog
+    from ffplan.cli.loading import _day_of
     from ffplan.report.catalog import audit_document
     from ffplan.studies.explain.catalog import audit
 
-    report = audit(Catalog(catalog or ()), _kind(kind, "audit"), months)
+    day = date.fromisoformat(_day_of(today, "ffplan catalog audit", "--today"))
+    report = audit(Catalog(catalog or ()), _kind(kind, "audit"), months, day)
     emit(audit_document(report), form, output)
     for broken in report.broken:
         typer.echo(broken.fault, err=True)
