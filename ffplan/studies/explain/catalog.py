@@ -294,7 +294,8 @@ def _remarks(entry: Entry, catalog: Catalog, today: date) -> Iterator[AuditFindi
     """Yield what `ffplan check` says of a part; of a price book, what is wrong in its own file."""
     for remark in remarks(entry.part, catalog, today):
         if remark.path[:1] != ("items",) or holds(entry.document.data, remark.path[:2]):
-            yield _finding(remark.kind, entry.part, ".".join(map(str, remark.path)), remark.what)
+            hint = f"; {remark.remedy}" if remark.remedy.startswith("did you mean") else ""
+            yield _finding(remark.kind, entry.part, ".".join(map(str, remark.path)), remark.what + hint)
 
 
 def audit(
