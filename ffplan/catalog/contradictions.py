@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 RULE = "catalog-contradiction"
 CLOCK = 1.10
-"""Most of a measured rate over the dense peak [1]. A datasheet's peak is at the boost clock, above which a chip may run:
-989.4 TFLOP/s of an H100 SXM are 132 multiprocessors of 4,096 FLOP at 1,830 MHz (NVIDIA H100 white paper, 2022), and its
-highest clock is 1,980 MHz (`nvidia-smi -q -d CLOCK`), 8 % more."""
+"""Most of a measured rate over the dense peak [1]. A datasheet's peak is at the boost clock, above which a chip may
+run: 989.4 TFLOP/s of an H100 SXM are 132 multiprocessors of 4,096 FLOP at 1,830 MHz (NVIDIA H100 white paper, 2022),
+and its highest clock is 1,980 MHz (`nvidia-smi -q -d CLOCK`), 8 % more."""
 ROUNDED = 1.02
 """Most of a rate over the link that carries it, for figures that are rounded [1]."""
 BOTH_WAYS = 2.0
@@ -94,9 +94,9 @@ def _pcie(link: PcieLink | None, path: Path) -> Iterator[_Fault]:
     elif link.bandwidth.value > (most := lanes * lane_gbyte_s(generation)) * ROUNDED:
         yield _Fault(
             (*path, "bandwidth"),
-            f"{number(link.bandwidth.value)} GB/s is more than the {number(most)} GB/s that {lanes} lanes of generation "
-            f"{generation} carry one way",
-            f"write the practical rate of the link, below {number(most)} GB/s, or the generation and lanes that have it",
+            f"{number(link.bandwidth.value)} GB/s is more than the {number(most)} GB/s that {lanes} lanes of "
+            f"generation {generation} carry one way",
+            f"write the practical rate of the link, below {number(most)} GB/s, or its generation and lanes",
         )
 
 
@@ -187,7 +187,7 @@ def _faults(part: Part) -> Iterator[_Fault]:
         words = "the share of the line rate under trees|the share that payload reaches"
         yield from _above(("tree_efficiency",), part.tree_efficiency, part.line_efficiency, words)
     elif isinstance(part, Model):
-        words = "the active parameters|all parameters"
+        words = "the number of active parameters|the number of all"
         yield from _above(("active",), part.active, part.parameters, words)
     elif isinstance(part, PriceBook):
         yield from _prices(part)

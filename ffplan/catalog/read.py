@@ -208,14 +208,13 @@ def _part_faults(part: Part, document: Document) -> Iterator[Finding]:
         yield from _sum_faults(part, document)
     if isinstance(part, Server | StorageServer):
         yield from _server_faults(part, document)
-    if isinstance(part, Switch):
-        if part.ports.value < MIN_PORTS:
-            yield document.finding(
-                "number-range",
-                ("ports",),
-                f"a switch of {part.ports.value} port(s) joins nothing",
-                f"write at least {MIN_PORTS} ports",
-            )
+    if isinstance(part, Switch) and part.ports.value < MIN_PORTS:
+        yield document.finding(
+            "number-range",
+            ("ports",),
+            f"a switch of {part.ports.value} port(s) joins nothing",
+            f"write at least {MIN_PORTS} ports",
+        )
     from ffplan.catalog.contradictions import contradictions
 
     yield from contradictions(part, document)

@@ -59,6 +59,7 @@ if TYPE_CHECKING:
     from ffplan.catalog.parts import Part
     from ffplan.catalog.read import Entry
     from ffplan.catalog.store import Catalog
+    from ffplan.inputs.document import Document as Located
 
 
 _UNITS: dict[type[Figure], tuple[str, float]] = {
@@ -176,22 +177,23 @@ def _codes(table: XidTable) -> tuple[tuple[str, str], ...]:
     return tuple(rows)
 
 
-def _rates(profile: ReliabilityProfile, catalog: Catalog) -> tuple[tuple[str, str], ...]:
+def _rates(profile: ReliabilityProfile, catalog: Catalog, document: Located) -> tuple[tuple[str, str], ...]:
     rows = []
     for name, hazard in profile.hazards.items():
-        study = catalog.entry(hazard.counted.study).part if hazard.counted else None
-        rate = hazard_rate(name, hazard, study if isinstance(study, FailureStudy) else None).rate
+        place = ("hazards", name, "counted", "study")
+        study = catalog.get(FailureStudy, hazard.counted.study, document, place) if hazard.counted else None
+        rate = hazard_rate(name, hazard, study).rate
         low, high = rate.ends
         text = f"{rate.per_year:.3g} a year of one {hazard.unit} ({low:.2g} to {high:.2g}): {rate.basis}"
         rows.append((name, text))
     return tuple(rows)
 
 
-def _dimensions(part: Part, catalog: Catalog) -> tuple[tuple[str, str], ...]:
+def _dimensions(part: Part, catalog: Catalog, document: Located) -> tuple[tuple[str, str], ...]:
     if isinstance(part, XidTable):
         return _codes(part)
     if isinstance(part, ReliabilityProfile):
-        return _rates(part, catalog)
+        return _rates(part, catalog, document)
     if not isinstance(part, Model):
         return ()
     rows = []
@@ -228,7 +230,7 @@ def part_sheet(catalog: Catalog, name: str) -> PartSheet:
     return PartSheet(
         report=report,
         kind_words=part.kind_words,
-        dimensions=_dimensions(part, catalog),
+        dimensions=_dimensions(part, catalog, entry.document),
         sources=tuple(
             f"{source.title}, {source.date or f'read {source.read}'}{f' {source.note}' if source.note else ''}"
             for source in part.sources.values()
@@ -298,9 +300,7 @@ def _remarks(entry: Entry, catalog: Catalog, today: date) -> Iterator[AuditFindi
             yield _finding(remark.kind, entry.part, ".".join(map(str, remark.path)), remark.what + hint)
 
 
-def audit(
-    catalog: Catalog, kind: str | None = None, months: int = _MONTHS, today: date | None = None
-) -> AuditReport:
+def audit(catalog: Catalog, kind: str | None = None, months: int = _MONTHS, today: date | None = None) -> AuditReport:
     """Return figures of the catalogue that need a second look.
 
     Ages are counted from the newest source of the catalogue, so that the same files give the same report.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from ffplan.base.errors import InputError, Severity, UsageError, nearest
 from ffplan.base.formatting import number, short
 from ffplan.base.record import record
-from ffplan.catalog.contradictions import CLOCK
+from ffplan.catalog.contradictions import CLOCK, GENERATIONS, lane_gbyte_s
 from ffplan.catalog.evidence import PriceFigure
 from ffplan.catalog.models import Model
 from ffplan.catalog.parts import Accelerator, Cpu, Nic, Server, StorageServer, Switch
@@ -41,6 +41,8 @@ FLOP_A_WATT = (0.05, 20.0)
 """Dense 16-bit peak over power of accelerators [TFLOP/s/W]: the catalogue has 0.3 (H20) to 2.5 (MI350X)."""
 READ_S = (0.002, 0.5)
 """Time to read an accelerator's memory once [s]: the catalogue has 0.012 (Rubin) to 0.055 (Arc Pro B70)."""
+LEAST_PCIE = 0.5
+"""Least share of a PCIe link that its practical rate is [1]; the catalogue has 0.8 or more."""
 LEAST_EFFICIENCY = 0.5
 """Least share of a NIC's line rate that payload reaches [1]; the catalogue has 0.8 or more."""
 FASTER = 2.0
@@ -140,7 +142,16 @@ def _accelerator(part: Accelerator, catalog: Catalog) -> Iterator[Remark]:
     yield from _within(("memory",), seconds, READ_S, "its memory is read in {} s")
     if part.nvlink is not None and part.pcie is not None and part.nvlink.value < part.pcie.bandwidth.value:
         text = f"{number(part.nvlink.value)} GB/s between accelerators, {number(part.pcie.bandwidth.value)} over PCIe"
-        yield _odd(("nvlink",), text, "write GB/s of all links together, one direction; vendors print Gb/s or both ways")
+        yield _odd(
+            ("nvlink",), text, "write GB/s of all links together, one direction; vendors print Gb/s or both ways"
+        )
+    if part.pcie is not None and part.pcie.generation.value <= GENERATIONS:
+        carried = part.pcie.lanes.value * lane_gbyte_s(part.pcie.generation.value)
+        if part.pcie.bandwidth.value < LEAST_PCIE * carried:
+            text = f"{number(part.pcie.bandwidth.value)} GB/s over a link that carries {number(carried)}"
+            yield _odd(
+                ("pcie", "bandwidth"), text, "write the practical rate of the whole link, one direction, in GB/s"
+            )
     yield from _misspelt(part, catalog)
 
 
@@ -150,7 +161,9 @@ def _misspelt(part: Accelerator, catalog: Catalog) -> Iterator[Remark]:
         name = getattr(part, field)
         if name is None:
             continue
-        known = {stated for other in _others(catalog, "accelerator", part.id) if (stated := getattr(other, field, None))}
+        known = {
+            stated for other in _others(catalog, "accelerator", part.id) if (stated := getattr(other, field, None))
+        }
         near = nearest(name, known)
         if name in known or near is None or _digits(name) != _digits(near):
             continue
@@ -190,7 +203,9 @@ def _server(part: Server | StorageServer, catalog: Catalog) -> Iterator[Remark]:
 def _port(part: Nic | Switch, catalog: Catalog) -> Iterator[Remark]:
     rates = [other.rate.value for other in _others(catalog, part.kind, part.id) if isinstance(other, Nic | Switch)]
     if rates and part.rate.value > FASTER * max(rates):
-        text = f"{number(part.rate.value)} GB/s a port, {number(part.rate.value / max(rates), 3)} times the fastest other"
+        text = (
+            f"{number(part.rate.value)} GB/s a port, {number(part.rate.value / max(rates), 3)} times the fastest other"
+        )
         yield _odd(("rate",), text, "write the rate of one port, one direction: 800 Gb/s are 100 GB/s")
     if isinstance(part, Nic) and part.line_efficiency.value < LEAST_EFFICIENCY:
         text = f"payload reaches {number(100 * part.line_efficiency.value, 3)} % of the line rate"
@@ -226,26 +241,30 @@ def _model(part: Model) -> Iterator[Remark]:
             )
 
 
-def _prices(part: Part, catalog: Catalog) -> Iterator[Remark]:
-    if not isinstance(part, PriceBook | RentBook):
-        return
-    figures = part.items if isinstance(part, PriceBook) else {key: offer.price for key, offer in part.offers.items()}
-    for name, price in figures.items():
-        place = ("items", name) if isinstance(part, PriceBook) else ("offers", name, "price")
+def _prices(part: PriceBook | RentBook, catalog: Catalog) -> Iterator[Remark]:
+    if isinstance(part, PriceBook):
+        figures: dict[Path, PriceFigure] = {("items", name): price for name, price in part.items.items()}
+        yield from _price_factors(part, catalog)
+    else:
+        figures = {("offers", name, "price"): offer.price for name, offer in part.offers.items()}
+    for path, price in figures.items():
         if price.value == 0:
-            yield _odd(place, "a price of 0", "write what it costs; a part without a known price stands in `unpriced`")
-    entry = _entry(catalog, part.id) if isinstance(part, PriceBook) and part.extends is not None else None
+            yield _odd(path, "a price of 0", "write what it costs; a part without a known price stands in `unpriced`")
+
+
+def _price_factors(book: PriceBook, catalog: Catalog) -> Iterator[Remark]:
+    """Yield the prices that are far from those of the extended book."""
+    entry = _entry(catalog, book.id) if book.extends is not None else None
     base = entry.base.part if entry is not None and entry.base is not None else None
-    for name, price in part.items.items() if isinstance(part, PriceBook) and isinstance(base, PriceBook) else ():
+    for name, price in book.items.items():
         before = base.items.get(name) if isinstance(base, PriceBook) else None
-        if before is not None and before.value and price.value:
-            factor = price.value / before.value
-            if not 1 / PRICE_FACTOR <= factor <= PRICE_FACTOR:
-                text = f"{number(price.value)} here, {number(before.value)} in {part.extends}"
-                yield _odd(("items", name), text)
+        if before is None or not before.value or not price.value:
+            continue
+        if not 1 / PRICE_FACTOR <= price.value / before.value <= PRICE_FACTOR:
+            yield _odd(("items", name), f"{number(price.value)} here, {number(before.value)} in `{book.extends}`")
 
 
-def _no_parts(part: Part, catalog: Catalog) -> Iterator[Remark]:
+def unused_figures(part: Part, catalog: Catalog) -> Iterator[Remark]:
     """Yield every figure for a part that does not exist, or is of a kind that never has it: it is never used."""
     for path, name, kinds in keyed_parts(part):
         kind = catalog.kind_of(name)
@@ -267,7 +286,8 @@ def _dates(part: Part, today: date) -> Iterator[Remark]:
     day = today.isoformat()
     for path, text in stated:
         if text is not None and text > day[: len(text)]:
-            yield _odd(path, f"of {text}, which is after today, {day}", "write the day of the source, or when it was read")
+            remedy = "write the day of the source, or when it was read"
+            yield _odd(path, f"of {text}, which is after today, {day}", remedy)
 
 
 def remarks(part: Part, catalog: Catalog, today: date) -> Iterator[Remark]:
@@ -285,6 +305,7 @@ def remarks(part: Part, catalog: Catalog, today: date) -> Iterator[Remark]:
         yield from _port(part, catalog)
     elif isinstance(part, Model):
         yield from _model(part)
-    yield from _prices(part, catalog)
-    yield from _no_parts(part, catalog)
+    elif isinstance(part, PriceBook | RentBook):
+        yield from _prices(part, catalog)
+    yield from unused_figures(part, catalog)
     yield from _dates(part, today)
