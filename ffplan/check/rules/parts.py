@@ -184,7 +184,7 @@ def _recalled_prices(examined: Examined) -> Iterator[Breach]:
 
 
 @rule(
-    "price-of-no-part",
+    "unused-figure",
     title="A price, a rent or another figure is for a part that the catalogue does not have",
     why="A price under a misspelt id changes nothing: the part keeps the price of the book below, without a word.",
     example="items: {hgx-h100-8nics: {value: 150000, source: quote}}  # in a price book",
@@ -192,7 +192,7 @@ def _recalled_prices(examined: Examined) -> Iterator[Breach]:
     fix="Correct the id, or name the folder of that part with `--catalog`.",
     severity=Severity.WARNING,
 )
-def _price_of_no_part(examined: Examined) -> Iterator[Breach]:
+def _unused_figure(examined: Examined) -> Iterator[Breach]:
     """Find figures of the user's books that no part of the catalogue can use."""
     from ffplan.catalog.prices import PriceBook
     from ffplan.catalog.read import holds

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 OUT_OF_RANGE, CONTRADICTED, NO_PART = "out-of-range", "contradicted", "no-part"
 """Kinds of remarks, as the audit lists them."""
-RULES = {OUT_OF_RANGE: "catalog-suspicious", CONTRADICTED: "catalog-contradiction", NO_PART: "price-of-no-part"}
+RULES = {OUT_OF_RANGE: "catalog-suspicious", CONTRADICTED: "catalog-contradiction", NO_PART: "unused-figure"}
 """Rule of `ffplan check` by kind."""
 PEAK_TOLERANCE = 0.05
 """Difference from 1 or 2 of the ratio of two peaks from which it is named [1]."""
