@@ -7,6 +7,7 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from ffplan.base.errors import Finding, InputError, Severity, UsageError
@@ -58,9 +59,15 @@ def _revisions(text: str) -> tuple[str, str | None] | None:
     return (f"{first}...{second or 'HEAD'}" if match["dots"] == "..." else first), second
 
 
-def _git(folder: Path, *arguments: str) -> bytes:
+def _git(folder: Path, *arguments: str, given: bytes | None = None) -> bytes:
+    """Return what git prints.
+
+    Args:
+        given: its standard input; empty if omitted.
+    """
+    command = ["git", "-C", str(folder), *arguments]
     try:
-        done = subprocess.run(["git", "-C", str(folder), *arguments], capture_output=True, timeout=SECONDS, check=False)
+        done = subprocess.run(command, input=given or b"", capture_output=True, timeout=SECONDS, check=False)
     except FileNotFoundError:
         raise UsageError("ffplan: a revision needs git, and it is not installed") from None
     except subprocess.TimeoutExpired:
@@ -146,6 +153,16 @@ _BUILT = re.compile(r"^(vendid=|(Switch|Ca|Hca)\s+\d+\s+\"|# Topology file)", re
 
 
 @record
+class _OwnParts:
+    """The repository's own parts, as revisions have them."""
+
+    catalogs: tuple[str, ...]
+    """Folders of the current parts."""
+    scratch: Path
+    """Folder for the parts of revisions."""
+
+
+@record
 class _Assessor:
     catalog: Catalog
     """Current parts."""
@@ -153,6 +170,8 @@ class _Assessor:
     """A `Workload` in place of the designs' own."""
     tokens: float | None = None
     """Tokens in place of the designs' own [1]."""
+    own: _OwnParts | None = None
+    """Parts of revisions, for versions that cannot be assessed with the current ones."""
 
     def figures(self, document: Document) -> Values:
         from ffplan.check.rule import Examined
@@ -181,6 +200,24 @@ class _Assessor:
             sha256=document.sha256,
         )
         return Version(info=info, figures=figures, document=document)
+
+    def former_version(self, file: str, revision: str) -> tuple[Version, bool]:
+        """Return a design of a revision, and whether it is assessed with the repository's own parts of then.
+
+        Raises:
+            InputError: if it can be assessed neither with the parts of today nor with those of then.
+        """
+        from ffplan.cli.former_parts import former_folders
+
+        document = _revision_document(file, revision)
+        try:
+            return self.version(document), False
+        except InputError:
+            own = self.own
+            folders = None if own is None else former_folders(Path(file), revision, own.catalogs, own.scratch)
+            if folders is None:
+                raise
+            return replace(self, catalog=Catalog(folders)).version(document), True
 
 
 def _saved_version(file: str, command: str) -> Version:
@@ -239,16 +276,28 @@ def _owner(saved: Version, designs: list[str]) -> str | None:
     return same[0] if len(same) == 1 else None
 
 
-def _before(file: str, reference: Version | str, assessor: _Assessor) -> Version | str:
-    """Return the previous version, or why it is missing: a new file, or one that cannot be assessed."""
+def _before(file: str, reference: Version | str, assessor: _Assessor) -> tuple[Version | None, str]:
+    """Return the previous version and its name; or None and why it cannot be assessed, empty for a new file."""
     if not isinstance(reference, str):
-        return reference
+        return reference, reference.info.file
     try:
-        return assessor.version(_revision_document(file, reference))
-    except InputError:
-        return f"the version of `{reference}` cannot be assessed"
+        version, own = assessor.former_version(file, reference)
+    except InputError as error:
+        return None, f"the version of `{reference}` cannot be assessed: {_stopped(error, assessor, reference)}"
     except _NoFileError:
-        return ""
+        return None, ""
+    former = version.info.file.removesuffix(f"@{reference}")
+    name = reference if former == str(Path(file)) else f"{reference}:{former} (which git takes for it)"
+    return version, f"{name} with the parts of then" if own else name
+
+
+def _stopped(error: InputError, assessor: _Assessor, reference: str) -> str:
+    """Return the first fault of a version; a part of then is named as in its repository."""
+    fault = error.findings[0]
+    file = fault.file
+    if assessor.own is not None and Path(file).is_relative_to(assessor.own.scratch):
+        file = f"{Path(*Path(file).relative_to(assessor.own.scratch).parts[1:])}@{reference}"
+    return f"{file}:{fault.line}:{fault.column}: {fault.message}"
 
 
 def _finding(file: str, row: FigureChange, limit: float, against: str) -> Finding:
@@ -295,7 +344,7 @@ def _regression(file: str, message: str, remedy: str, path: str, severity: Sever
 
 
 def _skipped(file: str, why: str) -> Finding:
-    message, remedy = f"not held against what it was: {why}", "mend that version, or name another with --against"
+    message, remedy = f"not held against what it was: {why}", "name a version that can be assessed with --against"
     return _regression(file, message, remedy, "", Severity.WARNING)
 
 
@@ -303,11 +352,10 @@ def _of_design(file: str, result: _CheckedFile, reference: Version | str, assess
     from ffplan.inputs.document import read_document
     from ffplan.studies.explain.reproduce import figure_changes, not_held, regressions
 
-    name = reference if isinstance(reference, str) else reference.info.file
-    before = _before(file, reference, assessor)
-    if isinstance(before, str):
-        if before:
-            yield _skipped(result.file, before)
+    before, name = _before(file, reference, assessor)
+    if before is None:
+        if name:
+            yield _skipped(result.file, name)
         return
     after = assessor.version(read_document(Path(file), result.file))
     thresholds = result.policy.fields.regressions.model_dump()
@@ -335,20 +383,21 @@ def _with_regressions(files: list[str], results: list[_CheckedFile], against: st
         _known_revision(Path(designs[0]), against)
     else:
         raise UsageError(f"ffplan check: --against {against}: no design among the files is one that git could have")
-    assessor, annotated = _Assessor(Catalog(task.catalogs)), []
-    for file, result in zip(files, results, strict=True):
-        if file not in held or not whole[file]:  # a design that is broken says so itself
-            annotated.append(result)
-            continue
-        left = waive(
-            tuple(_of_design(file, result, reference, assessor)), list(result.waivers), result.policy, task.today
-        )
-        annotated.append(
-            replace(
-                result,
-                findings=(*result.findings, *left.kept),
-                waived=result.waived + len(left.waived),
-                used=(*result.used, *left.used),
+    annotated = []
+    with TemporaryDirectory(prefix="ffplan-") as scratch:
+        assessor = _Assessor(Catalog(task.catalogs), own=_OwnParts(task.catalogs, Path(scratch)))
+        for file, result in zip(files, results, strict=True):
+            if file not in held or not whole[file]:  # a design that is broken says so itself
+                annotated.append(result)
+                continue
+            worse = tuple(_of_design(file, result, reference, assessor))
+            left = waive(worse, list(result.waivers), result.policy, task.today)
+            annotated.append(
+                replace(
+                    result,
+                    findings=(*result.findings, *left.kept),
+                    waived=result.waived + len(left.waived),
+                    used=(*result.used, *left.used),
+                )
             )
-        )
     return annotated
