@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from dataclasses import replace
 from datetime import date
 from functools import cache
@@ -238,6 +239,23 @@ def _waived(result: _CheckedFile, path: Path, document: Document | None, task: _
     )
 
 
+def _with_folders(fault: Finding, policy: Policy, task: _Task) -> Finding:
+    """Return a fault of an unknown id, with folders of parts that the file's policy names and nobody reads.
+
+    `catalog` counts for commands that run in the policy's folder or below.
+    """
+    if fault.rule != "reference-unknown":
+        return fault
+    read = {os.path.realpath(folder) for folder in task.catalogs}
+    folders = [os.path.relpath(policy.folder / name) for name in policy.fields.catalog]
+    unread = [folder for folder in folders if os.path.realpath(folder) not in read]
+    if not unread:
+        return fault
+    options = " ".join(f"--catalog {shlex.quote(folder)}" for folder in unread)
+    why = f"`catalog` of {policy.file} counts only for commands that run in its folder: run there, or add `{options}`"
+    return replace(fault, remedy=f"{fault.remedy}. {why}")
+
+
 def _checked(name: str, task: _Task) -> _CheckedFile:
     """Return the findings on one file: a design, or by its `kind` a part, a file of measured cases or a plan."""
     from ffplan.inputs.document import read_document
@@ -255,5 +273,6 @@ def _checked(name: str, task: _Task) -> _CheckedFile:
         else:
             result = replace(result, findings=_check(document, path, kind, task))
     except InputError as error:
-        result = _CheckedFile(file=file, word=word, findings=error.findings, whole=False, policy=policy)
+        findings = tuple(_with_folders(fault, policy, task) for fault in error.findings)
+        result = _CheckedFile(file=file, word=word, findings=findings, whole=False, policy=policy)
     return _waived(result, path, document, task)

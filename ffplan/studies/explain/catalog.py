@@ -189,6 +189,18 @@ def _rates(profile: ReliabilityProfile, catalog: Catalog, document: Located) -> 
     return tuple(rows)
 
 
+def _counted(model: Model) -> Iterator[tuple[str, str]]:
+    """Yield the parameters that the file does not state, as results count them."""
+    from ffplan.studies.operate.goodput_job import model_parameters
+    from ffplan.training.model_flops import parameters
+
+    if model.parameters is None:
+        yield "parameters", f"{model_parameters(model) / 1e9:.4g} bn, counted from the dimensions"
+    if model.active is None and model.transformer is not None and model.transformer.experts is not None:
+        active = float(parameters(model.transformer, active=True))
+        yield "active", f"{active / 1e9:.4g} bn, counted from the dimensions"
+
+
 def _dimensions(part: Part, catalog: Catalog, document: Located) -> tuple[tuple[str, str], ...]:
     if isinstance(part, XidTable):
         return _codes(part)
@@ -196,7 +208,7 @@ def _dimensions(part: Part, catalog: Catalog, document: Located) -> tuple[tuple[
         return _rates(part, catalog, document)
     if not isinstance(part, Model):
         return ()
-    rows = []
+    rows = list(_counted(part))
     for name, value in (part.transformer.model_dump(exclude_none=True) if part.transformer else {}).items():
         inner = ", ".join(f"{key} {size}" for key, size in value.items()) if isinstance(value, dict) else str(value)
         rows.append((name, inner))
