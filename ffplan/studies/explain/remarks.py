@@ -183,8 +183,14 @@ def _server(part: Server | StorageServer, catalog: Catalog) -> Iterator[Remark]:
             continue
         for field, most, unit in (("channels", cpu.memory_channels, "channels"), ("rate", cpu.memory_rate, "MT/s")):
             value = getattr(socket.memory, field).value
-            if value > most.value:
-                yield _odd((*place, field), f"{number(value)} {unit}, and `{cpu.id}` has {number(most.value)}")
+            if value > most.value:  # an error of every design that uses it
+                yield Remark(
+                    kind=CONTRADICTED,
+                    path=(*place, field),
+                    what=f"{number(value)} {unit} of memory on `{cpu.id}`, which has {number(most.value)}",
+                    remedy="correct one of the two",
+                    severity=Severity.ERROR,
+                )
     accelerator = _named(catalog, Accelerator, part.accelerator) if isinstance(part, Server) else None
     if accelerator is None or not isinstance(part, Server):
         return
@@ -274,7 +280,7 @@ def unused_figures(part: Part, catalog: Catalog) -> Iterator[Remark]:
         near = nearest(name, known)
         what = f"no part `{name}` in the catalogue" if kind == "" else f"`{name}` is of kind `{kind}`"
         hint = f"did you mean `{near}`?" if near else f"name a part of kind {' or '.join(kinds)}"
-        yield Remark(kind=NO_PART, path=path, what=f"{what}: the figure is used by nothing", remedy=hint)
+        yield Remark(kind=NO_PART, path=path, what=f"{what}: the figure is unused", remedy=hint)
 
 
 def _dates(part: Part, today: date) -> Iterator[Remark]:
