@@ -194,15 +194,15 @@ def _of_part(document: Document, part: Part, path: Path, task: _Task) -> tuple[F
         InputError: if it names a part that is nowhere.
     """
     from ffplan.catalog.references import dangling
-    from ffplan.studies.explain.remarks import RULES, remarks
+    from ffplan.studies.explain.remarks import remarks
 
     catalog = _around(task.catalogs, str(path.parent), task.files).fresh()
     if faults := list(dangling(part, document, catalog)):
         raise InputError(*faults)
-    suspicious = [
-        document.finding(RULES[remark.kind], remark.path, remark.what, remark.remedy, severity=remark.severity)
-        for remark in remarks(part, catalog, task.today)
-    ]
+    suspicious = (
+        document.finding(item.rule, item.path, item.what, item.remedy, severity=item.severity, key=item.key)
+        for item in remarks(part, catalog, task.today)
+    )
     return (*_unfinished(document, part), *suspicious)
 
 

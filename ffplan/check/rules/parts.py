@@ -204,7 +204,7 @@ def _unused_figure(examined: Examined) -> Iterator[Breach]:
             continue
         for remark in unused_figures(entry.part, catalog):
             if holds(entry.document.data, remark.path):  # those of an extended book are that book's
-                line, column = entry.document.place(remark.path, key=True)
+                line, column = entry.document.place(remark.path, key=remark.key)
                 yield Breach(
                     path=("cost", "price_book") if isinstance(entry.part, PriceBook) else (),
                     message=f"{entry.document.file}:{line}:{column}: {remark.what}",

@@ -71,7 +71,16 @@ class Remark:
     what: str
     """Its fault."""
     remedy: str
+    """The way to correct it."""
     severity: Severity = Severity.WARNING
+    """Its weight in a check."""
+    key: bool = False
+    """Whether the field's name is at fault rather than its value."""
+
+    @property
+    def rule(self) -> str:
+        """Rule of `ffplan check`."""
+        return RULES[self.kind]
 
 
 def _odd(path: Path, what: str, remedy: str = "check its unit and its source; correct it, or accept it") -> Remark:
@@ -280,7 +289,8 @@ def unused_figures(part: Part, catalog: Catalog) -> Iterator[Remark]:
         near = nearest(name, known)
         what = f"no part `{name}` in the catalogue" if kind == "" else f"`{name}` is of kind `{kind}`"
         hint = f"did you mean `{near}`?" if near else f"name a part of kind {' or '.join(kinds)}"
-        yield Remark(kind=NO_PART, path=path, what=f"{what}: the figure is unused", remedy=hint)
+        text = f"{what}: the figure is unused"
+        yield Remark(kind=NO_PART, path=path, what=text, remedy=hint, key=path[-1] == name)
 
 
 def _dates(part: Part, today: date) -> Iterator[Remark]:

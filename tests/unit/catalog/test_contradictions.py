@@ -213,7 +213,10 @@ def test_a_price_of_another_id_is_found() -> None:
                 assert CATALOG.locate(wanted) is not None, (name, path)
     book = CATALOG.entry("usd-2026").document
     items = book.data["items"]
-    wrong = {**book.data, "items": {**items, "hgx-h100-8nics": items["hgx-h100-8nic"], "h100-sxm-80gb": items["qm9700"]}}
+    wrong = {
+        **book.data,
+        "items": {**items, "hgx-h100-8nics": items["hgx-h100-8nic"], "h100-sxm-80gb": items["qm9700"]},
+    }
     assert sorted(said(document_of(yaml.safe_dump(wrong)))) == [
         "`h100-sxm-80gb` is of kind `accelerator`: the figure is unused",
         "no part `hgx-h100-8nics` in the catalogue: the figure is unused",

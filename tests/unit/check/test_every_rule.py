@@ -246,7 +246,7 @@ def test_a_root_port_slower_than_its_nic(tmp_path: Path) -> None:
 
 def test_a_price_of_a_part_that_does_not_exist(tmp_path: Path) -> None:
     """The book is the user's, in any folder; the part keeps the price of the book that it extends."""
-    head = 'kind: price-book\nid: fire-flyer-2-relative\nextends: fire-flyer-2-relative\nname: ours\nvendor: various\n'
+    head = "kind: price-book\nid: fire-flyer-2-relative\nextends: fire-flyer-2-relative\nname: ours\nvendor: various\n"
     source = 'sources: {us: {title: a quote, date: "2026-11", grade: datasheet, status: V}}\n'
     for name, part in (("wrong", "qm8700s"), ("right", "qm8700")):
         folder = tmp_path / name
