@@ -10,7 +10,7 @@ from ffplan.base.errors import UsageError
 from ffplan.base.files import MAX_BYTES
 from ffplan.catalog.folders import MAX_FILES
 from ffplan.check.policy import find_policy, read_defaults
-from ffplan.cli.versions import _commit, _git, _RefusedError
+from ffplan.cli.revisions import _commit, _git, _RefusedError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,7 +21,7 @@ _PLAIN_FILE = "100"
 
 def _listed(top: Path, commit: str, folder: str) -> Iterator[tuple[str, str]]:
     """Yield (object, name from the top) of every YAML file that a folder has at a commit."""
-    output = _git(top, "ls-tree", "-r", "-l", "-z", "--full-tree", commit, "--", folder)
+    output = _git(top, *["ls-tree", "-r", "-l", "-z", "--full-tree"], commit, "--", folder)
     for row in output.decode("utf-8", "surrogateescape").split("\0")[:-1]:
         facts, name = row.split("\t", 1)
         mode, _, blob, size = facts.split()
@@ -58,7 +58,7 @@ def _named_then(top: Path, commit: str, scratch: Path) -> Iterator[Path]:
         yield settings.resolve().parent / folder
 
 
-def former_folders(design: Path, revision: str, catalogs: tuple[str, ...], scratch: Path) -> list[str] | None:
+def _former_folders(design: Path, revision: str, catalogs: tuple[str, ...], scratch: Path) -> list[str] | None:
     """Return the folders of parts as they were at a revision; None if no folder lies in the design's repository.
 
     Args:
