@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
-from ffplan.catalog.evidence import CountFigure, DataFigure, DurationFigure, EfficiencyFigure, FractionFigure
+from ffplan.catalog.evidence import CountFigure, DataFigure, DurationFigure, EfficiencyFigure, FractionFigure, Month
 from ffplan.catalog.parts import Part
 from ffplan.inputs.model import Frozen, Identifier, Many, Text
 
@@ -90,7 +90,7 @@ class Engine(Part):
     """Name of the software, such as vllm."""
     versions: Many[Text] = ()
     """First and last version of the measurements; empty if they name none."""
-    date: Annotated[str, Field(pattern=r"^\d{4}(-\d{2})?$")]
+    date: Month
     """Date of the measurements: year, or year and month."""
     cache: dict[ServedPrecision, CachePrecision] = Field(default_factory=dict)
     """Precision of keys and values by precision of the weights, unless the plan states it; bf16 if omitted."""

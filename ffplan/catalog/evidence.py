@@ -13,9 +13,10 @@
 
 from __future__ import annotations
 
+from datetime import date
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import Field, ValidationError, model_validator
+from pydantic import AfterValidator, Field, ValidationError, model_validator
 from pydantic_core import PydanticCustomError
 
 from ffplan.inputs.dimensions import BANDWIDTH, COMPUTE, DATA, DURATION, LENGTH, POWER, TRANSFERS
@@ -36,8 +37,30 @@ Grade = Literal["measured", "datasheet", "derived", "estimate"]
 Status = Literal["V", "VS", "DG", "D", "R"]
 
 
-Date = Annotated[str, Field(pattern=r"^\d{4}(-\d{2}){0,2}$")]
+def _of_calendar(text: str) -> str:
+    """Return a date; refuse a day that its month lacks."""
+    if len(text) == len("2026-03-31"):
+        try:
+            date.fromisoformat(text)
+        except ValueError:
+            raise PydanticCustomError(
+                "rule",
+                "{message}",
+                {
+                    "rule": "number-range",
+                    "message": f"the month {text[:7]} has no day {text[8:]}",
+                    "remedy": "write a day of the calendar, or the month alone",
+                },
+            ) from None
+    return text
+
+
+Date = Annotated[
+    str, Field(pattern=r"^(19|20)\d{2}(-(0[1-9]|1[0-2])(-(0[1-9]|[12]\d|3[01]))?)?$"), AfterValidator(_of_calendar)
+]
 """A year, month or day, such as 2026-03."""
+Month = Annotated[str, Field(pattern=r"^(19|20)\d{2}(-(0[1-9]|1[0-2]))?$")]
+"""A year or month, such as 2026-03."""
 
 
 class Source(Frozen):

@@ -20,7 +20,7 @@ from ffplan.inputs.model import IDENTIFIER
 from ffplan.inputs.validate import pattern_remedy
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from ffplan.base.errors import Finding
     from ffplan.catalog.parts import Part
@@ -125,7 +125,9 @@ class Root:
     label: str
 
     def named(self, path: str) -> str:
-        """Return the name of a file in messages and reports."""
+        """Return the name of a file in messages and reports; as it is without a label."""
+        if not self.label:
+            return path
         return f"{self.label.rstrip('/')}/{Path(path).relative_to(self.folder).as_posix()}"
 
 
@@ -202,6 +204,21 @@ def _placed_index(root: Root, content: Callable[[Path, str], bytes] = read_bytes
             index.kinds[path] = kind
     if faults and strict:
         raise InputError(*faults)
+    return index
+
+
+def _listed_index(paths: Iterable[str], content: Callable[[Path, str], bytes]) -> Index:
+    """Index the parts among files of any kind; of two with one id the first counts."""
+    index = Index({}, {})
+    for path in paths:
+        try:
+            raw = content(Path(path), path)
+            stated = _stated(raw, path) if b"kind" in raw else None
+        except InputError:  # whoever checks the file is told
+            continue
+        if stated is not None and stated[1] not in index.files:
+            index.files[stated[1]] = (path,)
+            index.kinds[path] = stated[0]
     return index
 
 

@@ -426,29 +426,3 @@ def memory_bytes(server: Server | StorageServer) -> float | None:
     """Return the memory of all sockets of a server [byte]; None if any socket's is unknown."""
     known = [socket.memory.capacity for socket in server.sockets if socket.memory.capacity is not None]
     return float(sum(figure.value for figure in known)) if len(known) == len(server.sockets) else None
-
-
-__all__ = [
-    "FABRICS",
-    "Accelerator",
-    "AcceleratorSlot",
-    "Cpu",
-    "Drives",
-    "Link",
-    "Nic",
-    "NicSlot",
-    "Part",
-    "PcieLink",
-    "RootPort",
-    "RootPortLimits",
-    "ScaleUp",
-    "Server",
-    "ServerPower",
-    "Socket",
-    "SocketMemory",
-    "StorageServer",
-    "StorageService",
-    "Switch",
-    "memory_bytes",
-    "walk_figures",
-]

@@ -208,25 +208,16 @@ def _part_faults(part: Part, document: Document) -> Iterator[Finding]:
         yield from _sum_faults(part, document)
     if isinstance(part, Server | StorageServer):
         yield from _server_faults(part, document)
-        if part.power.training and part.power.maximum and part.power.training.value > part.power.maximum.value:
-            yield document.finding(
-                "number-range",
-                ("power", "training"),
-                "the power in training exceeds the maximum",
-                "correct one of the two",
-            )
-    if isinstance(part, Switch):
-        if part.ports.value < MIN_PORTS:
-            yield document.finding(
-                "number-range",
-                ("ports",),
-                f"a switch of {part.ports.value} port(s) joins nothing",
-                f"write at least {MIN_PORTS} ports",
-            )
-        if part.power_max and part.power and part.power.value > part.power_max.value:
-            yield document.finding(
-                "number-range", ("power",), "the typical power exceeds the maximum", "correct one of the two"
-            )
+    if isinstance(part, Switch) and part.ports.value < MIN_PORTS:
+        yield document.finding(
+            "number-range",
+            ("ports",),
+            f"a switch of {part.ports.value} port(s) joins nothing",
+            f"write at least {MIN_PORTS} ports",
+        )
+    from ffplan.catalog.contradictions import contradictions
+
+    yield from contradictions(part, document)
 
 
 Place = tuple[str, tuple[str | int, ...]]

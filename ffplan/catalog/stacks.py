@@ -14,6 +14,7 @@ from ffplan.catalog.evidence import (
     DurationFigure,
     EfficiencyFigure,
     FractionFigure,
+    Month,
 )
 from ffplan.catalog.parts import Part
 from ffplan.inputs.model import Count, Frozen, Identifier, Many, Text
@@ -151,7 +152,7 @@ class SoftwareStack(Part):
     kind: Literal["stack"]
     recipe: Text
     """Key under `sources` of its recipe."""
-    date: Annotated[str, Field(pattern=r"^\d{4}(-\d{2})?$")]
+    date: Month
     """Date of the measurements: year, or year and month."""
     repositories: Many[Text] = ()
     """Words in a source's title that identify its runs if they name no stack."""

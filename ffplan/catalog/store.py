@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from ffplan.base.errors import Finding, InputError, UsageError, did_you_mean
 from ffplan.base.files import data_folder
 from ffplan.base.formatting import article
-from ffplan.catalog.folders import KINDS, Root, _other_id, _placed_index, _shipped_index
+from ffplan.catalog.folders import KINDS, Root, _listed_index, _other_id, _placed_index, _shipped_index, model_of
 from ffplan.catalog.parts import Part
 from ffplan.catalog.read import METHODS, Entry, _of_user, _recalled_paths, _with_base, base_name, read_part
 from ffplan.inputs.document import Document, parse_document, read_bytes
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 _KIND = re.compile(rb"^kind:[ \t]*([^\s#]+)", re.MULTILINE)
 """The kind of a shipped file."""
+FILES = Root(Path(), "")
+"""Files named one by one, in place of a folder."""
 _ADMITTED = -1
 """Position of parts that lie in no folder."""
 
@@ -41,12 +43,19 @@ def _folders(overlays: Any) -> tuple[str, ...]:
 class Catalog:
     """Parts from several folders, read on demand."""
 
-    def __init__(self, overlays: str | Path | Iterable[str | Path] = (), *, beside: str | None = None) -> None:
+    def __init__(
+        self,
+        overlays: str | Path | Iterable[str | Path] = (),
+        *,
+        beside: str | None = None,
+        files: Iterable[str] = (),
+    ) -> None:
         """Index the folders.
 
         Args:
             overlays: one folder of the user or several, searched in this order before the shipped catalogue.
             beside: a folder searched first, whose files may be of any kind.
+            files: files searched before all folders, which may be of any kind; the first of an id counts.
 
         Raises:
             UsageError: if a folder cannot be read, or is far too large.
@@ -57,11 +66,13 @@ class Catalog:
         self._parsed: dict[str, Entry] = {}
         self._alone: dict[tuple[str, int], Entry] = {}
         self._kinds: dict[str, str] = {}
+        single = _listed_index(files, self._content)
         first = [] if beside is None else [Root(Path(beside), beside)]
         named = [Root(Path(folder), folder) for folder in _folders(overlays)]
         shipped = Root(data_folder("catalogs"), "catalogs")
-        self._roots = [*first, *named, shipped]
+        self._roots = [*([FILES] if single.files else []), *first, *named, shipped]
         indexes = [
+            *([single] if single.files else []),
             *(_placed_index(root, self._content, strict=False) for root in first),
             *(_placed_index(root, self._content) for root in named),
             _shipped_index(shipped),
@@ -100,6 +111,11 @@ class Catalog:
     def used(self) -> list[Entry]:
         """Every part read so far, by id and folder."""
         return [self._read[key] for key in sorted(self._read)]
+
+    @property
+    def shipped_position(self) -> int:
+        """Position of the shipped catalogue, the last in the search order."""
+        return len(self._roots) - 1
 
     @property
     def overlaid(self) -> bool:
@@ -208,7 +224,7 @@ class Catalog:
             raise InputError(self._unknown(model, name, document, ("extends",)))
         base = self._entry(key, chain)
         if not isinstance(base.part, model):
-            raise InputError(self._other_kind(model, base.part, document, ("extends",)))
+            raise InputError(self._other_kind(model, base.part.id, base.part.kind_words, document, ("extends",)))
         return base
 
     def _profile(self, key: tuple[str, int], chain: tuple[tuple[str, int], ...]) -> Entry | None:
@@ -256,7 +272,7 @@ class Catalog:
         path, label = self._place(name, place)
         base = self._part(path, label, shipped=self._ships(place)).part
         if not isinstance(base, type(part)):
-            raise InputError(self._other_kind(type(part), base, document, ("extends",)))
+            raise InputError(self._other_kind(type(part), base.id, base.kind_words, document, ("extends",)))
         if getattr(base, "extends", None) is not None:
             raise InputError(
                 document.finding(
@@ -310,8 +326,7 @@ class Catalog:
         return self._raw[key]
 
     def _ships(self, position: int) -> bool:
-        """Return whether a folder is the shipped catalogue, the last in the search order."""
-        return position == len(self._roots) - 1
+        return position == self.shipped_position
 
     def _part(self, path: Path, label: str, *, shipped: bool) -> Entry:
         """Return the part in a file, parsed only once and without its base."""
@@ -332,8 +347,18 @@ class Catalog:
         except KeyError:
             raise InputError(self._unknown(model, name, document, path)) from None
         if not isinstance(part, model):
-            raise InputError(self._other_kind(model, part, document, path))
+            raise InputError(self._other_kind(model, part.id, part.kind_words, document, path))
         return part
+
+    def misnamed(self, kind: str, name: str, document: Document, path: Iterable[str | int]) -> Finding | None:
+        """Return the fault of an id that no part of a kind has, at `path` of `document`; no part is read."""
+        model = model_of(kind)
+        if self._folder_of(name) is None:
+            return self._unknown(model, name, document, path)
+        stated = self.kind_of(name)
+        if stated in ("", kind):  # without a kind the file is wrong, as whoever reads it is told
+            return None
+        return self._other_kind(model, name, model_of(stated).kind_words, document, path)
 
     def ids_of_model(self, model: type[Part]) -> list[str]:
         """Return the ids of all parts of a model's kind."""
@@ -362,13 +387,15 @@ class Catalog:
             "reference-unknown", path, *unknown_part(name, self.ids_of_model(model), kind, called=called)
         )
 
-    def _other_kind(self, model: type[Part], part: Part, document: Document, path: Iterable[str | int]) -> Finding:
+    def _other_kind(
+        self, model: type[Part], name: str, words: str, document: Document, path: Iterable[str | int]
+    ) -> Finding:
         kind = model.kind_words
         return document.finding(
             "reference-kind",
             path,
-            f"`{part.id}` is {article(part.kind_words)}; {article(kind)} is wanted here",
-            did_you_mean(part.id, self.ids_of_model(model), what=kind),
+            f"`{name}` is {article(words)}; {article(kind)} is wanted here",
+            did_you_mean(name, self.ids_of_model(model), what=kind),
         )
 
 

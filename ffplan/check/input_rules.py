@@ -160,6 +160,14 @@ _ROWS = (
         "Remove `extends` from one of them. A book may extend the book with the same id in the next catalogue folder.",
     ),
     (
+        "catalog-contradiction",
+        "Two figures of a part cannot both be right",
+        "Results use both. A measured matrix rate may be 10 % above the datasheet's peak, which is at the boost clock.",
+        "pcie: {generation: {value: 4, ...}, lanes: {value: 16, ...}, bandwidth: {value: 270 GB/s, ...}}",
+        "pcie: {generation: {value: 4, ...}, lanes: {value: 16, ...}, bandwidth: {value: 27 GB/s, ...}}",
+        "Correct the figure that the source does not have; mind its unit, and whether it is of one direction.",
+    ),
+    (
         "catalog-grade",
         "A recalled figure claims a grade other than `estimate`",
         "A recalled number is never presented as fact.",

@@ -18,6 +18,15 @@ TEAM_RULES: tuple[Rule, ...] = (
         severity=Severity.WARNING,
     ),
     Rule(
+        id="catalog-suspicious",
+        title="A figure of a part is possible and yet unlike that of any other",
+        why="It is mostly a slip of a unit or a digit, and results use it. `ffplan catalog audit` lists the same.",
+        example='line_efficiency: {value: "3 %", source: datasheet}  # of a NIC',
+        good='line_efficiency: {value: "97 %", source: datasheet}',
+        fix="Check its unit and its source; correct the figure, or accept it by a waiver.",
+        severity=Severity.WARNING,
+    ),
+    Rule(
         id="policy-invalid",
         title="A policy file is wrong",
         why="A misspelt rule or limit would silently have no effect.",

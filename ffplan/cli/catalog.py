@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from datetime import date
 from enum import StrEnum
 from functools import partial
 from typing import Annotated
 
 import typer
 
-from ffplan.base.errors import EXIT_INVALID, UsageError
-from ffplan.cli.options import CatalogOption, OutputOption
+from ffplan.base.errors import EXIT_INVALID, FfplanError, UsageError
+from ffplan.cli.options import CatalogOption, OutputOption, _project_catalogs
 from ffplan.cli.output import emit, write
 
 app = typer.Typer(help="List, show and audit parts.", no_args_is_help=True, rich_markup_mode=None)
@@ -29,10 +30,24 @@ class _AuditFormat(StrEnum):
 FormatOption = Annotated[_ListFormat, typer.Option("--format", "-f", help="Format.")]
 
 
-def _complete_part(incomplete: str) -> list[str]:
+def _complete_part(ctx: typer.Context, incomplete: str) -> list[str]:
     from ffplan.catalog.store import Catalog
 
-    return [name for name in Catalog().ids() if name.startswith(incomplete)]
+    try:
+        known = Catalog(_project_catalogs(ctx.params.get("catalog"))).ids()
+    except FfplanError:
+        return []
+    return [name for name in known if name.startswith(incomplete)]
+
+
+def _complete_kind(incomplete: str) -> list[str]:
+    from ffplan.catalog.folders import KINDS
+
+    return [name for name in KINDS if name.startswith(incomplete)]
+
+
+def _complete_listed(incomplete: str) -> list[str]:
+    return [*_complete_kind(incomplete), *(["rents"] if "rents".startswith(incomplete) else [])]
 
 
 def _kind(kind: str | None, command: str) -> str | None:
@@ -49,7 +64,12 @@ def _kind(kind: str | None, command: str) -> str | None:
 @app.command("list")
 def list_parts(
     kind: Annotated[
-        str | None, typer.Argument(metavar="KIND", help="Kind of part, or rents; the kinds themselves if omitted.")
+        str | None,
+        typer.Argument(
+            metavar="KIND",
+            help="Kind of part, or rents; the kinds themselves if omitted.",
+            autocompletion=_complete_listed,
+        ),
     ] = None,
     full: Annotated[bool, typer.Option("--full", help="List the parts of every kind.")] = False,
     form: FormatOption = _ListFormat.TABLE,
@@ -106,24 +126,32 @@ def show_part(
 
 @app.command("audit")
 def audit_parts(
-    kind: Annotated[str | None, typer.Argument(metavar="KIND", help="Kind of part; all if omitted.")] = None,
+    kind: Annotated[
+        str | None,
+        typer.Argument(metavar="KIND", help="Kind of part; all if omitted.", autocompletion=_complete_kind),
+    ] = None,
     months: Annotated[
         int, typer.Option("--months", min=1, max=600, help="Age from which a price is stale, from the newest source.")
     ] = 24,
     form: Annotated[_AuditFormat, typer.Option("--format", "-f", help="Format.")] = _AuditFormat.TABLE,
+    today: Annotated[
+        str | None, typer.Option("--today", metavar="DAY", help="Day after which no source can be, such as 2027-03-31.")
+    ] = None,
     output: OutputOption = None,
     catalog: CatalogOption = None,
 ) -> None:
-    """List figures that need a second look: out of range, contradicted, unpriced, stale, undated, wide, recalled,
-    second-hand.
+    """List figures that need a second look: out of range, contradicted, of no part, unpriced, stale, undated, wide,
+    recalled, second-hand.
 
     Exit code 2 if a file is wrong.
     """
     from ffplan.catalog.store import Catalog
+    from ffplan.cli.loading import _day_of
     from ffplan.report.catalog import audit_document
     from ffplan.studies.explain.catalog import audit
 
-    report = audit(Catalog(catalog or ()), _kind(kind, "audit"), months)
+    day = date.fromisoformat(_day_of(today, "ffplan catalog audit", "--today"))
+    report = audit(Catalog(catalog or ()), _kind(kind, "audit"), months, day)
     emit(audit_document(report), form, output)
     for broken in report.broken:
         typer.echo(broken.fault, err=True)
@@ -133,7 +161,9 @@ def audit_parts(
 
 @app.command("new")
 def new_part(
-    kind: Annotated[str, typer.Argument(metavar="KIND", help="Kind of part, such as switch.")],
+    kind: Annotated[
+        str, typer.Argument(metavar="KIND", help="Kind of part, such as switch.", autocompletion=_complete_kind)
+    ],
     name: Annotated[str, typer.Option("--id", metavar="ID", help="Id of the part.")] = "new-part",
     like: Annotated[
         str | None,

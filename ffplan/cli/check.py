@@ -156,6 +156,7 @@ def check(
         raise UsageError("ffplan check: --isolated leaves no policy; drop it, or --policy")
     names, files = files, _yaml_files(files)
     task = _Task(catalogs=tuple(catalog or ()), policy=policy, isolated=isolated, today=_day(today), profile=profile)
+    task = replace(task, files=tuple(files))
     results = _results(files, task, jobs)
     whole = all(result.whole for result in results)
     if against is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from dataclasses import replace
 from datetime import date
 from functools import cache
@@ -11,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 from ffplan.base.errors import Finding, InputError, Severity, UsageError
-from ffplan.base.files import MAX_BYTES, is_folder, read_regular
+from ffplan.base.files import MAX_BYTES, is_folder, is_regular, read_regular
 from ffplan.base.record import record
 from ffplan.catalog.folders import OTHER_FILES
 from ffplan.check.policy import NO_POLICY, Policy, find_policy, named_limits, read_policy, with_limits
@@ -50,6 +51,8 @@ class _Task:
     today: date
     profile: str | None = None
     """Reliability profile in place of the designs' own."""
+    files: tuple[str, ...] = ()
+    """All files that are checked; parts among them may name each other."""
 
 
 @record
@@ -167,13 +170,40 @@ def _check(document: Document, path: Path, kind: str, task: _Task) -> tuple[Find
 
         if base_name(document.data) is not None:  # a profile is whole with the one that it extends alone
             entry = Catalog(task.catalogs, beside=str(path.parent)).entry(document.data["id"])
-            return _unfinished(document, entry.part)
+            return _of_part(document, entry.part, path, task)
         part = read_part(document).part
-        todo = _unfinished(document, part)
         if getattr(part, "extends", None) is not None:  # what it extends must be there, and close no circle
             Catalog(task.catalogs, beside=str(path.parent)).entry(part.id)
-        return todo
+        return _of_part(document, part, path, task)
     return ()
+
+
+@cache
+def _around(catalogs: tuple[str, ...], folder: str, files: tuple[str, ...]) -> Catalog:
+    """Return the parts that a checked part may name: beside it, among the checked files, in catalogues."""
+    from ffplan.catalog.store import Catalog
+
+    beside = [str(path) for path in sorted(Path(folder).iterdir()) if path.suffix in (".yaml", ".yml")]
+    return Catalog(catalogs, files=[file for file in (*beside, *files) if is_regular(Path(file))])
+
+
+def _of_part(document: Document, part: Part, path: Path, task: _Task) -> tuple[Finding, ...]:
+    """Return what is unfinished or suspicious in a part.
+
+    Raises:
+        InputError: if it names a part that is nowhere.
+    """
+    from ffplan.catalog.references import dangling
+    from ffplan.studies.explain.remarks import remarks
+
+    catalog = _around(task.catalogs, str(path.parent), task.files).fresh()
+    if faults := list(dangling(part, document, catalog)):
+        raise InputError(*faults)
+    suspicious = (
+        document.finding(item.rule, item.path, item.what, item.remedy, severity=item.severity, key=item.key)
+        for item in remarks(part, catalog, task.today)
+    )
+    return (*_unfinished(document, part), *suspicious)
 
 
 def _unfinished(document: Document, part: Part) -> tuple[Finding, ...]:
@@ -209,6 +239,23 @@ def _waived(result: _CheckedFile, path: Path, document: Document | None, task: _
     )
 
 
+def _with_folders(fault: Finding, policy: Policy, task: _Task) -> Finding:
+    """Return a fault of an unknown id, with folders of parts that the file's policy names and nobody reads.
+
+    `catalog` counts for commands that run in the policy's folder or below.
+    """
+    if fault.rule != "reference-unknown":
+        return fault
+    read = {os.path.realpath(folder) for folder in task.catalogs}
+    folders = [os.path.relpath(policy.folder / name) for name in policy.fields.catalog]
+    unread = [folder for folder in folders if os.path.realpath(folder) not in read]
+    if not unread:
+        return fault
+    options = " ".join(f"--catalog {shlex.quote(folder)}" for folder in unread)
+    why = f"`catalog` of {policy.file} counts only for commands that run in its folder: run there, or add `{options}`"
+    return replace(fault, remedy=f"{fault.remedy}. {why}")
+
+
 def _checked(name: str, task: _Task) -> _CheckedFile:
     """Return the findings on one file: a design, or by its `kind` a part, a file of measured cases or a plan."""
     from ffplan.inputs.document import read_document
@@ -226,5 +273,6 @@ def _checked(name: str, task: _Task) -> _CheckedFile:
         else:
             result = replace(result, findings=_check(document, path, kind, task))
     except InputError as error:
-        result = _CheckedFile(file=file, word=word, findings=error.findings, whole=False, policy=policy)
+        findings = tuple(_with_folders(fault, policy, task) for fault in error.findings)
+        result = _CheckedFile(file=file, word=word, findings=findings, whole=False, policy=policy)
     return _waived(result, path, document, task)

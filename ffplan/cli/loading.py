@@ -156,7 +156,7 @@ def _parsed(parse: Callable[[], T], option: str, command: str = "") -> T:
         raise UsageError(f"{place}: {option}: {context.get('message')}; {context.get('remedy')}") from None
 
 
-def _day_of(text: str | None, command: str) -> str:
+def _day_of(text: str | None, command: str, option: str = "--date") -> str:
     """Return a day as YYYY-MM-DD; today if None."""
     from datetime import UTC, date, datetime
 
@@ -165,7 +165,7 @@ def _day_of(text: str | None, command: str) -> str:
     try:
         return date.fromisoformat(text).isoformat()
     except ValueError:
-        raise UsageError(f"{command}: --date: `{text}` is no day; write it as 2026-08-31") from None
+        raise UsageError(f"{command}: {option}: `{text}` is no day; write it as 2026-08-31") from None
 
 
 def message_size(design: ResolvedDesign, text: str | None) -> float:

@@ -127,7 +127,7 @@ def _drawings(design: Any) -> list[Drawing]:
 
 def _racks(design: Any, plan: Any) -> tuple[RackKind, ...]:
     from ffplan.cost.power import plan_power
-    from ffplan.fabric.wiring.floor import nodes_per_rack
+    from ffplan.fabric.wiring.racks import nodes_per_rack
     from ffplan.interop.canvas import RackKind
 
     floor, limit = design.spec.floor, design.spec.limits.power_per_rack

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import re
-import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from ffplan.base.errors import Finding, InputError, Severity, UsageError
 from ffplan.base.files import MAX_BYTES, is_file, is_regular
-from ffplan.base.formatting import first_few, listed, number
+from ffplan.base.formatting import listed, number
 from ffplan.base.record import record
 from ffplan.catalog.store import Catalog
 from ffplan.check.formats import path_of
 from ffplan.cli.loading import _read_text
+from ffplan.cli.revisions import _at_revision, _known_revision, _NoFileError
 from ffplan.inputs.design_files import find_design
 from ffplan.inputs.document import parse_document, read_document
 from ffplan.results.difference import TWO_UNITS
@@ -30,20 +31,6 @@ if TYPE_CHECKING:
     from ffplan.studies.explain.reproduce import Version
 
 _RANGE = re.compile(r"(?P<one>[^:]*?)(?P<dots>\.\.\.?)(?P<two>[^:]*)")
-SECONDS = 30
-"""Time limit of a git command [s]."""
-
-
-class _NoFileError(UsageError):
-    """The revision has no such file."""
-
-
-class _RefusedError(UsageError):
-    """Git refused; `silent` if it printed no reason."""
-
-    def __init__(self, said: list[str], code: int) -> None:
-        super().__init__(f"ffplan: git: {said[-1] if said else f'exit code {code}'}")
-        self.silent = not said
 
 
 def _revisions(text: str) -> tuple[str, str | None] | None:
@@ -59,91 +46,18 @@ def _revisions(text: str) -> tuple[str, str | None] | None:
     return (f"{first}...{second or 'HEAD'}" if match["dots"] == "..." else first), second
 
 
-def _git(folder: Path, *arguments: str) -> bytes:
-    try:
-        done = subprocess.run(["git", "-C", str(folder), *arguments], capture_output=True, timeout=SECONDS, check=False)
-    except FileNotFoundError:
-        raise UsageError("ffplan: a revision needs git, and it is not installed") from None
-    except subprocess.TimeoutExpired:
-        raise UsageError(f"ffplan: git took more than {SECONDS} s") from None
-    if done.returncode:
-        raise _RefusedError(done.stderr.decode("utf-8", "replace").strip().splitlines(), done.returncode)
-    return done.stdout
-
-
-def _commit(folder: Path, revision: str) -> str:
-    if "..." in revision:
-        one, _, two = revision.partition("...")
-        if "..." in two:
-            raise UsageError(f"ffplan: `{revision}` is neither a revision nor a pair of them")
-        return _git(folder, "merge-base", _commit(folder, one), _commit(folder, two)).decode().strip()
-    try:
-        output = _git(folder, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
-    except _RefusedError as error:
-        if not error.silent:
-            raise
-        raise UsageError(f"ffplan: git knows no revision `{revision}` in {folder}") from None
-    return output.decode().strip()
-
-
-def _former(folder: Path, commit: str, path: Path) -> str | None:
-    """Return the name that a file had at a commit, from the top; None if git finds no renamed file in it."""
-    top = Path(_git(folder, "rev-parse", "--show-toplevel").decode().rstrip("\n"))
-    output = _git(folder, *["diff", "--name-status", "-z", "--find-renames", "--diff-filter=R"], commit, "--")
-    names = output.decode("utf-8", "surrogateescape").split("\0")[:-1]
-    pairs = zip(names[1::3], names[2::3], strict=True)  # each row has a score, the name there and the name here
-    return next((there for there, here in pairs if (top / here).resolve() == path), None)
-
-
-def _at_revision(path: Path, revision: str) -> tuple[bytes, str]:
-    """Return a file at a revision, and its name in messages; of a renamed file, what git takes for it there.
-
-    Args:
-        path: the file; it may be deleted by now.
-        revision: branch, tag or hash, or two joined by `...` for their merge base.
-
-    Raises:
-        UsageError: if the revision is unknown.
-        _NoFileError: if the revision lacks the file.
-    """
-    real = path.resolve()  # git keeps a link as its target's name
-    folder = real.parent
-    commit = _commit(folder, revision)
-    blob, name = f"{commit}:./{real.name}", str(path)
-    try:
-        size = int(_git(folder, "cat-file", "-s", blob))
-    except _RefusedError:
-        former = _former(folder, commit, real)
-        if former is None:
-            raise _NoFileError(f"ffplan: {path}: the revision `{revision}` has no such file") from None
-        blob, name = f"{commit}:{former}", former
-        size = int(_git(folder, "cat-file", "-s", blob))
-    if _git(folder, "cat-file", "-t", blob).strip() != b"blob":
-        names = _git(folder, "ls-tree", "--name-only", blob).decode("utf-8", "replace").split("\n")
-        some = first_few(name for name in names if name.endswith((".yaml", ".yml")))
-        raise UsageError(
-            f"ffplan: {path}: a folder in `{revision}`; name one of its files{some and f', such as {some}'}"
-        )
-    if size > MAX_BYTES:
-        raise UsageError(f"ffplan: {path}: larger than {MAX_BYTES // 1024} KiB in `{revision}`")
-    return _git(folder, "cat-file", "blob", blob), f"{name}@{revision}"
-
-
-def _known_revision(path: Path, revision: str) -> None:
-    """Refuse a revision unknown to a file's repository.
-
-    Args:
-        path: a file of the repository.
-        revision: branch, tag or hash.
-
-    Raises:
-        UsageError: if the revision is unknown.
-    """
-    _commit(path.resolve().parent, revision)
-
-
 _BUILT = re.compile(r"^(vendid=|(Switch|Ca|Hca)\s+\d+\s+\"|# Topology file)", re.MULTILINE)
 """Lines of ibnetdiscover output."""
+
+
+@record
+class _OwnParts:
+    """The repository's own parts, as revisions have them."""
+
+    catalogs: tuple[str, ...]
+    """Folders of the current parts."""
+    scratch: Path
+    """Folder for the parts of revisions."""
 
 
 @record
@@ -154,6 +68,8 @@ class _Assessor:
     """A `Workload` in place of the designs' own."""
     tokens: float | None = None
     """Tokens in place of the designs' own [1]."""
+    own: _OwnParts | None = None
+    """Parts of revisions, for versions that cannot be assessed with the current ones."""
 
     def figures(self, document: Document) -> Values:
         from ffplan.check.rule import Examined
@@ -182,6 +98,24 @@ class _Assessor:
             sha256=document.sha256,
         )
         return Version(info=info, figures=figures, document=document)
+
+    def former_version(self, file: str, revision: str) -> tuple[Version, bool]:
+        """Return a design of a revision, and whether it is assessed with the repository's own parts of then.
+
+        Raises:
+            InputError: if it can be assessed neither with the parts of today nor with those of then.
+        """
+        from ffplan.cli.former_parts import _former_folders
+
+        document = _revision_document(file, revision)
+        try:
+            return self.version(document), False
+        except InputError:
+            own = self.own
+            folders = None if own is None else _former_folders(Path(file), revision, own.catalogs, own.scratch)
+            if folders is None:
+                raise
+            return replace(self, catalog=Catalog(folders)).version(document), True
 
 
 def _saved_version(file: str, command: str) -> Version:
@@ -241,16 +175,28 @@ def _owner(saved: Version, designs: list[str]) -> str | None:
     return same[0] if len(same) == 1 else None
 
 
-def _before(file: str, reference: Version | str, assessor: _Assessor) -> Version | str:
-    """Return the previous version, or why it is missing: a new file, or one that cannot be assessed."""
+def _before(file: str, reference: Version | str, assessor: _Assessor) -> tuple[Version | None, str]:
+    """Return the previous version and its name; or None and why it cannot be assessed, empty for a new file."""
     if not isinstance(reference, str):
-        return reference
+        return reference, reference.info.file
     try:
-        return assessor.version(_revision_document(file, reference))
-    except InputError:
-        return f"the version of `{reference}` cannot be assessed"
+        version, own = assessor.former_version(file, reference)
+    except InputError as error:
+        return None, f"the version of `{reference}` cannot be assessed: {_stopped(error, assessor, reference)}"
     except _NoFileError:
-        return ""
+        return None, ""
+    former = version.info.file.removesuffix(f"@{reference}")
+    name = reference if former == str(Path(file)) else f"{reference}:{former} (which git takes for it)"
+    return version, f"{name} with the parts of then" if own else name
+
+
+def _stopped(error: InputError, assessor: _Assessor, reference: str) -> str:
+    """Return the first fault of a version; a part of then is named as in its repository."""
+    fault = error.findings[0]
+    file = fault.file
+    if assessor.own is not None and Path(file).is_relative_to(assessor.own.scratch):
+        file = f"{Path(*Path(file).relative_to(assessor.own.scratch).parts[1:])}@{reference}"
+    return f"{file}:{fault.line}:{fault.column}: {fault.message}"
 
 
 def _finding(file: str, row: FigureChange, limit: float, against: str) -> Finding:
@@ -300,7 +246,7 @@ def _regression(file: str, message: str, remedy: str, path: str, severity: Sever
 
 
 def _skipped(file: str, why: str) -> Finding:
-    message, remedy = f"not held against what it was: {why}", "mend that version, or name another with --against"
+    message, remedy = f"not held against what it was: {why}", "name a version that can be assessed with --against"
     return _regression(file, message, remedy, "", Severity.WARNING)
 
 
@@ -308,11 +254,10 @@ def _of_design(file: str, result: _CheckedFile, reference: Version | str, assess
     from ffplan.inputs.document import read_document
     from ffplan.studies.explain.figure_changes import figure_changes, not_held, regressions
 
-    name = reference if isinstance(reference, str) else reference.info.file
-    before = _before(file, reference, assessor)
-    if isinstance(before, str):
-        if before:
-            yield _skipped(result.file, before)
+    before, name = _before(file, reference, assessor)
+    if before is None:
+        if name:
+            yield _skipped(result.file, name)
         return
     after = assessor.version(read_document(Path(file), result.file))
     thresholds = result.policy.fields.regressions.model_dump()
@@ -340,20 +285,21 @@ def _with_regressions(files: list[str], results: list[_CheckedFile], against: st
         _known_revision(Path(designs[0]), against)
     else:
         raise UsageError(f"ffplan check: --against {against}: no design among the files is one that git could have")
-    assessor, annotated = _Assessor(Catalog(task.catalogs)), []
-    for file, result in zip(files, results, strict=True):
-        if file not in held or not whole[file]:  # a design that is broken says so itself
-            annotated.append(result)
-            continue
-        left = waive(
-            tuple(_of_design(file, result, reference, assessor)), list(result.waivers), result.policy, task.today
-        )
-        annotated.append(
-            replace(
-                result,
-                findings=(*result.findings, *left.kept),
-                waived=result.waived + len(left.waived),
-                used=(*result.used, *left.used),
+    annotated = []
+    with TemporaryDirectory(prefix="ffplan-") as scratch:
+        assessor = _Assessor(Catalog(task.catalogs), own=_OwnParts(task.catalogs, Path(scratch)))
+        for file, result in zip(files, results, strict=True):
+            if file not in held or not whole[file]:  # a design that is broken says so itself
+                annotated.append(result)
+                continue
+            worse = tuple(_of_design(file, result, reference, assessor))
+            left = waive(worse, list(result.waivers), result.policy, task.today)
+            annotated.append(
+                replace(
+                    result,
+                    findings=(*result.findings, *left.kept),
+                    waived=result.waived + len(left.waived),
+                    used=(*result.used, *left.used),
+                )
             )
-        )
     return annotated

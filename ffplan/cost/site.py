@@ -11,7 +11,7 @@ from ffplan.catalog.parts import Server
 from ffplan.cost.bom import Item
 from ffplan.design.ownership_sizing import stated_spares
 from ffplan.fabric.family import plan_networks, switches_of
-from ffplan.fabric.wiring.floor import nodes_per_rack
+from ffplan.fabric.wiring.racks import nodes_per_rack
 
 if TYPE_CHECKING:
     from ffplan.base.outcomes import NodePower

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
+from ffplan.catalog.evidence import Date
 from ffplan.inputs.document import Document, read_document
 from ffplan.inputs.model import Count, Frozen, Many, Text
 from ffplan.inputs.validate import validate
@@ -130,7 +131,7 @@ class Recording(Frozen):
     """Version of this format."""
     title: Text
     """Conditions of the measurement: enough to find it again."""
-    date: Annotated[str, Field(pattern=r"^\d{4}(-\d{2}){0,2}$")]
+    date: Date
     """Date of the measurement: year, month or day."""
     origin: Literal["measured", "transcribed", "synthetic"]
     """Measured by ffplan, copied from a publication, or made up for a test; the latter is never written as measured."""

@@ -27,8 +27,8 @@ def _sheet(sheet: PartSheet) -> _Body:
     notes = [f"{row.path}: {row.note}" for row in part.figures if row.note]
     notes += [f"[{position}] {text}" for position, text in enumerate(sheet.sources, start=1)]
     dimensions = [Grid("", sheet.dimensions, style="plain")] if sheet.dimensions else []
-    figures = Grid("", rows, ("figure", "value", "grade, status", "source"), style="plain")
-    return _Body(f"{part.id}  {part.name}", (Remarks(tuple(origin)), *dimensions, figures, Remarks(tuple(notes))))
+    figures = [Grid("", rows, ("figure", "value", "grade, status", "source"), style="plain")] if rows else []
+    return _Body(f"{part.id}  {part.name}", (Remarks(tuple(origin)), *dimensions, *figures, Remarks(tuple(notes))))
 
 
 def part_document(sheet: PartSheet) -> Document:

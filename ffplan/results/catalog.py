@@ -67,7 +67,7 @@ class AuditFinding:
     """A figure that needs a second look."""
 
     kind: str
-    """out-of-range, contradicted, unpriced, stale, undated, wide-range, recalled or second-hand."""
+    """out-of-range, contradicted, no-part, unpriced, stale, undated, wide-range, recalled or second-hand."""
     part: str
     """Catalogue id."""
     path: str

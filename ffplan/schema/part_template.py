@@ -32,6 +32,8 @@ APART = ("announced", "note")
 """Fields of an example that do not apply to another part."""
 FITTED = ("training", "constants")
 """Fields that a fit to measured runs writes (`ffplan model calibrate`); values of another part are wrong."""
+COUNTED = ("parameters", "active")
+"""Fields that others of the file give as well; those of another part contradict the dimensions once they change."""
 NONE = {"announced": True, "extends": "usd-2026", "without": ["nic"], "beside": "rsc-1"}
 """Examples of fields that no shipped part need have."""
 HEAD = ("kind", "id", "name", "vendor", "sources")
@@ -124,7 +126,7 @@ def part_template(kind: str, identity: str, catalog: Catalog, like: str | None =
         f'  {SOURCE}: {{title: "TODO: publication, section, page", date: "2026", grade: estimate, status: R}}',
     ]
     names = [name for name in schema["properties"] if name not in HEAD]
-    shown = set(example) - {*APART, *FITTED}
+    shown = set(example) - {*APART, *FITTED, *COUNTED}
     required = [name for name in names if name in schema["required"] or name in shown]
     for name in [*required, *(name for name in names if name not in required)]:
         default = next((data[name] for data in examples if name in data), NONE.get(name, ""))

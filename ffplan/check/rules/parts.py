@@ -181,3 +181,32 @@ def _recalled_prices(examined: Examined) -> Iterator[Breach]:
             f"unverified prices: {parts}",
             remedy="overlay a price book of your own quotes with `--catalog`",
         )
+
+
+@rule(
+    "unused-figure",
+    title="A price, a rent or another figure is for a part that the catalogue does not have",
+    why="A price under a misspelt id changes nothing: the part keeps the price of the book below, without a word.",
+    example="items: {hgx-h100-8nics: {value: 150000, source: quote}}  # in a price book",
+    good="items: {hgx-h100-8nic: {value: 150000, source: quote}}",
+    fix="Correct the id, or name the folder of that part with `--catalog`.",
+    severity=Severity.WARNING,
+)
+def _unused_figure(examined: Examined) -> Iterator[Breach]:
+    """Find figures of the user's books that no part of the catalogue can use."""
+    from ffplan.catalog.prices import PriceBook
+    from ffplan.catalog.read import holds
+    from ffplan.studies.explain.remarks import unused_figures
+
+    catalog = examined.catalog
+    for entry in catalog.used if catalog.overlaid else ():
+        if entry.key[1] == catalog.shipped_position:
+            continue
+        for remark in unused_figures(entry.part, catalog):
+            if holds(entry.document.data, remark.path):  # those of an extended book are that book's
+                line, column = entry.document.place(remark.path, key=remark.key)
+                yield Breach(
+                    path=("cost", "price_book") if isinstance(entry.part, PriceBook) else (),
+                    message=f"{entry.document.file}:{line}:{column}: {remark.what}",
+                    remedy=remark.remedy,
+                )

@@ -110,11 +110,12 @@ def _fabric_slots(server: Server) -> list[NicSlot]:
 
 def _choices(catalog: Catalog, server: Server, book: PriceBook, wishes: Wishes) -> Iterator[_Parts]:
     slots = _fabric_slots(server)
-    nics = [catalog.entry(slot.part).part for slot in slots]
-    if not nics or not all(isinstance(nic, Nic) for nic in nics):
+    document = catalog.entry(server.id).document
+    places = [("nics", server.nics.index(slot), "part") for slot in slots]
+    nics = [catalog.get(Nic, slot.part, document, place) for slot, place in zip(slots, places, strict=True)]
+    if not nics:
         return
     nic = nics[0]
-    assert isinstance(nic, Nic)
     for switch in _sold(catalog, "switch", book, wishes.excluded):
         assert isinstance(switch, Switch)
         if wishes.switches and switch.id not in wishes.switches:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import date
 from typing import TYPE_CHECKING
 
 from ffplan.base.errors import InputError, UsageError
@@ -25,6 +26,8 @@ from ffplan.catalog.models import Model, ParameterFigure
 from ffplan.catalog.ownership import ESTIMATE_UNITS, PER_WORDS, Estimate, SecondsEstimate, plain_amount
 from ffplan.catalog.parts import Accelerator, Nic, Server, StorageServer, Switch
 from ffplan.catalog.prices import PriceBook, RentBook, TokenBook
+from ffplan.catalog.read import holds
+from ffplan.catalog.references import SOLD, whole_entry
 from ffplan.catalog.reliability import (
     DaysFigure,
     EventFigure,
@@ -47,13 +50,16 @@ from ffplan.results.catalog import (
     PartRow,
     PartSheet,
 )
+from ffplan.studies.explain.remarks import CONTRADICTED, NO_PART, OUT_OF_RANGE, remarks
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ffplan.catalog.evidence import Figure
     from ffplan.catalog.parts import Part
+    from ffplan.catalog.read import Entry
     from ffplan.catalog.store import Catalog
+    from ffplan.inputs.document import Document as Located
 
 
 _UNITS: dict[type[Figure], tuple[str, float]] = {
@@ -171,25 +177,38 @@ def _codes(table: XidTable) -> tuple[tuple[str, str], ...]:
     return tuple(rows)
 
 
-def _rates(profile: ReliabilityProfile, catalog: Catalog) -> tuple[tuple[str, str], ...]:
+def _rates(profile: ReliabilityProfile, catalog: Catalog, document: Located) -> tuple[tuple[str, str], ...]:
     rows = []
     for name, hazard in profile.hazards.items():
-        study = catalog.entry(hazard.counted.study).part if hazard.counted else None
-        rate = hazard_rate(name, hazard, study if isinstance(study, FailureStudy) else None).rate
+        place = ("hazards", name, "counted", "study")
+        study = catalog.get(FailureStudy, hazard.counted.study, document, place) if hazard.counted else None
+        rate = hazard_rate(name, hazard, study).rate
         low, high = rate.ends
         text = f"{rate.per_year:.3g} a year of one {hazard.unit} ({low:.2g} to {high:.2g}): {rate.basis}"
         rows.append((name, text))
     return tuple(rows)
 
 
-def _dimensions(part: Part, catalog: Catalog) -> tuple[tuple[str, str], ...]:
+def _counted(model: Model) -> Iterator[tuple[str, str]]:
+    """Yield the parameters that the file does not state, as results count them."""
+    from ffplan.studies.operate.goodput_job import model_parameters
+    from ffplan.training.model_flops import parameters
+
+    if model.parameters is None:
+        yield "parameters", f"{model_parameters(model) / 1e9:.4g} bn, counted from the dimensions"
+    if model.active is None and model.transformer is not None and model.transformer.experts is not None:
+        active = float(parameters(model.transformer, active=True))
+        yield "active", f"{active / 1e9:.4g} bn, counted from the dimensions"
+
+
+def _dimensions(part: Part, catalog: Catalog, document: Located) -> tuple[tuple[str, str], ...]:
     if isinstance(part, XidTable):
         return _codes(part)
     if isinstance(part, ReliabilityProfile):
-        return _rates(part, catalog)
+        return _rates(part, catalog, document)
     if not isinstance(part, Model):
         return ()
-    rows = []
+    rows = list(_counted(part))
     for name, value in (part.transformer.model_dump(exclude_none=True) if part.transformer else {}).items():
         inner = ", ".join(f"{key} {size}" for key, size in value.items()) if isinstance(value, dict) else str(value)
         rows.append((name, inner))
@@ -223,7 +242,7 @@ def part_sheet(catalog: Catalog, name: str) -> PartSheet:
     return PartSheet(
         report=report,
         kind_words=part.kind_words,
-        dimensions=_dimensions(part, catalog),
+        dimensions=_dimensions(part, catalog, entry.document),
         sources=tuple(
             f"{source.title}, {source.date or f'read {source.read}'}{f' {source.note}' if source.note else ''}"
             for source in part.sources.values()
@@ -236,7 +255,6 @@ _MONTHS = 24
 """Age of a price from which it is stale [month]."""
 _WIDE = 2.0
 """Highest over lowest known value from which a range is wide [1]."""
-_SOLD = ("server", "storage-server", "switch", "nic", "link")
 _PRICED_BY = ("price-book", "rent-book", "token-book")
 """Kinds of files whose figures grow old."""
 
@@ -268,38 +286,9 @@ def _age_findings(part: Part, path: str, figure: Figure, newest: int, months: in
         yield _finding("stale", part, path, f"of {date}, {age} months before the newest source")
 
 
-def _power_findings(part: Part, catalog: Catalog) -> Iterator[AuditFinding]:
-    if not isinstance(part, Server) or part.accelerator is None or part.power.maximum is None:
-        return
-    accelerator = catalog.entry(part.accelerator).part
-    if isinstance(accelerator, Accelerator) and accelerator.power is not None:
-        inside = len(part.accelerators) * accelerator.power.value
-        if inside > part.power.maximum.value:
-            text = f"{number(part.power.maximum.value)} W for accelerators of {number(inside)} W"
-            yield _finding("out-of-range", part, "power.maximum", text)
-
-
-def _peak_findings(part: Part) -> Iterator[AuditFinding]:
-    """Yield dense peaks that do not double, or stay, from a precision to the next narrower one."""
-    if not isinstance(part, Accelerator):
-        return
-    sixteen = "bf16" if "bf16" in part.peak else "fp16"
-    for wider, two in ((sixteen, "fp8"), ("fp8", "fp4")):
-        wide, narrow = part.peak.get(wider), part.peak.get(two)  # type: ignore[call-overload]
-        if wide is None or narrow is None:
-            continue
-        ratio = narrow.value / wide.value
-        if min(abs(ratio - 2), abs(ratio - 1)) > _PEAK_TOLERANCE:
-            yield _finding("out-of-range", part, f"peak.{two}", f"{number(ratio, 3)} times the peak in {wider}")
-
-
-_PEAK_TOLERANCE = 0.05
-"""Difference from 1 or 2 of the ratio of two peaks from which it is named [1]."""
-
-
 def _price_findings(books: list[PriceBook], parts: list[Part]) -> Iterator[AuditFinding]:
     for part in parts:
-        if part.kind in _SOLD and not any(part.id in book.items for book in books):
+        if part.kind in SOLD and not any(part.id in book.items for book in books):
             why = next((book.unpriced[part.id] for book in books if part.id in book.unpriced), "")
             text = "announced, and in no price book" if part.announced else "in no price book"
             text += f": {why}" if why else ""
@@ -315,30 +304,41 @@ def _price_findings(books: list[PriceBook], parts: list[Part]) -> Iterator[Audit
                     yield _finding("contradicted", one, f"items.{name}", text)
 
 
-def audit(catalog: Catalog, kind: str | None = None, months: int = _MONTHS) -> AuditReport:
+def _remarks(entry: Entry, catalog: Catalog, today: date) -> Iterator[AuditFinding]:
+    """Yield what `ffplan check` says of a part; of a price book, what is wrong in its own file."""
+    for remark in remarks(entry.part, catalog, today):
+        if remark.path[:1] != ("items",) or holds(entry.document.data, remark.path[:2]):
+            hint = f"; {remark.remedy}" if remark.remedy.startswith("did you mean") else ""
+            yield _finding(remark.kind, entry.part, ".".join(map(str, remark.path)), remark.what + hint)
+
+
+def audit(catalog: Catalog, kind: str | None = None, months: int = _MONTHS, today: date | None = None) -> AuditReport:
     """Return figures of the catalogue that need a second look.
 
     Ages are counted from the newest source of the catalogue, so that the same files give the same report.
 
     Args:
         months: age of a price from which it is stale [month].
+        today: the day after which no source can be; the current day if omitted.
     """
-    parts, broken = [], []
+    entries, broken = [], []
     for name in catalog.ids():
         try:
-            parts.append(catalog.entry(name).part)
+            entries.append(whole_entry(catalog, name))
         except (InputError, UsageError) as error:
             broken.append(BrokenPart(name, str(error)))
+    parts = [entry.part for entry in entries]
     newest = max((months_of(source.known_at) for part in parts for source in part.sources.values()), default=0)
     findings: list[AuditFinding] = []
     figures = 0
-    for part in parts:
+    for entry in entries:
+        part = entry.part
         if kind not in (None, part.kind):
             continue
         for path, figure in part.figures():
             figures += 1
             findings += _figure_findings(part, ".".join(map(str, path)), figure, newest, months)
-        findings += [*_power_findings(part, catalog), *_peak_findings(part)]
+        findings += _remarks(entry, catalog, today or date.today())
     books = [part for part in parts if isinstance(part, PriceBook)]
     audited = [part for part in parts if kind in (None, part.kind) and not _not_sold(part)]
     findings += [
@@ -361,8 +361,9 @@ def _not_sold(part: Part) -> bool:
 
 _CLOUDS = ("AWS", "Google", "Amazon", "Microsoft", "Oracle")
 _KINDS_OF_FINDING = (
-    "out-of-range",
-    "contradicted",
+    OUT_OF_RANGE,
+    CONTRADICTED,
+    NO_PART,
     "unpriced",
     "stale",
     "undated",

@@ -128,8 +128,8 @@ def _link_of(fleet: Fleet, catalog: Catalog, ranks: int) -> GroupLink:
         accelerator's own scale-up network
     """
     if fleet.design is None or ranks < 2:
-        library = catalog.entry(fleet.accelerator.library).part
-        assert isinstance(library, Library)
+        document = catalog.entry(fleet.accelerator.id).document
+        library = catalog.get(Library, fleet.accelerator.library, document, ("library",))
         rate = group_link(fleet.accelerator, library)
         if not rate:
             raise ServeError(f"the catalogue has no link between accelerators of {fleet.accelerator.id}")

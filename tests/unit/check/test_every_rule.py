@@ -148,6 +148,7 @@ CASES: dict[str, tuple[tuple[str, tuple[Change, ...]], tuple[str, tuple[Change, 
         (H100, (load("1/s", "ttft_p99: 30 s"),)),
     ),
     "serving-refused": ((H100, (load("1.0e+6"),)), (H100, (load("1/s"),))),
+    "unused-figure": ((FF2, ()), (FF2, ())),
     "uneven-striping": (("dgx-a100-10k", ()), (FF2, ())),
     "workload-refused": ((H100, (job("model: llama3-405b, gpus: 8"),)), (H100, (job(H100_JOB),))),
     "zone-bottleneck": ((FF2, ()), (H100, ())),
@@ -173,7 +174,7 @@ def test_every_rule_has_its_pair() -> None:
 
 
 @pytest.mark.parametrize(
-    "rule", sorted(set(CASES) - {"host-memory-below-nic", "root-port-below-nic", "recalled-figures"})
+    "rule", sorted(set(CASES) - {"host-memory-below-nic", "root-port-below-nic", "recalled-figures", "unused-figure"})
 )
 def test_a_rule_fires_and_is_silent(rule: str, tmp_path: Path) -> None:
     severity = next(item.severity for item in RULES if item.id == rule)
@@ -241,6 +242,22 @@ def test_a_root_port_slower_than_its_nic(tmp_path: Path) -> None:
         found = findings(folder, FF2, (), "root-port-below-nic")
         assert bool(found) == (name == "slow")
     assert not found
+
+
+def test_a_price_of_a_part_that_does_not_exist(tmp_path: Path) -> None:
+    """The book is the user's, in any folder; the part keeps the price of the book that it extends."""
+    head = "kind: price-book\nid: fire-flyer-2-relative\nextends: fire-flyer-2-relative\nname: ours\nvendor: various\n"
+    source = 'sources: {us: {title: a quote, date: "2026-11", grade: datasheet, status: V}}\n'
+    for name, part in (("wrong", "qm8700s"), ("right", "qm8700")):
+        folder = tmp_path / name
+        folder.mkdir()
+        items = f"items: {{{part}: {{value: 0.5, source: us}}}}\n"
+        (folder / "ours.yaml").write_text(head + 'currency: paper-unit\ndate: "2026-11"\n' + source + items)
+        found = findings(folder, FF2, (), "unused-figure")
+        assert [item.path for item in found] == (["cost.price_book"] if name == "wrong" else [])
+        for item in found:
+            assert item.message.endswith("ours.yaml:9:9: no part `qm8700s` in the catalogue: the figure is unused")
+            assert item.remedy == "did you mean `qm8700`?"
 
 
 def test_host_memory_that_reduces_less_than_the_nic_carries(tmp_path: Path) -> None:

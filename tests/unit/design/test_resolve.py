@@ -230,14 +230,17 @@ def test_all_faults_are_found_at_once() -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "words"),
+    ("changes", "words"),
     [
-        (("channels: {value: 8", "channels: {value: 9"), "9 memory channels on `epyc-7502`, which has 8"),
-        (("rate: {value: 3200", "rate: {value: 3600"), "memory at 3600 MT/s on `epyc-7502`, which takes 3200"),
+        (
+            (("dimms: {value: 8", "dimms: {value: 9"), ("channels: {value: 8", "channels: {value: 9")),
+            "9 memory channels on `epyc-7502`, which has 8",
+        ),
+        ((("rate: {value: 3200", "rate: {value: 3600"),), "memory at 3600 MT/s on `epyc-7502`, which takes 3200"),
     ],
 )
-def test_a_server_is_seen_with_its_parts(overlay: Path, change: tuple[str, str], words: str) -> None:
-    overlay_part(overlay, "fire-flyer-2-node", change)
+def test_a_server_is_seen_with_its_parts(overlay: Path, changes: tuple[tuple[str, str], ...], words: str) -> None:
+    overlay_part(overlay, "fire-flyer-2-node", *changes)
     with pytest.raises(InputError, match=words):
         resolved(("hgx-h100-8nic", "fire-flyer-2-node"), catalog=Catalog([str(overlay)]))
 
