@@ -129,8 +129,9 @@ def job_on(
         write_gbyte_s=with_nics(storage.write, part) if storage else {},
         spares=_spares_of(basis, nodes),
         replica_nodes=max(1.0, replica / per_node),
-        checkpoints=section.checkpoints,
-        restart=section.restart if section.restart != "standby" or _spares_of(basis, nodes) else "requeue",
+        # a job on one node has no other for its copies
+        checkpoints="asynchronous" if section.checkpoints == "in-memory" and nodes < 2 else section.checkpoints,
+        restart=section.restart,
         shrinks=section.short_of_nodes == "shrink",
         interval=section.checkpoint_interval,
         drains=frozenset(basis.hazards.drains),
