@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,13 +12,11 @@ from ffplan.base.elementary import exp, log2
 from ffplan.base.record import record
 from ffplan.reliability.checkpoint import _two_level_goodput, _TwoLevels, goodput, losses, optimum
 from ffplan.reliability.hazards import YEAR_S, event_rates, interruptions
-from ffplan.reliability.spares import _domain_shortages, _kept_rate, _Shortage, _shortage, nodes_in_repair
-from ffplan.reliability.storage import _checkpoint_terms, _transfer_seconds, service_rates
+from ffplan.reliability.saves import _Saves, _saves
+from ffplan.reliability.spares import _best_way, _domain_shortages, _kept_rate, _Shortage, _shortage, nodes_in_repair
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-    from ffplan.reliability.storage import Way
 
     Values = Mapping[str, Number]
 
@@ -200,17 +198,6 @@ def _restart_seconds(restart: str, v: Values, load: Number) -> Number:
     return seen + v["requeue"] * factor + load
 
 
-def _moved(job: JobCase, v: Values, way: Way, size: Number) -> tuple[Number, str]:
-    """Return the time to save or load a checkpoint [s], and its limit."""
-    servers = job.read_gbyte_s if way == "read" else job.write_gbyte_s
-    if not servers:
-        return size * 0.0, "no storage"
-    nodes = job.nodes if way == "read" else job.writers
-    # only nodes that move data use their NICs
-    nics = job.clients_gbyte_s * nodes / job.nodes
-    return _transfer_seconds(size, _checkpoint_terms(servers, service_rates(v, way), nodes=nodes, nics_gbyte_s=nics))
-
-
 def _copies(job: JobCase, size: Number, persist: Number, load: Number, restart: Number) -> _MemoryCopies:
     to_peer = size / (job.writers_gbyte_s * 1e9) if job.clients_gbyte_s else size * 0.0
     return _MemoryCopies(
@@ -268,19 +255,6 @@ def _found_free(job: JobCase, by_hazard: dict[str, Number], short: _Shortage) ->
     return (1 - drained) * short.free + drained * short.free_domains
 
 
-def _best_way(ways: list[_Shortage], values: list[Number]) -> _Shortage:
-    """Return the shortage with the greatest value, by element; of equal ones, the one with most spare domains."""
-    if len(ways) == 1:
-        return ways[0]
-    stacked = np.stack(np.broadcast_arrays(*values)[::-1])
-    best = np.argmax(stacked, axis=0)[np.newaxis]
-    found = {}
-    for field in fields(_Shortage):
-        figures = [np.broadcast_to(getattr(way, field.name), best.shape[1:]) for way in ways[::-1]]
-        found[field.name] = np.take_along_axis(np.stack(figures), best, axis=0)[0]
-    return _Shortage(**found)
-
-
 def _slowed_rate(job: JobCase, v: Values, rates: dict[str, Number]) -> Number:
     """Return the share of the rate lost to broken paths that do not stop the job [1].
 
@@ -297,39 +271,6 @@ def _slowed_rate(job: JobCase, v: Values, rates: dict[str, Number]) -> Number:
     """
     lost = sum(job.units[name] * rates[name] * v[f"path.{name}"] for name in job.survives)
     return (1 - job.path_lost) * (1 - exp(-lost / YEAR_S))
-
-
-@record
-class _Saves:
-    """Checkpoints of a job; every number broadcasts to the shape of the inputs."""
-
-    bytes: Number
-    stop_s: Number
-    """Stop of the job at a checkpoint [s]."""
-    persist_s: Number
-    """Time until storage has it [s]."""
-    binds: str
-    load_s: Number
-    behind_s: Number
-    """Work not yet saved while a save is in flight [s]."""
-
-
-def _saves(job: JobCase, v: Values) -> _Saves:
-    size = job.parameters * (v["checkpoint_bytes"] if job.state_bytes is None else job.state_bytes)
-    copy = size / (job.writers * job.copy_gbyte_s * 1e9) if job.copy_gbyte_s else size * 0.0
-    persist, binds = _moved(job, v, "write", size)
-    # a replicated state is written by one node and read by all
-    load, _ = _moved(job, v, "read", size * (job.nodes / job.writers))
-    synchronous = job.checkpoints == "synchronous"
-    return _Saves(
-        bytes=size,
-        stop_s=copy + v["pause"] + (persist if synchronous else 0.0),
-        persist_s=persist,
-        binds=binds,
-        load_s=load,
-        # until the save is in storage, a failure goes back to the one before
-        behind_s=persist * (0.0 if synchronous else 1.0),
-    )
 
 
 @record
@@ -350,8 +291,8 @@ class _Progress:
             a + share * (b - a) of the times, their losses and ETTR
 
         Source:
-            exp(-R / M) is the factor of a restart R in ETTR, and spares change over days: each part of the time has the
-            ETTR of its restarts. The interval rests on no restart.
+            The time to the next failure does not depend on what the last one found, so that each restart keeps its own
+            part: exp(-R / M) in ETTR. The interval rests on no restart.
         """
 
         def mean(one: Number, two: Number) -> Number:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
@@ -208,6 +208,19 @@ def _beside_domains(shorts: list[_Shortage], mean: Floats, whole: int, *, waits:
         free_domains=running_replaced / runs if waits else replaced,
         spare_domains=float(whole),
     )
+
+
+def _best_way(ways: list[_Shortage], values: list[Number]) -> _Shortage:
+    """Return the shortage with the greatest value, by element; of equal ones, the one with most spare domains."""
+    if len(ways) == 1:
+        return ways[0]
+    stacked = np.stack(np.broadcast_arrays(*values)[::-1])
+    best = np.argmax(stacked, axis=0)[np.newaxis]
+    found = {}
+    for field in fields(_Shortage):
+        figures = [np.broadcast_to(getattr(way, field.name), best.shape[1:]) for way in ways[::-1]]
+        found[field.name] = np.take_along_axis(np.stack(figures), best, axis=0)[0]
+    return _Shortage(**found)
 
 
 def _kept_rate(

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from ffplan.base.formatting import listed, number, percent, plural, span, stored
 from ffplan.report.document import Block, Document, Grid, Lines, Remarks, _Body, _listing, recalled
-from ffplan.report.first.operate import _goodput_screen, restart_words
+from ffplan.report.first.operate import _goodput_screen, _restart_words
 
 if TYPE_CHECKING:
     from ffplan.results.reliability import GoodputReport, ReliabilityReport, SimulationReport
@@ -52,7 +52,7 @@ def _job(report: ReliabilityReport) -> list[Block]:
             f"{number(report.interruptions_per_day.likely, 3)} a day; MTBF {span(report.mtbf_hours.likely * 3600)} by "
             f"`{report.profile}`{_beside(report)}",
         ),
-        ("restart", f"{span(report.restart_s.likely)}, {restart_words(report)}"),
+        ("restart", f"{span(report.restart_s.likely)}, {_restart_words(report)}"),
         (
             "checkpoint",
             f"{stored(saved.bytes)} {saved.mode}: stops {span(saved.stop_s)}, saved after "

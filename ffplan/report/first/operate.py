@@ -26,7 +26,7 @@ def _share(band: Band) -> str:
     return f"{100 * band.likely:.1f} %{ends}"
 
 
-def restart_words(job: ReliabilityReport) -> str:
+def _restart_words(job: ReliabilityReport) -> str:
     """Return how a job restarts; onto standby nodes, how often one is free."""
     if job.standby_free is None:
         return job.restart
@@ -51,7 +51,7 @@ def _goodput_screen(report: GoodputReport) -> _FirstScreen:
     rows = [
         ("training time", _share(job.ettr), "effective, with all its nodes"),
         ("a failure", f"every {span(job.mtbf_hours.likely * _HOUR)}", f"mostly {causes}"),
-        ("restart", span(job.restart_s.likely), restart_words(job)),
+        ("restart", span(job.restart_s.likely), _restart_words(job)),
         ("checkpoint", f"every {span(job.interval_s)}", f"{stored(saved.bytes)}, stops the job {span(saved.stop_s)}"),
         ("spare nodes", f"{job.spares:,}", f"{job.spares_for_99:,} keep all nodes 99 % of the time"),
     ]

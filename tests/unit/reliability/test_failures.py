@@ -19,7 +19,7 @@ from ffplan.reliability.hazards import _exposure_years, counted_rate, hazard_rat
 from ffplan.reliability.job import JobCase, _restart_seconds, _slowed_rate, hazard_rates, job_outcome, requeue_seconds
 from ffplan.reliability.poisson import _probabilities, interval
 from ffplan.reliability.spare_count import enough
-from ffplan.reliability.spares import _domain_shortages, _kept_rate, _Shortage, _shortage, nodes_in_repair
+from ffplan.reliability.spares import _domain_shortages, _kept_rate, _Shortage, _shortage, _swapped, nodes_in_repair
 from tests.support import examples
 
 if TYPE_CHECKING:
@@ -232,6 +232,7 @@ def test_whole_domains_that_fail_need_whole_spare_domains() -> None:
 def test_a_spare_that_is_carried_to_its_place_lacks_until_it_is_there() -> None:
     """Two in repair, a spare, a swap of a tenth of a repair: E[min(X, 1)] = 1 - exp(-2) of them are on their way."""
     found = _shortage(2.0, 1, swap=0.1)
+    assert found == _swapped(_shortage(2.0, 1), 2.0, 1, 0.1)
     used = 1 - math.exp(-2)
     assert found.missing == pytest.approx((2 - used) + 0.1 * used)
     # none lacks: none on its way, exp(-0.2), and of those apart at most one in repair, P(X' <= 1) of mean 1.8
@@ -274,13 +275,13 @@ def test_a_standby_restart_needs_a_spare_that_is_free() -> None:
 
 @examples(80)
 @given(
-    st.floats(0.05, 60.0),
-    st.sampled_from([0.0, 0.02, 0.3, 2.0]),
-    st.floats(0.001, 1.5),
-    st.sampled_from([1.0, 2.0, 40.0, 128.0]),
-    st.booleans(),
-    st.sampled_from(["requeue", "reschedule", "standby"]),
-    st.sampled_from(["asynchronous", "in-memory"]),
+    down=st.floats(0.05, 60.0),
+    domains=st.sampled_from([0.0, 0.02, 0.3, 2.0]),
+    swap=st.floats(0.001, 1.5),
+    replica=st.sampled_from([1.0, 2.0, 40.0, 128.0]),
+    shrinks=st.booleans(),
+    restart=st.sampled_from(["requeue", "reschedule", "standby"]),
+    checkpoints=st.sampled_from(["asynchronous", "in-memory"]),
 )
 def test_a_spare_more_never_lowers_goodput(
     down: float, domains: float, swap: float, replica: float, shrinks: bool, restart: str, checkpoints: str
