@@ -9,7 +9,7 @@ from ffplan.base.record import record
 from ffplan.reliability.storage import _checkpoint_terms, _transfer_seconds, service_rates
 
 if TYPE_CHECKING:
-    from ffplan.reliability.job import JobCase, Values
+    from ffplan.reliability.job_case import JobCase, Values
     from ffplan.reliability.storage import Way
 
 

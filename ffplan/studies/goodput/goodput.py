@@ -11,7 +11,8 @@ from ffplan.cost.inputs import Input
 from ffplan.cost.sensitivity import likely, tornado
 from ffplan.reliability.checkpoint import daly, young
 from ffplan.reliability.hazards import DAY_S, job_units, sized_rate
-from ffplan.reliability.job import JobCase, hazard_rates, job_outcome
+from ffplan.reliability.job import hazard_rates, job_outcome
+from ffplan.reliability.job_case import JobCase
 from ffplan.reliability.spare_count import enough
 from ffplan.results import reliability as out
 from ffplan.results.design import SCHEMA_VERSION

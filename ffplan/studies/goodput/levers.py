@@ -12,7 +12,8 @@ from ffplan.catalog.reliability import PATHS
 from ffplan.cost.account import account_year
 from ffplan.cost.sensitivity import likely
 from ffplan.reliability.hazards import EDGE_ROLES
-from ffplan.reliability.job import JobCase, job_outcome
+from ffplan.reliability.job import job_outcome
+from ffplan.reliability.job_case import JobCase
 from ffplan.reliability.spare_count import enough
 from ffplan.results import reliability as out
 from ffplan.studies.cost.cost import ledger_for

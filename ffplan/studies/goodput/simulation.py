@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ffplan.cost.inputs import Input
-    from ffplan.reliability.job import JobCase
+    from ffplan.reliability.job_case import JobCase
     from ffplan.reliability.simulate import Interruption
     from ffplan.studies.fabric.cabling import WiredDesign
     from ffplan.studies.operate.reliability import Hazards

@@ -10,7 +10,8 @@ from ffplan.studies.operate.storage import fallback_notes
 from ffplan.studies.train.assumptions import copy_gaps
 
 if TYPE_CHECKING:
-    from ffplan.reliability.job import JobCase, JobOutcome
+    from ffplan.reliability.job import JobOutcome
+    from ffplan.reliability.job_case import JobCase
     from ffplan.results.reliability import ReliabilityReport
     from ffplan.results.run import Band
     from ffplan.studies.operate.goodput_basis import GoodputBasis

@@ -15,7 +15,8 @@ from ffplan.design.training import Workload
 from ffplan.fabric.sizing.plan import zones_of
 from ffplan.node.resources import host_copies
 from ffplan.reliability.hazards import OF_NODES, domain_nodes, job_units
-from ffplan.reliability.job import JobCase, JobOutcome, job_outcome
+from ffplan.reliability.job import JobOutcome, job_outcome
+from ffplan.reliability.job_case import JobCase
 from ffplan.reliability.storage import with_nics
 from ffplan.results.training import TrainReport
 from ffplan.studies.basis.job_layout import most_gpus, node_of

@@ -16,7 +16,8 @@ from scipy import stats
 from ffplan.catalog.reliability import FailureStudy, ReliabilityProfile
 from ffplan.catalog.store import Catalog
 from ffplan.reliability.hazards import _exposure_years, counted_rate, hazard_rate, interruptions
-from ffplan.reliability.job import JobCase, _restart_seconds, _slowed_rate, hazard_rates, job_outcome, requeue_seconds
+from ffplan.reliability.job import _restart_seconds, _slowed_rate, hazard_rates, job_outcome, requeue_seconds
+from ffplan.reliability.job_case import JobCase
 from ffplan.reliability.poisson import _probabilities, interval
 from ffplan.reliability.spare_count import enough
 from ffplan.reliability.spares import _domain_shortages, _kept_rate, _Shortage, _shortage, _swapped, nodes_in_repair
