@@ -261,7 +261,7 @@ class _Run:
             self.env.process(self.repair())
 
     def strike(self) -> tuple[str, bool, bool]:
-        """Draw a hazard and remove its node if it does; return its name, and if memory has a copy and a spare is free."""
+        """Draw a hazard, remove its node if it does; return its name, if memory has a copy, and if a spare is free."""
         name = self.names[int(self.random.choice(len(self.names), p=self.weights / self.rate))]
         free = self.domains < self.job.spare_domains if name in self.job.drains else self.down < self.left
         if self.random.random() < self.job.removes[name]:
