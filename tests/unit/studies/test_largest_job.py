@@ -123,5 +123,5 @@ def test_a_report_says_which_restart_was_done() -> None:
 
 def test_a_job_that_loses_next_to_nothing_has_no_list_of_losses(tmp_path: Path) -> None:
     file = design(tmp_path, f"  - {H100 % 8}\n")
-    said = text("operate goodput", file, "-m", "llama3-8b", "-g", "8", "--draws", "0")
+    said = text("operate goodput", *f"{file} -m llama3-8b -g 8 --draws 0".split())
     assert "The job keeps 100.0 % of its time. training time" in said
