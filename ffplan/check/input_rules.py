@@ -241,11 +241,11 @@ _ROWS = (
     ),
     (
         "design-phases",
-        "Phases shrink, come in the wrong order, or do not end at the whole design",
-        "Each phase adds to the one before, and the last is the design.",
+        "Phases shrink, come in the wrong order, start after the first order, or do not end at the whole design",
+        "Each phase adds to the one before, the first is the first order, and the last is the design.",
         "phases:\n  - {name: one, after: 6 months, nodes: [64]}\n  - {name: two, after: 0 months, nodes: [32]}",
         "phases:\n  - {name: one, after: 0 months, nodes: [32]}\n  - {name: two, after: 6 months, nodes: [64]}",
-        "Give the total nodes after each phase, in the order of their orders.",
+        "Give the total nodes after each phase, in the order of their orders, the first `after: 0 months`.",
     ),
     (
         "currency-mixed",

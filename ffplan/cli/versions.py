@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from ffplan.cli.checked_files import _CheckedFile, _Task
     from ffplan.inputs.document import Document
     from ffplan.results.difference import FigureChange
-    from ffplan.studies.explain.reproduce import Values, Version
+    from ffplan.studies.explain.figure_changes import Values
+    from ffplan.studies.explain.reproduce import Version
 
 _RANGE = re.compile(r"(?P<one>[^:]*?)(?P<dots>\.\.\.?)(?P<two>[^:]*)")
 SECONDS = 30
@@ -158,7 +159,7 @@ class _Assessor:
         from ffplan.check.rule import Examined
         from ffplan.design.resolve import resolve
         from ffplan.studies.design.design import study_design
-        from ffplan.studies.explain.reproduce import values_of
+        from ffplan.studies.explain.figure_changes import values_of
         from ffplan.studies.train.default_job import with_tokens
 
         catalog = self.catalog.fork()
@@ -185,7 +186,8 @@ class _Assessor:
 
 def _saved_version(file: str, command: str) -> Version:
     from ffplan.results.result import DesignInfo
-    from ffplan.studies.explain.reproduce import NoReportError, Version, read_report, values_of
+    from ffplan.studies.explain.figure_changes import values_of
+    from ffplan.studies.explain.reproduce import NoReportError, Version, read_report
 
     try:
         saved = read_report(_read_text(file, 16 * MAX_BYTES))
@@ -263,9 +265,12 @@ def _finding(file: str, row: FigureChange, limit: float, against: str) -> Findin
     if row.lost:
         remedy = "complete the design, or accept the loss by a waiver; `ffplan diff` says which change did it"
         message = f"no longer known: {row.label}, {before}{unit} in {against}"
-    if row.lost and row.after is not None:
-        old, new = row.unit.split(TWO_UNITS)
-        message = f"{row.label} went from {before} {old} in {against} to {after} {new}: currencies are not compared"
+    if row.unlike:
+        old, new = row.unit.split(TWO_UNITS) if row.unlike == "currencies" else (row.unit, row.unit)
+        why = "currencies are not compared"
+        if row.unlike == "scopes":
+            why = "`cost.exclude` leaves out other parts now, and sums of two scopes are not compared"
+        message = f"{row.label} went from {before} {old} in {against} to {after} {new}: {why}"
     return _regression(file, message, remedy, row.figure)
 
 
@@ -301,7 +306,7 @@ def _skipped(file: str, why: str) -> Finding:
 
 def _of_design(file: str, result: _CheckedFile, reference: Version | str, assessor: _Assessor) -> Iterator[Finding]:
     from ffplan.inputs.document import read_document
-    from ffplan.studies.explain.reproduce import figure_changes, not_held, regressions
+    from ffplan.studies.explain.figure_changes import figure_changes, not_held, regressions
 
     name = reference if isinstance(reference, str) else reference.info.file
     before = _before(file, reference, assessor)

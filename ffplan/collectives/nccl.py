@@ -98,13 +98,13 @@ def _ceiling(library: Library, job: RankLayout, operation: str, algorithm: Algor
 
     On one node it goes by the GPU, over several by the CPU: NVIDIA/nccl v2.30.7, src/graph/tuning.cc (`llMaxBw`).
     """
-    rates = job.host.rates
-    if rates is None or rates.ll is None:
-        return float("inf")
+    own = job.host.rates.ll if job.host.rates is not None else None
     vendor: Any = job.host.cpus[0].vendor if job.host.cpus else ""
     by_cpu = library.ll_nodes.get(vendor, library.ll_nodes.get("Intel"))
-    busbw = choose(job.nodes == 1, rates.ll.one_node.value, _by_nodes(rates.ll, job))
-    if by_cpu is not None and rates.ll.two_nodes is None:
+    busbw: Number = float("inf")
+    if own is not None:
+        busbw = choose(job.nodes == 1, own.one_node.value, _by_nodes(own, job))
+    if by_cpu is not None and (own is None or own.two_nodes is None):
         busbw = minimum(busbw, _by_nodes(by_cpu, job))
     most: Number = busbw / maximum(algorithm.bus_per_ll(operation, job.ranks), 1e-9)
     return most

@@ -88,8 +88,12 @@ class Cash:
         return sum(part.accelerators * max(month - part.order, 0.0) for part in self.purchases)
 
     def at_once(self) -> Cash:
-        """Return the same without any wait: each part runs from its order on."""
-        parts = (replace(part, delivery=part.order, ready=part.order, wait=0.0) for part in self.purchases)
+        """Return the same without any wait: parts run from their orders on, and later terms follow the first."""
+        begin, parts = self.purchases[0].order, []
+        for part in self.purchases:
+            later = part.order > part.ready
+            order = begin + part.order - part.ready if later else part.order
+            parts.append(replace(part, order=order, delivery=order, ready=begin if later else order, wait=0.0))
         return replace(self, purchases=tuple(parts))
 
     def even(self, rent: float) -> float:
@@ -124,6 +128,34 @@ class Cash:
                 paid = self.bought(until) - self.bought(begin)
                 return begin + (until - begin) * behind / (behind - (gap(until) - paid))
         return dates[0]
+
+
+def again(first: Purchase, price: float, every: float, life: float) -> tuple[Purchase, ...]:
+    """Return payments for something that is over before the hardware is: an upfront rent, or a building.
+
+    Args:
+        first: the purchase of the hardware, or the start of the rent.
+        price: what one term of it costs [currency].
+        every: months of a term [month].
+        life: months from the first job to the end [month].
+
+    Equation:
+        at each start of a term after the first, price x min(term, months left) / term
+    """
+    count = ceil(life / every - _SAME)
+    starts = [turn * every for turn in range(1, count)]
+    return tuple(
+        replace(
+            first,
+            order=first.ready + start,
+            delivery=first.ready + start,
+            running=0.0,
+            accelerators=0.0,
+            price=price * min(life - start, every) / every,
+            wait=0.0,
+        )
+        for start in starts
+    )
 
 
 def one_purchase(lead: float, wait_months: float, price: float, wait: float | None) -> Purchase:

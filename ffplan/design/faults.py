@@ -293,7 +293,7 @@ def _convertible(spec: Design, currency: str, target: str) -> bool:
 
 
 def _phase_faults(spec: Design, document: Document) -> Iterator[Finding]:
-    """Yield phases that shrink, come too early, or do not end at the complete design."""
+    """Yield phases that shrink, come too early or too late, or do not end at the complete design."""
     before, start = [0] * len(spec.nodes), 0.0
     for position, phase in enumerate(spec.phases):
         path = ("phases", position)
@@ -313,14 +313,22 @@ def _phase_faults(spec: Design, document: Document) -> Iterator[Finding]:
                 f"phase `{phase.name}` {'adds no node' if same else 'shrinks'}",
                 "give the total nodes after the phase; each phase adds to the one before",
             )
-        if phase.after < start:
+        after = phase.after if position else 0.0
+        if phase.after > after:
+            yield document.finding(
+                "design-phases",
+                (*path, "after"),
+                f"phase `{phase.name}` is the first order, from which `after` counts",
+                "write `after: 0 months`, and count the later phases from it",
+            )
+        if after < start:
             yield document.finding(
                 "design-phases",
                 (*path, "after"),
                 f"phase `{phase.name}` is ordered before the one above it",
                 "put the phases in the order of their orders",
             )
-        before, start = list(phase.nodes), phase.after
+        before, start = list(phase.nodes), after
     whole = [group.count for group in spec.nodes]
     if spec.phases and before != whole:
         yield document.finding(

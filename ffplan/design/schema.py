@@ -354,7 +354,7 @@ class Phase(Frozen):
     name: Identifier
     """Name of the phase."""
     after: Years
-    """From the first order to the order of this phase [year]."""
+    """From the first order to the order of this phase, 0 of the first [year]."""
     nodes: Annotated[Many[Annotated[int, Field(ge=0, le=MOST_COUNT)]], Field(min_length=1)]
     """Nodes of each group, in the order of `nodes`, once this phase is in production."""
     price_change: Change = 0.0

@@ -12,7 +12,7 @@ import numpy as np
 
 from ffplan.base.hostlist import fold
 from ffplan.base.record import record
-from ffplan.catalog.parts import Server
+from ffplan.fabric.routing.job_loads import domain_sizes
 from ffplan.inputs.document import scalar
 
 if TYPE_CHECKING:
@@ -90,22 +90,12 @@ class _Block:
     nodes: tuple[str, ...]
 
 
-def _domain_nodes(wired: Exported) -> dict[int, int]:
-    """Return the nodes that one scale-up switch joins by group of compute nodes, where it joins several."""
-    sizes = {}
-    for number, group in enumerate(wired.design.groups):
-        scale_up = group.server.nvlink if isinstance(group.server, Server) else None
-        if group.group.role == "compute" and scale_up and scale_up.nodes > 1:
-            sizes[number] = scale_up.nodes
-    return sizes
-
-
 def _blocks(wired: Exported) -> list[_Block]:
     """Return the compute nodes in blocks: scale-up domains of several nodes, else the nodes below each leaf.
 
     Where some nodes are in domains, those of other groups are in no block: no scale-up switch joins them to any.
     """
-    sizes = _domain_nodes(wired)
+    sizes = domain_sizes(wired.design)
     below = _leaves_of(wired.fabric, wired.names)
     parts = [tuple(below[leaf]) for leaf in sorted(below)]
     if sizes:
@@ -140,7 +130,7 @@ def _outside(wired: Exported, blocks: list[_Block]) -> list[str]:
 def block_conf(wired: Exported) -> str:
     """Return `topology.conf` for the plugin topology/block, of Slurm 23.11 and later."""
     blocks = _blocks(wired)
-    what = "scale-up domain" if _domain_nodes(wired) else "leaf"
+    what = "scale-up domain" if domain_sizes(wired.design) else "leaf"
     lines = [f"# A block is the nodes of a {what}. BlockSizes was called BlockLevels before Slurm 24.05."]
     lines += _outside(wired, blocks)
     lines += [f"BlockName={block.name} Nodes={fold(list(block.nodes))}" for block in blocks]
@@ -188,7 +178,9 @@ def _above(wired: Exported) -> dict[str, list[str]]:
 def node_labels(wired: Exported, *, old: bool) -> Iterator[str]:
     """Yield a node with its labels for `kubectl apply --server-side`: of topograph 1.0, or `old`, of 0.3 to 0.5."""
     domain = "network.topology.nvidia.com/accelerator" if old else "accelerator.topograph.run/domain"
-    inside = {node: block.name for block in _blocks(wired) for node in block.nodes} if _domain_nodes(wired) else {}
+    inside = (
+        {node: block.name for block in _blocks(wired) for node in block.nodes} if domain_sizes(wired.design) else {}
+    )
     for node, way in sorted(_above(wired).items()):
         labels = {domain: inside[node]} if node in inside else {}
         for tier, name in enumerate(way):

@@ -4,9 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ffplan.base.formatting import amount, at_least, input_value, kilowatts, listed, number, percent, short
+from ffplan.base.formatting import (
+    amount,
+    at_least,
+    input_value,
+    kilowatts,
+    listed,
+    number,
+    percent,
+    short,
+    spoken_years,
+)
 from ffplan.report.document import Block, Document, Grid, Lines, Remarks, _Body, provenance
-from ffplan.report.first.cost import _cost_screen
+from ffplan.report.first.cost import _cost_screen, horizon
 from ffplan.report.phrases import _plan_words, _sure_words
 from ffplan.results.run import band_words
 
@@ -113,7 +123,7 @@ def _bom(bom: Bom) -> list[Block]:
 
 def _tco(tco: Tco) -> list[Block]:
     rows = tuple((row.label, _amount(row.amount), f"{100 * row.share:.1f}") for row in tco.yearly)
-    title = "A year of rent" if tco.facility == "rented" else f"A year of ownership over {number(tco.years)} years"
+    title = "A year of rent" if tco.facility == "rented" else f"A year of ownership over {spoken_years(tco.years)}"
     title += ", partial" if tco.partial else ""
     hour = tco.per_accelerator_hour
     use = (
@@ -123,11 +133,11 @@ def _tco(tco: Tco) -> list[Block]:
     rest = "" if tco.facility == "rented" else ", residual value taken off at the end"
     lines = [
         ("accelerator-hour", f"{use}; {_amount(tco.per_accelerator_hour_paid)} over all hours"),
-        ("cash", f"{_amount(tco.total)} {tco.currency} over {number(tco.years)} years{rest}"),
+        ("cash", f"{_amount(tco.total)} {tco.currency} {horizon(tco)}{rest}"),
     ]
     if tco.owned is not None:
         owned = band_words(tco.owned.per_accelerator_hour, tco.currency)
-        lines.append(("owned instead", f"{owned} an accelerator-hour in use, over {number(tco.owned.years)} years"))
+        lines.append(("owned instead", f"{owned} an accelerator-hour in use, over {spoken_years(tco.owned.years)}"))
     if tco.network_share is not None:
         lines.append(("network", f"{percent(tco.network_share)} of the bill of materials"))
     blocks: list[Block] = [

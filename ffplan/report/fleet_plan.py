@@ -141,6 +141,27 @@ def _late_text(cluster: PlannedCluster, plan: FleetPlan) -> str:
     return f"{cluster.name}: {percent(cluster.late)} likely late for {cluster.needed}, short without it, {order}"
 
 
+def _unused_text(cluster: PlannedCluster, plan: FleetPlan) -> str:
+    """Return how likely a cluster is ready only after it retires; empty if that is less than the chance allowed."""
+    if cluster.unused <= 1 - plan.chance:
+        return ""
+    return f"{cluster.name}: {percent(cluster.unused)} likely ready only after it retires in {cluster.retire}"
+
+
+def _late(plan: FleetPlan) -> list[str]:
+    """Return what is said of orders that are too late, the likeliest first."""
+    ranked = sorted(plan.clusters, key=lambda one: -max(one.late or 0.0, one.unused))
+    return [text for one in ranked for say in (_unused_text, _late_text) if (text := say(one, plan))]
+
+
+def _columns(plan: FleetPlan) -> str:
+    """Return what the columns of the quarters are."""
+    bare = any(row.purchase.mean and not row.facility_peak_kw.p50 for row in _shown_quarters(plan))
+    early = " (0 kW beside a purchase: nothing stands in most draws)" if bare else ""
+    money = f"{_shown_part(plan)}GPUs and {plan.currency} on average"
+    return f"{money}, peak in the median{early}; capacity over demand (risk)"
+
+
 def _choice_text(choice: OrderChoice) -> str:
     if choice.shift is None:
         return "never: rent instead"
@@ -194,8 +215,6 @@ def _carbon(plan: FleetPlan) -> str:
 
 def _fleet_plan_screen(plan: FleetPlan) -> _FirstScreen:
     names = _names(plan)
-    risky = {q.quarter for q in plan.quarters if any(row.short > 1 - plan.chance for row in q.demand.values())}
-    late = sorted((one for one in plan.clusters if one.needed in risky), key=lambda one: -(one.late or 0.0))
     peak = max(q.facility_peak_kw.p50 for q in plan.quarters)
     unpriced = [name for name in plan.models if name not in plan.shortfall_hour]
     state = f"state `shortfall: $4/hour`: no rent by the hour is known for {listed(unpriced)}" if unpriced else ""
@@ -208,12 +227,12 @@ def _fleet_plan_screen(plan: FleetPlan) -> _FirstScreen:
         figures=tuple(_quarter_row(quarter, names) for quarter in _shown_quarters(plan)),
         header=_quarter_header(plan, names),
         advice=(
-            ("Late", next(filter(None, (_late_text(cluster, plan) for cluster in late)), "")),
+            ("Late", next(iter(_late(plan)), "")),
             ("Order", _dates(plan) or state),
             ("Sites", _sites(plan)),
             ("Carbon", _carbon(plan)),
             ("Left out", "; ".join(_gaps(plan))),
-            ("Columns", f"{_shown_part(plan)}GPUs and {plan.currency} on average; capacity over demand (risk)"),
+            ("Columns", _columns(plan)),
         ),
         unverified=_recalled_count(plan.unverified),
         tiles=(
@@ -340,7 +359,7 @@ def _site_grid(plan: FleetPlan) -> Grid:
 
 def _body(plan: FleetPlan) -> _Body:
     names = tuple(plan.models)
-    late = [text for cluster in plan.clusters if (text := _late_text(cluster, plan))]
+    late = _late(plan)
     hours = [
         f"{name}: {number(price, 3)} {plan.currency} an hour, {plan.shortfall_offer[name]}"
         for name, price in plan.shortfall_hour.items()
@@ -361,7 +380,7 @@ def _body(plan: FleetPlan) -> _Body:
         *recalled(plan.unverified),
     ]
     return _Body(
-        f"Fleet {plan.name}, {len(plan.quarters)} quarters from {plan.start}",
+        f"Fleet {plan.name}, {plural(len(plan.quarters), 'quarter')} from {plan.start}",
         blocks,
         footer=f"ffplan {plan.tool.version}, fleet SHA-256 {plan.sha256}",
     )

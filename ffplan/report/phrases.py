@@ -26,7 +26,9 @@ def _value_words(row: FigureChange, value: float | None) -> str:
 
 
 def relative(row: FigureChange) -> str:
-    """Return the relative change of a figure, such as `+3.2 %`; empty without one."""
+    """Return the relative change of a figure, such as `+3.2 %`, or that it has none; empty if it came or went."""
+    if row.unlike:
+        return f"two {row.unlike}"
     if row.relative is None:
         return ""
     return f"{100 * row.relative:+.3g} %" if abs(row.relative) >= _LEAST else "0 %"

@@ -9,6 +9,7 @@ from ffplan.report.document import Document, Grid, Lines, Remarks, _Body, _listi
 from ffplan.report.first.serve import (
     HEADER,
     _beside_text,
+    _currency_beside,
     _deployed_text,
     _load_of,
     _plan_text,
@@ -152,9 +153,9 @@ def _served_costs(comparison: ServeComparison) -> Grid:
     rows = tuple(
         (
             side.label,
-            amount(side.capex, 3) if side.capex is not None else "unknown",
+            amount(side.capex, 3) + _currency_beside(side, comparison) if side.capex is not None else "unknown",
             *(
-                _token_money(side.cost, name)
+                _token_money(side.cost, name) + _currency_beside(side, comparison)
                 for name in ("accelerator_hour", "per_million_output", "per_million_input")
             ),
             at_least(kilowatts(side.facility_peak_kw), side.unrated),

@@ -276,10 +276,6 @@ class Comparison(Result):
     design but the baseline."""
 
 
-FAR = 3.0
-"""Factor from the likely value within which a break-even is named [1]."""
-
-
 @record
 class Cheaper:
     """Which of two designs trains for less."""
@@ -353,20 +349,6 @@ def even_steps(money: MoneyComparison, difference: MoneyDifference) -> str:
             factors[name] = factors.get(name, 0.0) + sign * log(max(value, _LEAST))
     decides = max(factors, key=lambda name: abs(factors[name]), default="price of a GPU-hour")
     return f"their steps take the same time: the {decides} decides"
-
-
-def _near(row: FlipRow) -> float:
-    """Return how far a break-even is from the likely value, as a factor."""
-    assert row.break_even is not None
-    if row.likely <= 0 or row.break_even <= 0:
-        return float("inf")
-    return max(row.break_even / row.likely, row.likely / row.break_even)
-
-
-def near_flips(difference: MoneyDifference) -> list[FlipRow]:
-    """Return the values of single inputs that flip a verdict, the nearest first; none beyond a factor of `FAR`."""
-    rows = sorted((row for row in difference.break_even if row.break_even is not None), key=_near)
-    return [row for row in rows if not row.input.startswith("speed") and _near(row) <= FAR]
 
 
 SCHEMAS = {

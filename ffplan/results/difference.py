@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import inf
 from typing import TYPE_CHECKING
 
 from ffplan.base.formatting import chance, percent
@@ -9,7 +10,9 @@ from ffplan.base.record import record
 from ffplan.results.result import DesignInfo, Result, ToolInfo
 
 if TYPE_CHECKING:
-    from ffplan.results.cost import RentRow
+    from collections.abc import Iterable
+
+    from ffplan.results.cost import FlipRow, RentRow
 
 EVEN = 0.005
 """Largest difference of a ratio from 1 that counts as even [1]."""
@@ -110,11 +113,13 @@ class FigureChange:
     """Its change over the value before [1]; null without one."""
     verdict: str
     """better, worse, or empty if neither is meant."""
+    unlike: str
+    """currencies or scopes: what differs between two amounts, which are then not compared; empty if nothing does."""
 
     @property
     def lost(self) -> bool:
-        """Whether it was known, and is no longer, or is in another currency now."""
-        return self.before is not None and (self.after is None or TWO_UNITS in self.unit)
+        """Whether it was known, and is no longer, or is now in another currency or of another scope."""
+        return self.before is not None and (self.after is None or bool(self.unlike))
 
 
 @record
@@ -197,6 +202,22 @@ class Reproduction(Result):
     """Values that differ, in the order of the report."""
     left_out: tuple[str, ...]
     """Parts of the report that were not made again, since it does not hold the question."""
+
+
+FAR = 3.0
+"""Factor beyond which the value of an input that flips a verdict is not named [1]."""
+
+
+def _away(row: FlipRow) -> float:
+    """Return how far a break-even is from the likely value, as a factor; infinite without one."""
+    if row.break_even is None or row.likely <= 0 or row.break_even <= 0:
+        return inf
+    return max(row.break_even / row.likely, row.likely / row.break_even)
+
+
+def near_flips(rows: Iterable[FlipRow]) -> list[FlipRow]:
+    """Return the values of single inputs that flip a verdict, the nearest first; none beyond a factor of `FAR`."""
+    return sorted((row for row in rows if not row.input.startswith("speed") and _away(row) <= FAR), key=_away)
 
 
 SCHEMAS = {

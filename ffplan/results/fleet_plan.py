@@ -45,7 +45,7 @@ class FleetQuarter:
     purchase: Spread
     """Deliveries of the quarter [currency]."""
     running: Spread
-    """Running costs and rent [currency]."""
+    """Running costs and rent, without interest [currency]."""
     book_value: Spread
     """Book value of clusters that retire; no cash [currency]."""
     shortfall: Spread | None
@@ -69,8 +69,8 @@ class OrderChoice:
     shift: int | None
     """Quarters later than planned, negative for earlier; null for no order at all [quarter]."""
     cost: float
-    """Cost of the fleet to the end of the plan, write-off in place of purchases, with the rent of what is missing, on
-    average over the draws [currency]."""
+    """Cost of the fleet to the end of the plan, write-off and cost of capital in place of purchases, with the rent of
+    what is missing, on average over the draws [currency]."""
     regret: float
     """Its average excess over the best of these choices in hindsight [currency]."""
 
@@ -98,7 +98,7 @@ class PlannedCluster:
     ready: str
     """Month of the first job, in the median."""
     retire: str
-    """Month in which it is switched off, in the median."""
+    """Month in which it is switched off: that of the file, or the end of its life in the median."""
     rented: bool
     """True if it is rented."""
     purchase: Spread
@@ -121,7 +121,10 @@ class PlannedCluster:
     """First month of the quarter from which, without it, a demand that it serves is short with more than the chance
     allowed; null where none is."""
     late: float | None
-    """Chance that it is not ready by then [1]; null where it is not needed."""
+    """Chance that it is not ready by then, and a demand that it serves is short in that quarter [1]; null where it is
+    not needed."""
+    unused: float
+    """Chance that it is ready only after it retires, and never works [1]."""
     order_by: str | None
     """Last month of an order that is ready by then with the chance wanted; null likewise, or if it was placed."""
     choices: tuple[OrderChoice, ...]
@@ -160,7 +163,7 @@ class FleetTotals:
     purchase: Spread
     """Deliveries within the plan [currency]."""
     running: Spread
-    """Running costs and rent [currency]."""
+    """Running costs and rent, without interest [currency]."""
     book_value: Spread
     """Book value of clusters that retire within it; no cash [currency]."""
     shortfall: Spread | None

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ffplan.serving.kept import once
 from ffplan.serving.load import _tokens_a_step
 from ffplan.serving.memory import cached_tokens
 from ffplan.serving.pools import slices, transfer_seconds
@@ -314,7 +315,7 @@ def run_requests(served: Served, use: MemoryUse, requests: Requests, arrivals: A
     prompt, output = float(np.mean(arrivals.prompts)), float(np.mean(arrivals.outputs))
     room = _room(served, use, most, requests, prompt + output)
     pace = _pace(served, most, requests, arrivals)
-    return _simulate(pace, arrivals, room, chunk=float(requests.chunk), first=float(served.rates.first))
+    return once(_simulate, pace, arrivals, room, chunk=float(requests.chunk), first=float(served.rates.first))
 
 
 def run_pools(
@@ -335,7 +336,8 @@ def run_pools(
         _room(pools.prefill, uses[0], _ANY, requests, prompt + 1),
         _room(pools.decode, uses[1], most, requests, prompt + output),
     )
-    return _simulate_pools(
+    return once(
+        _simulate_pools,
         (_pace(pools.prefill, 1, requests, arrivals), _pace(pools.decode, most, requests, arrivals)),
         (round(float(pools.prompt_groups)) // parts, round(float(pools.decode_groups)) // parts),
         arrivals,

@@ -17,6 +17,8 @@ from ffplan.training.step import _least_time, step_parts, step_time
 from ffplan.training.train_run import TrainRun
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from ffplan.catalog.models import Transformer
 
 
@@ -28,6 +30,8 @@ SMALLER_MOMENTS = 2 * HALF
 """Bytes of a parameter that both moments of Adam save at 16 bits [byte]."""
 _FIRST = 64
 """Number of structures with the lowest bounds, timed first [1]."""
+_OF_DATA = ("ranks", "batch", "rounds", "expert-ranks", "shard", "schedule")
+"""Rules that another number of data-parallel ranks may meet."""
 _ROUNDING = 1e-9
 """Tolerance of a bound above a time, for rounding [1]."""
 FSDP = 3
@@ -96,15 +100,49 @@ def search_space(shape: Transformer, gpus: int, domain: int, fixed: dict[str, in
     return _SearchSpace(chosen(values), chosen(OPTIONS))
 
 
-def _data(batch: int, gpus: int, ways: Ints, fixed: int | None) -> Ints:
-    """Return the data-parallel ranks of every structure: the largest divisor of the batch that fits."""
-    if fixed is not None:
-        return np.full(np.shape(ways), float(fixed))
+def _data(batch: int, gpus: int, mesh: Mapping[str, Floats], ways: Floats) -> Floats:
+    """Return the data-parallel ranks of every structure: the largest divisor of the batch that fits.
+
+    Of the divisors, those count that make whole groups of expert parallelism, where there are any.
+    """
     allowed = np.array(divisors(batch, gpus), dtype=float)
+    fitting = np.maximum(gpus // ways, 1)
     # the largest divisor: ranks beyond it would have no whole micro-batch, and stay idle
-    place = np.searchsorted(allowed, np.maximum(gpus // ways, 1), side="right") - 1
-    ranks: Ints = allowed[place]
+    ranks: Floats = allowed[np.searchsorted(allowed, fitting, side="right") - 1]
+    groups, inside = mesh["expert"] * mesh["expert_tensor"], mesh["context"] * mesh["tensor"]
+    steps = groups / np.gcd(groups.astype(np.int64), inside.astype(np.int64))
+    for step in np.unique(steps[steps > 1]):
+        whole = allowed[allowed % step == 0]
+        rows = np.flatnonzero((steps == step) & (fitting >= whole.min(initial=np.inf)))
+        if rows.size:
+            ranks[rows] = whole[np.searchsorted(whole, fitting[rows], side="right") - 1]
     return ranks
+
+
+def _fewer_data(run: TrainRun, mesh: Mapping[str, Any], ways: Floats, gpus: int) -> Floats:
+    """Return the most data-parallel ranks with which a structure breaks no rule; unchanged if none does.
+
+    Fewer ranks have more micro-batches: a size of theirs, rounds of chunks, a schedule or `shard` may ask for that.
+    """
+    ranks: Floats = mesh["data"].copy()
+    fixed = {name: broken for name, broken in _faults(run, mesh).items() if name not in _OF_DATA}
+    rows = np.flatnonzero(reason_codes({"ranks": ways > gpus, **fixed}) == 0)
+    for size in reversed(divisors(int(run.plans.batch), gpus)):
+        near = rows[ways[rows] * size <= gpus]
+        if near.size:
+            some = {name: values[near] for name, values in mesh.items()}
+            some |= {"data": np.full(near.size, float(size)), "gpus": ways[near] * size}
+            sound = near[reason_codes(_faults(run, some)) == 0]
+            ranks[sound] = size
+            rows = np.setdiff1d(rows, sound, assume_unique=True)
+    return ranks
+
+
+def _faults(run: TrainRun, mesh: Mapping[str, Any]) -> dict[str, Truth]:
+    """Return the rules that structures break whatever their options."""
+    faults = violations(run.shape, replace(run.plans, **mesh), None)
+    del faults["offload"]  # depends on ZeRO, an option
+    return faults
 
 
 def _mesh(space: _SearchSpace) -> dict[str, Any]:
@@ -134,7 +172,8 @@ def evaluate_space(
 ) -> EvaluatedSpace:
     """Return every plan of a space, and why those cannot run that cannot.
 
-    Structures are sorted out first; possible ones are taken with all their options at once.
+    Structures are sorted out first; possible ones are taken with all their options at once. If nothing can run on the
+    most data-parallel ranks of each structure, fewer are tried.
 
     Args:
         run: workload and machine; its plans supply everything that no axis varies.
@@ -143,15 +182,28 @@ def evaluate_space(
         data: data-parallel ranks, if fixed.
         host_limit: host memory that a rank may fill [byte]; not checked if omitted.
     """
-    mesh, base = _mesh(space), run.plans
+    mesh = _mesh(space)
     mesh["expert_tensor"] = np.where(mesh["expert_tensor"] == 0, mesh["tensor"], mesh["expert_tensor"])
     ways = prod(mesh[axis.array] for axis in AXES if axis.ranks and axis.values is not None)
-    mesh["data"] = _data(int(base.batch), gpus, ways, data)
-    mesh["gpus"] = ways * mesh["data"]
+
+    def evaluated(ranks: Floats) -> EvaluatedSpace:
+        placed = {**mesh, "data": ranks, "gpus": ways * ranks}
+        return _evaluated_mesh(run, space, placed, gpus, limit, host_limit)
+
+    if data is not None:
+        return evaluated(np.full(ways.shape, float(data)))
+    mesh["data"] = _data(int(run.plans.batch), gpus, mesh, ways)
+    found = evaluated(mesh["data"])
+    return found if found.feasible else evaluated(_fewer_data(run, {**mesh, "gpus": ways * mesh["data"]}, ways, gpus))
+
+
+def _evaluated_mesh(
+    run: TrainRun, space: _SearchSpace, mesh: dict[str, Any], gpus: int, limit: float, host_limit: float | None
+) -> EvaluatedSpace:
+    """Return structures with all options: limits of device and host memory [byte]."""
     options = prod(map(len, space.options.values()))
-    structure = violations(run.shape, replace(base, **mesh), None)
+    structure = _faults(run, mesh)
     structure["accelerators"] = mesh["gpus"] > gpus
-    del structure["offload"]  # depends on ZeRO, an option
     code = reason_codes(structure)
     refused = {
         name: int((code == number).sum()) * options
@@ -163,7 +215,7 @@ def evaluate_space(
         name: np.array(values, dtype=float).reshape(-1, *(1,) * (len(space.options) - number - 1))
         for number, (name, values) in enumerate(space.options.items())
     }
-    plans = replace(base, **kept, **names)
+    plans = replace(run.plans, **kept, **names)
     candidates = int(code.size) * options
     code = np.zeros((kept["gpus"].size, *map(len, space.options.values())), dtype=np.int8)
     if code.size:

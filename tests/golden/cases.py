@@ -344,7 +344,10 @@ CASES = (
     _cost("cost-utilisation", "residual: 20 %", "utilisation: 1.2"),
     _phases("phases-empty", "[6272]}\n  - {name: whole, after: 6 months, nodes: [12544]}", "[0]}"),
     _phases("phases-length", "nodes: [6272]", "nodes: [6272, 1]"),
-    _phases("phases-order", "after: 0 months", "after: 9 months"),
+    _phases("phases-late", "after: 0 months", "after: 9 months"),
+    _phases(
+        "phases-order", "\n  - {name: whole,", "\n  - {name: most, after: 7 months, nodes: [9408]}\n  - {name: whole,"
+    ),
     _phases("phases-price", "after: 6 months", "price_change: -95 %, after: 6 months"),
     _phases("phases-shrink", "nodes: [6272]", "nodes: [12545]"),
     _phases("phases-unfinished", "nodes: [12544]", "nodes: [12543]"),

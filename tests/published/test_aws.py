@@ -19,7 +19,7 @@ from ffplan.inputs.validate import validate
 from ffplan.interop.topology.reading import read_server
 from ffplan.interop.topology.writing import Inside, topology_xml
 from ffplan.node.resources import resources
-from ffplan.studies.collective.allreduce import _bound_of
+from ffplan.studies.collective.allreduce import bound_of
 from ffplan.training.memory import stage_bytes
 from ffplan.training.mfu import sharded_tokens, tensor_parallel_ways
 from ffplan.training.model_flops import parameters
@@ -179,7 +179,7 @@ def several_nodes() -> dict[str, str]:
     servers = (P4D, P5, dgx, hgx)
     network = [sum(host_named(name).nic_gbyte_s) for name in servers]
     scale_up = [nvlink("a100-sxm-40gb"), nvlink("h100-sxm-80gb")] * 2
-    binding = [_bound_of(query("all-gather"), layout(name, 2), "ring").binding.name for name in servers]
+    binding = [bound_of(query("all-gather"), layout(name, 2), "ring").binding.name for name in servers]
     words = {"nic": "NICs", "nvlink": "NVLink"}
     a100 = flops("a100-sxm-40gb")
     return {

@@ -21,7 +21,7 @@ from ffplan.collectives.timing import CollectiveQuery, Timed, chosen, time_choic
 from ffplan.design.training import PlanFields
 from ffplan.fabric.sizing.fat_tree import Tree, _build_tree, _TreeRule
 from ffplan.fabric.sizing.formulas import rail_leaves, tree_bisection
-from ffplan.studies.collective.allreduce import _bound_of, _ledger_of
+from ffplan.studies.collective.allreduce import _ledger_of, bound_of
 from ffplan.training.accelerator_rates import accelerator_rates
 from ffplan.training.memory import stage_bytes
 from ffplan.training.mfu import data_parallel_tokens, expert_parallel_tokens, sharded_tokens, tensor_parallel_ways
@@ -76,7 +76,7 @@ def timed(operation: str, nodes: int, size: float, algorithm: str | None = None,
 
 def bounds(operation: str, nodes: int, algorithm: str, server: str = NODES[1]) -> tuple[float, float]:
     """Return the bound at specified rates, and at those that long messages reach [GB/s]."""
-    found = _bound_of(query(operation, algorithm), layout(server, nodes), algorithm)
+    found = bound_of(query(operation, algorithm), layout(server, nodes), algorithm)
     return min(term.high_gbyte_s for term in found.terms), float(found.gbyte_s)
 
 

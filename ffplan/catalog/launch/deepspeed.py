@@ -24,6 +24,7 @@ KEYS = frozenset(
     }
 )
 """Fields that a DeepSpeed file alone has."""
+_BATCH = ("train_micro_batch_size_per_gpu", "gradient_accumulation_steps", "train_batch_size")
 _SHARD = ("zero_optimization.zero_hpz_partition_size", "zero_optimization.mics_shard_size")
 _DULL = re.compile(
     r"optimizer\.params|scheduler|gradient_clipping|steps_per_print|wall_clock|bf16\.|fp16\.|bfloat16\."
@@ -84,16 +85,26 @@ def _plan_of(settings: Settings) -> dict[str, Any]:
 
 
 def _batch(settings: Settings) -> dict[str, Any]:
-    micro = settings.whole("train_micro_batch_size_per_gpu")
-    steps = settings.whole("gradient_accumulation_steps")
-    batch = settings.whole("train_batch_size")
-    fields: dict[str, Any] = {}
-    if micro is not None:
-        fields["micro_batch"] = micro
-    elif "train_micro_batch_size_per_gpu" not in settings.values:
-        settings.remark(
-            "train_micro_batch_size_per_gpu is not stated: micro_batch is 1 unless `--micro-batch` says more"
-        )
+    """Return the batch and the micro-batch; a batch is micro-batch times accumulation times data-parallel ranks."""
+    micro, steps, batch = (settings.whole(name) for name in _BATCH)
+    fields: dict[str, Any] = {"micro_batch": micro} if micro is not None else {}
+    follows = micro is None and _BATCH[0] not in settings.values
+    if batch is not None and steps is not None and (micro is not None or follows):
+        unit = (micro or 1) * steps
+        stated = [f"{name} {value:,}" for name, value in zip(_BATCH, (micro, steps, batch), strict=True) if value]
+        if batch % unit:
+            *units, whole = stated
+            message = f"{whole} is no multiple of {' times '.join(units)}"
+            settings.fault("config-value", _BATCH[2], message, f"write a multiple of {unit:,}")
+        elif micro is None:
+            settings.steps = steps
+        else:
+            settings.ranks, settings.ranks_of = batch // unit, settings.ranks_of | {"batch", "micro_batch"}
+            settings.ranks_by = f"{stated[2]} over {stated[0]} times {stated[1]}"
+    elif steps is not None and batch is not None:
+        settings.remark(f"{_BATCH[1]} {steps} is left out: a plan has as many steps as its batch needs")
+    if follows and not settings.steps:
+        settings.remark(f"{_BATCH[0]} is not stated: micro_batch is 1 unless `--micro-batch` says more")
     if batch is not None:
         return {**fields, "batch": batch}
     settings.each = (micro or 0) * (steps or 0)

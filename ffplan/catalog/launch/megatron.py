@@ -132,8 +132,8 @@ def vocabulary(settings: Settings) -> int | None:
     if size is None:
         if not {"vocab_size", "override_vocab_size"} & settings.values.keys():
             why = f": `{shown(kind)}` does not tell its size" if kind else ""
-            message, name = f"the vocabulary is not stated{why}", settings.label("vocab_size")
-            settings.fault("config-field", "tokenizer_type", message, f"add `{name}` and its entries")
+            remedy = f"add {_vocabulary_words(settings)}: the entries of the tokenizer's vocabulary, a whole number"
+            settings.fault("config-field", "tokenizer_type", f"the vocabulary is not stated{why}", remedy)
         return None
     if settings.off("should_pad_vocab"):
         return size
@@ -145,6 +145,17 @@ def vocabulary(settings: Settings) -> int | None:
     if full != size:
         settings.remark(f"the vocabulary of {size:,} is padded to {full:,}, a multiple of {step:,}")
     return full
+
+
+def _vocabulary_words(settings: Settings) -> str:
+    """Return the setting of a vocabulary as the file would write it, with an example of its value."""
+    if settings.prefix:
+        return f"`{settings.label('vocab_size')} 32000`"
+    if any(setting.written.startswith("model.") for setting in settings.values.values()):
+        return "`model.override_vocab_size=32000`"
+    if settings.program == "NeMo":
+        return "`override_vocab_size: 32000` under `model`"
+    return "`vocab_size: 32000`"
 
 
 def _positions(settings: Settings) -> int | None:

@@ -8,6 +8,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
+from ffplan.catalog.launch.world import world
+
 if TYPE_CHECKING:
     from ffplan.catalog.launch.settings import Settings
 
@@ -100,23 +102,13 @@ def _plan_of(settings: Settings, layers: int | None, *, experts: bool, mixed: bo
         settings.remark(f"{settings.label('expert_model_parallel_size')} is left out: the file states no experts")
     if plan.get("context", 1) > 1:
         plan |= _exchange(settings)
-    settings.world = _world(settings)
+    settings.world = world(settings)
     if "batch" not in plan and "global_batch_size" not in settings.values:
         settings.each = plan["micro_batch"]  # Megatron-LM takes one micro-batch a rank
     for name, instead in _NO_FIELD.items():
         if name in settings.values and instead and settings.stated(name) is not None:
             settings.remark(f"{settings.label(name)} has no field in a plan: {instead}")
     return plan
-
-
-def _world(settings: Settings) -> int | None:
-    """Return the accelerators that a file starts the job on, if it says so."""
-    whole = settings.whole("world_size")
-    each = settings.whole("nproc_per_node", "gpus_per_node", "ntasks_per_node", "num_gpus")
-    nodes = settings.whole("nnodes", "nodes")
-    if whole is not None:
-        return whole
-    return each * nodes if each and nodes else None
 
 
 def _chunks(settings: Settings, pipeline: int, layers: int | None) -> int:

@@ -24,6 +24,7 @@ from ffplan.catalog.launch.arguments import (
     arguments,
 )
 from ffplan.catalog.launch.settings import RENAMED, Setting, Settings, _name_of, _table_settings
+from ffplan.catalog.launch.world import _launcher_arguments, _without_asides, sized
 from ffplan.inputs.composer import Node
 from ffplan.inputs.document import Document, comment, flow, parse_document
 
@@ -227,8 +228,18 @@ def _torchtitan(text: str, raw: bytes, file: str) -> tuple[Launch, Settings]:
     settings = torchtitan._torchtitan_settings(data, file, _toml_lines(text))
     if not torchtitan._is_job(settings):
         raise _nothing(settings, "`[parallelism]` or `[training]` with its settings")
-    part, plan = torchtitan._flavour(settings), torchtitan._plan_of(settings)
+    part = torchtitan._flavour(settings)
+    plan = torchtitan._plan_of(settings, _layers_of(part))
     return _launch(settings, raw, plan, without=torchtitan._without_field(settings), part=part), settings
+
+
+def _layers_of(part: str) -> int | None:
+    """Return the layers of a model of the catalogue."""
+    from ffplan.catalog.models import Model
+    from ffplan.catalog.store import Catalog
+
+    model = Catalog().entry(part).part if part else None
+    return int(model.transformer.layers) if isinstance(model, Model) and model.transformer else None
 
 
 def _toml_lines(text: str) -> dict[str, int]:
@@ -255,7 +266,8 @@ def _names_nemo(raw: bytes) -> bool:
 
 def _arguments(text: str, raw: bytes, file: str, *, printed: bool) -> tuple[Launch, Settings]:
     script = _Branches(text, frozenset()) if printed else _without_branches(_plain_lines(text))
-    rows = _printed_arguments(text) if printed else arguments(script.text)
+    plain = _without_asides(script.text)
+    rows = _printed_arguments(text) if printed else [*arguments(plain), *_launcher_arguments(plain)]
     values: dict[str, Setting] = {}
     for name, setting in _settings_of(rows, _Variables("" if printed else script.text)).items():
         steps = tuple(name.split("."))
@@ -301,22 +313,8 @@ def _megatron(settings: Settings, raw: bytes, notes: Iterable[str] = ()) -> tupl
 
 
 def _sized(launch: Launch, settings: Settings, job: LaunchSize) -> Launch:
-    """Return a plan with its program's batch for the accelerators, and options that are still missing."""
-    plan, remarks = launch.plan, list(launch.of_plan)
-    sizes = {**plan, **job.fields}
-    rest = sizes.get("tensor", 1) * sizes.get("pipeline", 1) * sizes.get("context", 1)
-    if settings.world is not None and job.gpus is None:
-        few = f", fewer than the {rest:,} of one copy of the model" if settings.world < rest else ""
-        given = settings.world if settings.world >= rest else "N"
-        remarks.append(f"it runs on {settings.world:,} GPUs{few}: give `--gpus {given}`")
-    gpus = job.gpus or settings.world or job.most
-    if settings.each and "batch" not in sizes and gpus is not None and gpus % rest == 0:
-        ranks = gpus // rest
-        plan = {**plan, "batch": settings.each * ranks}
-        remarks.append(f"batch {settings.each * ranks:,} is {settings.each} on each of {ranks:,} data-parallel ranks")
-    elif settings.each and "batch" not in sizes:
-        remarks.append(f"the batch is {settings.each} on each data-parallel rank: give `--batch`, that times the ranks")
-    return replace(launch, plan=plan, of_plan=tuple(remarks))
+    plan, remarks = sized(launch.plan, settings, job.gpus, job.most, job.fields)
+    return replace(launch, plan=plan, of_plan=(*launch.of_plan, *remarks))
 
 
 def _launch(

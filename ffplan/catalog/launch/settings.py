@@ -90,11 +90,21 @@ class Settings:
         self.faults: list[Finding] = []
         self.remarks: list[str] = []
         self.assumed: list[str] = []
+        """Values of settings that the file leaves to the program."""
         self.each = 0
         """Sequences of a step on each data-parallel rank if no batch is stated; else, or if unknown, 0."""
         self.world: int | None = None
         """Accelerators that the file starts the job on, if it says so."""
-        """Values of settings that the file leaves to the program."""
+        self.world_by = ""
+        """What these rest on, or why they are not known."""
+        self.ranks: int | None = None
+        """Data-parallel ranks that its settings fix together."""
+        self.ranks_by = ""
+        """These settings, with their values."""
+        self.ranks_of: frozenset[str] = frozenset({"data"})
+        """Fields of the plan that fix other ranks where options give them."""
+        self.steps = 0
+        """Accumulation steps that, with a stated batch, fix the micro-batch on any number of ranks; else 0."""
 
     def label(self, name: str) -> str:
         """Return a name as the file writes it, or would."""

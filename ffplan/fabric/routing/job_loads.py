@@ -8,6 +8,7 @@ import numpy as np
 
 from ffplan.base.array_math import Ints
 from ffplan.base.record import record
+from ffplan.catalog.parts import Server
 from ffplan.fabric.routing import traffic
 from ffplan.fabric.routing.link_loads import flow_loads
 from ffplan.fabric.routing.traffic import _crossing_pairs, _double_binary_tree, _joined_trees
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from ffplan.base.array_math import Floats
     from ffplan.design.resolved import ResolvedDesign
     from ffplan.fabric.routing.routing import Routing
-    from ffplan.fabric.wiring.network import Network
+    from ffplan.fabric.wiring.network import Network, _EndpointTable
     from ffplan.fabric.wiring.wiring import WiredFabric
 
 
@@ -69,6 +70,8 @@ def zone_sizes(network: Network, job: Ints) -> list[int]:
 TRAFFIC = ("ring", "tree", "library-tree", "all-to-all", "rail-all-to-all", "permutation", "incast")
 """tree joins the trees of the zones through one pair of nodes; library-tree is one double binary tree over all ranks.
 all-to-all goes from every NIC to every other, rail-all-to-all to the same NIC of the other nodes, forwarded inside."""
+REDUCING = ("ring", "tree", "library-tree")
+"""Traffic of reductions."""
 MOST_FLOWS = 20_000_000
 """Most flows that are listed singly."""
 
@@ -85,6 +88,48 @@ class JobNodes:
     """Endpoints of each rank, shape (ranks, rails)."""
     zone: Ints
     """Zone of each rank by its first port."""
+    domain: Ints | None = None
+    """Number of the scale-up network that joins each rank to others; None where none joins several."""
+
+    def parts(self) -> list[JobNodes]:
+        """Return the jobs of ranks that exchange parts of a reduction over the fabric."""
+        return [JobNodes(self.ports[rows], self.zone[rows]) for rows in self.shares()]
+
+    def shares(self) -> list[Ints]:
+        """Return the ranks that exchange each part of a reduction over the fabric: all of them, and all of it; or one
+        rank of each scale-up network.
+
+        Ranks of one network reduce among themselves first. Then the first of each go on with a part of the bytes, the
+        second with another, as many as the smallest network has.
+        """
+        if self.domain is None:
+            return [np.arange(len(self.ports))]
+        order = np.argsort(self.domain, kind="stable")
+        sorted_ = self.domain[order]
+        place = np.empty(len(order), np.int64)
+        place[order] = np.arange(len(order)) - np.searchsorted(sorted_, sorted_, side="left")
+        least = int(np.unique(self.domain, return_counts=True)[1].min())
+        return [np.flatnonzero(place == number) for number in range(least)]
+
+
+def domain_sizes(design: ResolvedDesign) -> dict[int, int]:
+    """Return the nodes that one scale-up network joins by group of compute nodes, where it joins several."""
+    sizes = {}
+    for number, group in enumerate(design.groups):
+        scale_up = group.server.nvlink if isinstance(group.server, Server) else None
+        if group.group.role == "compute" and scale_up and scale_up.nodes > 1:
+            sizes[number] = scale_up.nodes
+    return sizes
+
+
+def _domains(design: ResolvedDesign, endpoints: _EndpointTable, ports: Ints) -> Ints | None:
+    """Return the scale-up network of some nodes by their first ports; None if each node has one of its own."""
+    group, node = endpoints.group[ports].astype(np.int64), endpoints.node[ports].astype(np.int64)
+    sizes = np.ones(len(design.groups), np.int64)
+    for number, size in domain_sizes(design).items():
+        sizes[number] = size
+    domain: Ints = group << 32 | node // sizes[group]
+    return domain if len(np.unique(domain)) < len(domain) else None
 
 
 def all_nodes(design: ResolvedDesign, fabric: WiredFabric) -> Ints:
@@ -110,8 +155,8 @@ def pick_job(
     rows = _in_order(fabric.network, every, order, seed)[: nodes or len(every)]
     if len(rows) < least:
         raise StudyError("a job needs two nodes or more")
-    ports = every[rows]
-    return JobNodes(ports, fabric.network.endpoints.zone[ports[:, 0]])
+    ports, endpoints = every[rows], fabric.network.endpoints
+    return JobNodes(ports, endpoints.zone[ports[:, 0]], _domains(design, endpoints, ports[:, 0]))
 
 
 def tree_of(job: JobNodes, kind: str) -> Ints:
@@ -129,6 +174,23 @@ def tree_of(job: JobNodes, kind: str) -> Ints:
     return _joined_trees(np.diff(np.concatenate([[0], edges, [ranks]])).tolist())
 
 
+def _reduction(parts: list[JobNodes], kind: str, nbytes: float) -> traffic.Flows:
+    """Return an allreduce over jobs that share its bytes.
+
+    Raises:
+        StudyError: if one scale-up network joins the whole job.
+    """
+    if len(parts[0].ports) < 2:
+        raise StudyError("a scale-up network joins all nodes of the job: its reductions do not use the fabric")
+    each = nbytes / len(parts)
+    flows = [
+        traffic.ring(part.ports, each) if kind == "ring" else traffic.tree(part.ports, tree_of(part, kind), each)
+        for part in parts
+    ]
+    columns = [[getattr(flow, name) for flow in flows] for name in ("src", "dst", "nbytes")]
+    return traffic.Flows(*(np.concatenate(column) for column in columns))
+
+
 def flows_of(
     design: ResolvedDesign, fabric: WiredFabric, job: JobNodes, kind: str, nbytes: float, seed: int
 ) -> traffic.Flows:
@@ -141,10 +203,8 @@ def flows_of(
         StudyError: without storage to read from, or for too many flows to list.
     """
     e = fabric.network.endpoints
-    if kind == "ring":
-        return traffic.ring(job.ports, nbytes)
-    if kind in ("tree", "library-tree"):
-        return traffic.tree(job.ports, tree_of(job, kind), nbytes)
+    if kind in REDUCING:
+        return _reduction(job.parts(), kind, nbytes)
     if kind == "permutation":
         return traffic.permutation(job.ports, nbytes, seed)
     if kind == "incast":
@@ -239,8 +299,12 @@ def loads_for(
 
 def pairs_across_zones(job: JobNodes, kind: str) -> int | None:
     """Return the pairs of nodes that communicate across zones in a ring or tree; None for other traffic."""
+    if kind not in REDUCING:
+        return None
+    return sum(_crossing_pairs(_tree_or_ring(part, kind), part.zone) for part in job.parts())
+
+
+def _tree_or_ring(job: JobNodes, kind: str) -> Ints:
+    """Return parents by rank; a ring is written as a tree whose parent is the next rank."""
     ranks = len(job.ports)
-    if kind == "ring":
-        # a ring is written as a tree whose parent is the next rank
-        return _crossing_pairs(((np.arange(ranks) + 1) % ranks)[None], job.zone)
-    return _crossing_pairs(tree_of(job, kind), job.zone) if kind in ("tree", "library-tree") else None
+    return ((np.arange(ranks) + 1) % ranks)[None] if kind == "ring" else tree_of(job, kind)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ffplan.base.formatting import amount, chance, first_few, listed, number, percent, plural, ranged
+from ffplan.base.tracked import split_marks
 from ffplan.inputs.design_files import as_argument
 from ffplan.report.document import _FirstScreen
 from ffplan.report.phrases import (
@@ -232,7 +233,7 @@ def _sweep_screen(report: SweepReport) -> _FirstScreen:
         header=_header(report, heads, names),
         advice=(
             ("Shown", f"{len(shown)} of {len(points):,} {kind}" if len(points) > len(shown) else ""),
-            ("Least at", _extremes(report, names)),
+            ("Best at" if report.directions else "Least at", _extremes(report, names)),
             ("Moves too", first_few(unseen)),
             ("Same", f"at every point: {', '.join(still)}" if still else ""),
             ("Refused", "; ".join(f"{row.points:,}: {row.reason}" for row in report.refused[:2])),
@@ -257,7 +258,7 @@ def _ends(paths: Sequence[str]) -> list[str]:
 
 def _fits(report: SweepReport, shown: Sequence[SweepPoint], heads: Sequence[str], names: Sequence[str]) -> bool:
     rows = [_header(report, heads, names), *(_point(point, names) for point in shown)]
-    widths = [max(map(len, cells)) for cells in zip(*rows, strict=True)]
+    widths = [max(len(split_marks(cell)[0]) for cell in cells) for cells in zip(*rows, strict=True)]
     return sum(_GAP + width for width in widths if width) <= _COLUMNS
 
 
@@ -267,10 +268,12 @@ def _point(point: SweepPoint, names: Sequence[str]) -> tuple[str, ...]:
 
 
 def _extremes(report: SweepReport, names: Sequence[str]) -> str:
+    """Return where metrics are least, or most where the front wants them so."""
     at: dict[str, list[str]] = {}
     for row in report.metrics:
         if row.path in names:
-            at.setdefault(", ".join(f"{path} {value}" for path, value in row.least_at.items()), []).append(row.path)
+            end = row.most_at if report.directions.get(row.path) == "max" else row.least_at
+            at.setdefault(", ".join(f"{path} {value}" for path, value in end.items()), []).append(row.path)
     return "; ".join(f"{point}: {listed(paths)}" for point, paths in at.items())
 
 

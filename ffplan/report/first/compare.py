@@ -11,8 +11,9 @@ from ffplan.inputs.design_files import as_argument
 from ffplan.report.document import _FirstScreen
 from ffplan.report.first.side_rows import _job_size, _side_rows, _SideRow
 from ffplan.report.formats.wrapping import _two_lines
-from ffplan.results.comparison import cheaper_of, even_steps, largest_gap, near_flips
+from ffplan.results.comparison import cheaper_of, even_steps, largest_gap
 from ffplan.results.cost import recalled_drivers
+from ffplan.results.difference import near_flips
 from ffplan.results.result import model_as_given
 
 if TYPE_CHECKING:
@@ -246,7 +247,7 @@ def _flips(c: Comparison) -> str:
     return listed(
         f"{row.label} of {input_value(row.input, row.break_even, row.unit, currency)} "
         f"(now {input_value(row.input, row.likely, row.unit, currency)})"
-        for row in near_flips(difference)[:_FLIPS]
+        for row in near_flips(difference.break_even)[:_FLIPS]
     )
 
 

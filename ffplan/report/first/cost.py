@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from ffplan.base.formatting import (
     amount,
     at_least,
+    first_few,
     input_value,
     kilowatts,
     listed,
@@ -15,10 +16,11 @@ from ffplan.base.formatting import (
     plural,
     spoken_years,
 )
+from ffplan.cost.rent import MONTHS
 from ffplan.inputs.design_files import as_argument
 from ffplan.report.document import _FirstScreen
 from ffplan.results.cost import benchmark, cheaper_index, recalled_drivers, rented
-from ffplan.results.difference import judged, owning_beside
+from ffplan.results.difference import judged, near_flips, owning_beside
 from ffplan.results.run import band_words, median_words
 
 if TYPE_CHECKING:
@@ -28,7 +30,6 @@ if TYPE_CHECKING:
 """Least chance of the side that a verdict names [1]."""
 _DRIVERS = 3
 """Inputs named as what moves the cost [1]."""
-_SEVERAL = 2
 
 
 def _cost_screen(study: CostStudy) -> _FirstScreen:
@@ -61,7 +62,7 @@ def _verdict(study: CostStudy) -> tuple[str, ...]:
     if tco.facility == "rented":
         return (f"Rented: {_money(tco.year, tco.currency)} a year{_over_owning(tco)}.",)
     if tco.partial:
-        return ("Partial: parts of the cost have no price, so owning is set against no rent.",)
+        return (f"Partial: the cost leaves out {first_few(tco.partial)}, so owning is set against no rent.",)
     rent = benchmark(tco.rents)
     if rent is None:
         return (f"Owning is set against no rent: {tco.no_rent}.{_other_rent(tco)}",)
@@ -114,18 +115,22 @@ def _money(value: float, currency: str) -> str:
     return f"{value:,.2f} {currency}" if abs(value) < 100 else f"{amount(value, 3)} {currency}"
 
 
+def horizon(tco: Tco) -> str:
+    """Return how long the cash of a cluster runs, such as `over 5 years`; to a month where it is bought in phases."""
+    whole = abs(tco.production_months - tco.years * MONTHS) < 1
+    return f"over {spoken_years(tco.years)}" if whole else f"to month {tco.cash_flow[-1].month}"
+
+
 def _owned(tco: Tco) -> list[tuple[str, str, str]]:
     hour, rent = band_words(tco.per_accelerator_hour, tco.currency), benchmark(tco.rents)
     rows = []
     if tco.facility != "rented":
-        whole = len({row.month for row in tco.cash_flow if row.capex}) < _SEVERAL
-        time = f"in {spoken_years(tco.years)}" if whole else f"to month {tco.cash_flow[-1].month}"
-        cash = f"{amount(tco.total, 3)} {time}"
+        cash = f"{amount(tco.total, 3)} {horizon(tco)}"
         cash += f"; rent {amount(rented(rent, tco), 3)}" if rent is not None else ", likely"
         rows.append(("to commit", median_words(tco.purchase, tco.currency), cash))
     against = f"{rent.term} rent {rent.hour:,.2f}" if rent else f"at {percent(tco.utilisation)} utilisation"
     if tco.owned is not None:
-        against = f"{number(tco.owned.years)} years owned {band_words(tco.owned.per_accelerator_hour)}"
+        against = f"{spoken_years(tco.owned.years)} owned {band_words(tco.owned.per_accelerator_hour)}"
     rows.append(("GPU-hour in use", hour, against))
     return rows
 
@@ -169,11 +174,10 @@ def _drivers(study: CostStudy) -> str:
 def _levels(study: CostStudy) -> str:
     if study.uncertainty is None:
         return ""
-    for row in study.uncertainty.break_even:
-        if row.break_even is not None:
-            value, likely = (
-                input_value(row.input, number_, row.unit, study.currency) for number_ in (row.break_even, row.likely)
-            )
+    for row in near_flips(study.uncertainty.break_even):
+        if row.break_even is not None and row.input != "rent":  # the verdict has that of the rent
+            ends = (row.break_even, row.likely)
+            value, likely = (input_value(row.input, end, row.unit, study.currency) for end in ends)
             return f"{row.label} of {value}, now {likely}"
     return ""
 

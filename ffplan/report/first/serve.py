@@ -222,6 +222,12 @@ def _token_money(cost: ServeCost | None, name: str) -> str:
     return "unknown" if cost is None else at_least(number(getattr(cost, name), 3), cost.partial)
 
 
+def _currency_beside(side: ServedSide, comparison: ServeComparison) -> str:
+    """Return the currency of a design's amounts as a suffix; empty where all designs have one."""
+    currencies = {one.cost.currency for one in comparison.sides if one.cost is not None}
+    return f" {side.cost.currency}" if side.cost is not None and len(currencies) > 1 else ""
+
+
 def _served_row(side: ServedSide, comparison: ServeComparison) -> tuple[str, ...]:
     """Return a design as a row of the table; latencies at the statistic of the targets."""
     at = comparison.targets.at if comparison.targets is not None else "mean"
@@ -232,7 +238,7 @@ def _served_row(side: ServedSide, comparison: ServeComparison) -> tuple[str, ...
         f"{side.output_tokens_s_gpu:,.0f}",
         number(getattr(side.ttft_s, at), 2),
         number(getattr(side.tpot_s, at) * _MILLI, 3),
-        _token_money(side.cost, "per_million_output_all"),
+        _token_money(side.cost, "per_million_output_all") + _currency_beside(side, comparison),
         "unknown" if side.output_tokens_s_mw is None else f"{side.output_tokens_s_mw / 1e3:,.0f}",
     )
 
@@ -274,7 +280,10 @@ def _level(comparison: ServeComparison, least: float) -> str:
     near = [
         side.label
         for side in comparison.sides
-        if side.meets and side.cost is not None and side.cost.per_million_output_all <= least * (1 + _LEVEL)
+        if side.meets
+        and side.cost is not None
+        and not _currency_beside(side, comparison)
+        and side.cost.per_million_output_all <= least * (1 + _LEVEL)
     ]
     names = [label for label in near if label not in (verdict.cheapest, verdict.other)]
     return f" {listed(names)} {'is' if len(names) == 1 else 'are'} within {percent(_LEVEL)} of it." if names else ""

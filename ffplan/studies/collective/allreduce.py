@@ -66,7 +66,8 @@ def _ledger_of(query: CollectiveQuery, job: RankLayout, algorithm: str) -> list[
     return ALGORITHMS[algorithm].ledger(query.operation, job)
 
 
-def _bound_of(query: CollectiveQuery, job: RankLayout, algorithm: str) -> Bound:
+def bound_of(query: CollectiveQuery, job: RankLayout, algorithm: str) -> Bound:
+    """Return what bounds the stream of an algorithm on a job, term by term."""
     share = query.library.link_share.value if query.library.link_share else 1.0
     return solve(
         resources(job.host, job.cuts, share),
@@ -135,7 +136,7 @@ def _timed_row(query: CollectiveQuery, job: RankLayout, gpus: int, size: float) 
         fastest=_choice_name(best.algorithm, best.protocol),
         fastest_time=best.time,
     )
-    return _collective_row(query, job, gpus, pick, _bound_of(query, job, choice.algorithm))
+    return _collective_row(query, job, gpus, pick, bound_of(query, job, choice.algorithm))
 
 
 _OF_NCCL = ("ring", "tree", "nvls", "nvls-tree")

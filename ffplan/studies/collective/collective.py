@@ -18,7 +18,7 @@ from ffplan.fabric.family import plan_fabric
 from ffplan.results.collective import AlgorithmRow, CollectiveRow, CollectiveTable, Limit
 from ffplan.results.design import SCHEMA_VERSION
 from ffplan.studies.basis.job_layout import Placement, job_layout, most_gpus, node_of, own_library
-from ffplan.studies.collective.allreduce import _bound_of, _choice_name, _collective_row, _Pick
+from ffplan.studies.collective.allreduce import _choice_name, _collective_row, _Pick, bound_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -65,7 +65,7 @@ def _tabulate(
     bounds: dict[tuple[int, str], Bound] = {}
     for i in range(len(gpus)):
         for algorithm in dict.fromkeys(grid.choices[k][0] for k in grid.chosen[i]):
-            bounds[i, algorithm] = _bound_of(query, _single(job, i), algorithm)
+            bounds[i, algorithm] = bound_of(query, _single(job, i), algorithm)
     rows = _rows(query, job, gpus, sizes, grid, bounds)
     terms = [
         AlgorithmRow(query.name, gpus[i], algorithm, tuple(_limits(bound))) for (i, algorithm), bound in bounds.items()

@@ -7,9 +7,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ffplan.base.formatting import input_value, listed, number, percent, plural
-from ffplan.results.comparison import FAR, cheaper_of, even_steps, largest_gap, near_flips
+from ffplan.results.comparison import cheaper_of, even_steps, largest_gap
 from ffplan.results.cost import recalled_drivers
-from ffplan.results.difference import EVEN
+from ffplan.results.difference import EVEN, FAR, near_flips
 from ffplan.studies.cost.words import DRIVERS, memory_edge, money, outlived
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def _flips(difference: MoneyDifference, currency: str) -> str:
     def shown(row: FlipRow, value: float | None) -> str:
         return input_value(row.input, value, row.unit, currency)
 
-    rows = near_flips(difference)
+    rows = near_flips(difference.break_even)
     if not rows:
         return f"No single input flips the verdict within a factor of {FAR:g}."
     phrases = [

@@ -13,6 +13,7 @@ from ffplan.catalog.prices import TERM_YEARS
 from ffplan.cost.account import HARDWARE_LIFE, Account, RunJob, RunOutcome, YearAccount, account_run, account_year
 from ffplan.cost.draws import sample
 from ffplan.cost.inputs import Input, rent_input
+from ffplan.cost.power import HOURS_PER_YEAR
 from ffplan.cost.rent import MONTHS, RentTerm, rented_hour
 from ffplan.cost.run import MILLION, PETAFLOP_DAY, run_operations
 from ffplan.cost.sensitivity import flips, likely, tornado
@@ -62,7 +63,7 @@ def ledger_for(design: ResolvedDesign, catalog: Catalog, request: CostRequest) -
         path = ("nodes", design.compute.position, "server")
         raise InputError(design.document.finding("reference-kind", path, text, "choose a server with accelerators"))
     ledger = _ledger_of(design, catalog)
-    if design.spec.phases:
+    if design.spec.phases and ledger.owned.rent is None:  # a rent by --rent buys nothing in phases
         ledger = replace(ledger, account=replace(ledger.account, parts=_priced_counts(ledger)))
     years, source = request.years, "--years"
     if years is None and ledger.account.term.committed:
@@ -308,7 +309,12 @@ def whole_life(ledger: Ledger, v: Values, year: YearAccount) -> Number:
         Definition; the end of `tco.cash_flow`.
     """
     running = _running_month(year) * MONTHS * v["life"]
-    cost: Number = year.capex + year.building + running - _remaining(ledger, v, year)
+    if ledger.owned.rent is not None:
+        rent = v["rent"] * ledger.account.accelerators * HOURS_PER_YEAR
+        return ledger.account.term.upfront * rent * v["life"] + running
+    # a building that is over first is built again
+    building = year.building * (maximum(v["life"] / v["building_life"], 1.0) if ledger.owned.facility == "own" else 1.0)
+    cost: Number = year.capex + building + running - _remaining(ledger, v, year)
     return cost
 
 
@@ -418,7 +424,7 @@ def study_ledger(ledger: Ledger, catalog: Catalog, request: CostRequest, timed: 
         power=power_report(ledger, v, year),
         run=run_report(ledger, timed, account),
         uncertainty=uncertainty,
-        phases=_phase_reports(ledger, v, year),
+        phases=_phase_reports(ledger, v, year) if ledger.owned.rent is None else (),
         assumptions=(*_cost_assumptions(ledger, error), *announced(catalog)),
         unverified=recalled_figures(catalog),
     )

@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING
 from ffplan.base.array_math import ceil_div
 from ffplan.cost.bill import part_lines
 from ffplan.cost.bom import Item
-from ffplan.cost.cash import Purchase, one_purchase
+from ffplan.cost.cash import Purchase, again, one_purchase
 from ffplan.cost.power import HOURS_PER_YEAR
 from ffplan.cost.rent import MONTHS
 from ffplan.reliability.hazards import EDGE_ROLES
 from ffplan.results.cost import PhaseReport
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from ffplan.base.outcomes import BomLine
     from ffplan.cost.account import Values, YearAccount
     from ffplan.cost.inputs import Input
@@ -182,15 +184,20 @@ def purchases(ledger: Ledger, v: Values, year: YearAccount, wait: Waiting) -> tu
 
     Discount, freight, installation, racks and the building are split over phases as the parts are. What bridges a
     month of the first wait bridges, by accelerators, those of later phases; a stated `delay` is of the first job alone.
+    A rent paid upfront is paid again for each term, and an own building that is over first is built again.
     """
     lead, commissioning = map(float, ledger.to_production(v))
+    life = float(v["life"]) * MONTHS
     if ledger.owned.rent is not None:
         term = ledger.account.term
         rent = float(v["rent"]) * ledger.account.accelerators * HOURS_PER_YEAR
-        prepaid = term.upfront * rent * (term.years or 0.0)
-        return (one_purchase(0.0, lead + commissioning, prepaid, wait.value),)
+        years = term.years or float(v["life"])
+        prepaid = term.upfront * rent * years
+        first = one_purchase(0.0, lead + commissioning, prepaid * min(1.0, float(v["life"]) / years), wait.value)
+        return (first, *(again(first, prepaid, years * MONTHS, life) if prepaid else ()))
     if not ledger.design.spec.phases:
-        return (one_purchase(lead, lead + commissioning, float(year.capex + year.building), wait.value),)
+        first = one_purchase(lead, lead + commissioning, float(year.capex + year.building), wait.value)
+        return (first, *_rebuilt(ledger, v, year, (first,)))
     bought: list[Purchase] = []
     nodes = accelerators = 0
     total = sum(group.group.count for group in ledger.design.groups)
@@ -212,4 +219,12 @@ def purchases(ledger: Ledger, v: Values, year: YearAccount, wait: Waiting) -> tu
             )
         )
         nodes, accelerators = count, report.accelerators
-    return tuple(bought)
+    return (*bought, *_rebuilt(ledger, v, year, bought))
+
+
+def _rebuilt(ledger: Ledger, v: Values, year: YearAccount, bought: Sequence[Purchase]) -> tuple[Purchase, ...]:
+    """Return what an own building costs again that is over before the hardware is."""
+    if ledger.owned.facility != "own":
+        return ()
+    life = bought[-1].ready - bought[0].ready + float(v["life"]) * MONTHS
+    return again(bought[0], float(year.building), float(v["building_life"]) * MONTHS, life)

@@ -10,96 +10,28 @@ from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 from ffplan.base.errors import InputError
-from ffplan.base.plain import leaves, plain, value_at
+from ffplan.base.plain import leaves, plain
 from ffplan.base.record import record
 from ffplan.base.version import __version__
-from ffplan.figures.address import NAMES, address_of, figure_at_address, label_of, number_at_address, unit_at_address
 from ffplan.inputs.document import Document
 from ffplan.results.design import SCHEMA_VERSION
 from ffplan.results.difference import (
-    TWO_UNITS,
     UNKNOWN_CHANGES,
     Cause,
     ChangeEffect,
     DesignDifference,
     Difference,
     FieldChange,
-    FigureChange,
     Reproduction,
 )
 from ffplan.results.result import DesignInfo, ToolInfo
 from ffplan.studies.compare.compare import compare
+from ffplan.studies.explain.figure_changes import Values, figure_changes, moved
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator
 
     from ffplan.results.design import Assessment
-    from ffplan.results.run import RunReport
-    from ffplan.results.training import TrainReport
-
-
-Values = dict[str, tuple[float | None, str]]
-"""Value and unit of each figure by name."""
-
-
-def values_of(assessment: Mapping[str, Any], job: TrainReport | None = None, run: RunReport | None = None) -> Values:
-    """Return the figures of a design, a name of `NAMES` each; a cost or a power without a part's is not known.
-
-    Args:
-        assessment: its assessment as plain data, of a saved report or of today.
-        job: its workload; None without one.
-        run: the run of the workload over its tokens.
-    """
-    results = {"": assessment, "train": job.rows[0] if job else None, "run": run}
-    partial = {name for name in ("cost", "power") if value_at(assessment, (name, "missing"))}
-    return {
-        name: (
-            None if figure_at_address(name).threshold in partial else number_at_address(results, name),
-            unit_at_address(results, name),
-        )
-        for name in NAMES
-    }
-
-
-def _verdict(better: int, change: float) -> str:
-    return "" if not change or not better else "better" if change * better > 0 else "worse"
-
-
-def figure_changes(before: Values, after: Values) -> tuple[FigureChange, ...]:
-    """Return every figure that one of two designs has.
-
-    Args:
-        before: figures before.
-        after: figures after.
-
-    Amounts in two currencies are not compared: the figure has no change.
-    """
-    rows = []
-    for name, address in NAMES.items():
-        (old, unit), (two, new_unit) = before[name], after[name]
-        if old is None and two is None:
-            continue
-        same = old is not None and two is not None and unit == new_unit
-        change = two - old if same and old is not None and two is not None else 0.0
-        figure = figure_at_address(address)
-        rows.append(
-            FigureChange(
-                figure=name,
-                address=address,
-                label=label_of(address),
-                unit=unit if same or two is None else new_unit if old is None else f"{unit}{TWO_UNITS}{new_unit}",
-                kind=figure.threshold,
-                before=old,
-                after=two,
-                relative=change / old if same and old else None,
-                verdict=_verdict(figure.better, change),
-            )
-        )
-    return tuple(rows)
-
-
-def _moved(rows: tuple[FigureChange, ...]) -> tuple[FigureChange, ...]:
-    return tuple(row for row in rows if (row.before != row.after if row.relative is None else abs(row.relative) > 1e-9))
 
 
 _MOST_STEPS = 40
@@ -183,7 +115,7 @@ def _effects(
             now = after.figures if number == len(changes) else assess(json.dumps(data, ensure_ascii=False).encode())
         except InputError:
             continue
-        yield ChangeEffect(tuple(item.row() for item in waiting), _moved(figure_changes(last, now)))
+        yield ChangeEffect(tuple(item.row() for item in waiting), moved(figure_changes(last, now)))
         last, waiting = now, []
 
 
@@ -215,7 +147,7 @@ def difference(
     else:
         said.append(UNKNOWN_CHANGES)
     figures = figure_changes(before.figures, after.figures)
-    if not rows and _moved(figures) and before.document is not None and after.document is not None:
+    if not rows and moved(figures) and before.document is not None and after.document is not None:
         said.append("The designs are the same; catalogue or program differ.")
     return DesignDifference(
         schema_version=SCHEMA_VERSION,
@@ -227,37 +159,6 @@ def difference(
         effects=effects,
         notes=tuple(said),
     )
-
-
-def regressions(rows: tuple[FigureChange, ...], thresholds: dict[str, float]) -> tuple[tuple[FigureChange, float], ...]:
-    """Return figures that are lost, or worse than before by more than their threshold, with that threshold.
-
-    Args:
-        thresholds: largest relative change by the address of a figure, or by the kind of it [1].
-    """
-    return tuple((row, limit) for row, limit in _thresholds(rows, thresholds) if row.lost or _beyond(row, limit))
-
-
-def not_held(rows: tuple[FigureChange, ...], thresholds: dict[str, float]) -> tuple[FigureChange, ...]:
-    """Return figures with a threshold that were not known before: nothing says whether they are worse.
-
-    Args:
-        thresholds: as for `regressions`.
-    """
-    return tuple(row for row, _ in _thresholds(rows, thresholds) if row.before is None)
-
-
-def _thresholds(rows: tuple[FigureChange, ...], thresholds: dict[str, float]) -> Iterator[tuple[FigureChange, float]]:
-    own = {address_of(name): limit for name, limit in thresholds.items()}
-    for row in rows:
-        limit = own.get(row.address, own.get(row.kind))
-        if limit is not None:
-            yield row, limit
-
-
-def _beyond(row: FigureChange, limit: float) -> bool:
-    """Return whether a figure is worse by more than a limit; of nothing, any share is more."""
-    return row.verdict == "worse" and (row.relative is None or abs(row.relative) > limit + 1e-12)
 
 
 _DIGEST = 12

@@ -72,17 +72,15 @@ def _beside(wired: WiredDesign, query: RouteRequest, job: JobNodes, load: Floats
     )
 
 
-_REDUCING = ("ring", "tree", "library-tree")
-
-
 def _allreduce(wired: WiredDesign, nodes: int, size: float, slower: float) -> tuple[float, float] | None:
-    """Return the time of an allreduce on an idle fabric, and with a stream that the busiest link slows down [s].
+    """Return the time of an allreduce on an idle fabric, and over NICs that the busiest link slows down [s].
 
     Equation:
-        T + (slower - 1) stream, slower = time of the busiest link / time of the busiest endpoint, at least 1
+        T + max(0, slower x message over the rate of the NICs - stream), slower = time of the busiest link / time of the
+        busiest endpoint, at least 1: what binds inside the nodes hides as much of the fabric
     """
-    from ffplan.studies.basis.job_layout import node_of
-    from ffplan.studies.collective.allreduce import allreduce_query, rows_of
+    from ffplan.studies.basis.job_layout import job_layout, node_of
+    from ffplan.studies.collective.allreduce import allreduce_query, bound_of, rows_of
 
     design = wired.design
     if not design.libraries or design.compute.accelerator is None:
@@ -96,7 +94,10 @@ def _allreduce(wired: WiredDesign, nodes: int, size: float, slower: float) -> tu
     if not rows:
         return None
     row = rows[0]
-    return row.time_s, row.time_s + (max(1.0, slower) - 1.0) * row.stream_s
+    job = job_layout(design, wired.plan, node, ranks, by_domain=query.library.method != "hfreduce")
+    terms = bound_of(query, job, row.algorithm).terms
+    nics = min((term.gbyte_s for term in terms if term.name == "nic"), default=size / row.stream_s / 1e9)
+    return row.time_s, row.time_s + max(0.0, max(1.0, slower) * size / (nics * 1e9) - row.stream_s)
 
 
 def _holds_for(wired: WiredDesign, routing: str) -> str:
@@ -147,7 +148,7 @@ def route(wired: WiredDesign, query: RouteRequest) -> RouteReport:
     even, lost_even = (load, lost) if query.routing == "adaptive" else loads("adaptive")
     result, tiers, known = outcome(network, load), tier_loads(wired, load), query.flows is None
     # an allreduce over nodes that do not reach each other never ends
-    reduces = known and query.traffic in _REDUCING and not lost
+    reduces = known and query.traffic in job_loads.REDUCING and not lost
     timed = _allreduce(wired, len(job.ports), query.size, result.time_s / result.ideal_s) if reduces else None
     return RouteReport(
         schema_version=SCHEMA_VERSION,
@@ -204,7 +205,8 @@ def place(wired: WiredDesign, order: str, nodes: int | None, size: float, seed: 
     kind = "tree" if order == "aligned" else "library-tree"
     rest = [(name, "library-tree") for name in ORDERS if (name, "library-tree") != (order, kind)]
     rows = [_order(wired, jobs[name], name, tree, size, seed) for name, tree in [(order, kind), *rest]]
-    pairs = crossings(job_loads.tree_of(job, kind), job.zone)
+    parts = zip(job.shares(), job.parts(), strict=True)
+    pairs = np.concatenate([rows[crossings(job_loads.tree_of(part, kind), part.zone)] for rows, part in parts])
     return PlacementReport(
         schema_version=SCHEMA_VERSION,
         design=wired.design.spec.name,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ffplan.base.array_math import Floats
+from ffplan.base.array_math import Bools, Floats
 from ffplan.base.record import record
 from ffplan.cost.draws import drawn
 from ffplan.cost.horizon import QUARTER, regrets, standing
@@ -40,8 +40,15 @@ class _ClusterTimes:
     delivered: Floats
     ready: Floats
     retired: Floats
+    """As the file says, also where it is ready only after it; else the end of its life."""
     paid: Floats
-    """End of what runs: of a rent for a term the end of its last term."""
+    """End of what runs: of a rent for a term the end of its last term, of which there is one at least."""
+
+    @property
+    def unused(self) -> Bools:
+        """Whether it is ready only after it retires, and never works."""
+        unused: Bools = self.ready >= self.retired
+        return unused
 
 
 @record
@@ -106,10 +113,9 @@ class _Horizon:
     def _times(self, member: _Member, order: float) -> _ClusterTimes:
         ready = self._draws(order + member.waits)
         end = ready + member.life if member.retired is None else member.retired
-        retired = np.maximum(self._draws(end), ready)
-        paid = retired
+        retired = paid = self._draws(end)
         if member.term is not None:
-            paid = ready + member.term * np.ceil((retired - ready) / member.term - _ROUNDING)
+            paid = ready + member.term * np.maximum(np.ceil((retired - ready) / member.term - _ROUNDING), 1.0)
         delivered = self._draws(order + member.delivered)
         return _ClusterTimes(delivered=delivered, ready=ready, retired=retired, paid=paid)
 
@@ -143,18 +149,32 @@ class _Horizon:
         return min(prices, key=lambda price: float(price.unit.mean()), default=None)
 
     def _cost(self, member: _Member, times: _ClusterTimes) -> Floats:
-        """Return what a member costs within the plan, write-off in place of its purchase [currency]."""
+        """Return what a member costs within the plan, write-off in place of its purchase [currency].
+
+        A purchase that never works is written off whole at its delivery.
+        """
         end = QUARTER * self.fleet.quarters
         owned, runs = (
             np.clip(np.minimum(until, end) - np.maximum(begin, 0.0), 0.0, None) / MONTHS
             for begin, until in ((times.delivered, times.retired), (times.ready, times.paid))
         )
-        cost: Floats = member.capital * owned + member.running * runs
+        arrives = (times.delivered >= 0) & (times.delivered < end)
+        bought = np.where(times.unused, arrives * member.price, member.capital * owned)
+        cost: Floats = bought + member.running_cost * runs
         return cost
 
     def short(self, demand: str, capacity: Floats) -> Floats:
         missing: Floats = np.maximum(self.needed[demand] - capacity, 0.0)
         return missing
+
+    def short_of(self, member: _Member, quarter: int) -> Bools:
+        """Return whether a demand that a member serves is short in a quarter, as planned, by draw."""
+        shorts = []
+        for name in member.work:
+            needed, capacity = (self.by_quarter(values[name])[quarter] for values in (self.needed, self.capacity))
+            shorts.append((needed > capacity).any(axis=0))
+        short: Bools = np.any(shorts, axis=0)
+        return short
 
     def rent_of(self, demand: str, capacity: Floats) -> Floats:
         """Return the rent of what a capacity does not meet, by period and draw [currency]."""

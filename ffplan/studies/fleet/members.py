@@ -10,6 +10,7 @@ import numpy as np
 
 from ffplan.base.array_math import Number
 from ffplan.base.errors import InputError, UsageError
+from ffplan.base.formatting import plural
 from ffplan.base.record import record
 from ffplan.catalog.models import Model
 from ffplan.catalog.store import Catalog
@@ -96,6 +97,9 @@ class _Member:
     building_life: Number
     """Life of an own building [month]."""
     year: YearAccount
+    paid: Number
+    """What one pays in a year beside its purchase: rent paid upfront is spread over its term, without interest
+    [currency per year]."""
     residual: Number
     """Value of the hardware at the end of its life, over its price [1]."""
     peak_kw: float
@@ -118,14 +122,19 @@ class _Member:
 
     @property
     def capital(self) -> Number:
-        """Write-off and cost of capital of all of them; none of a rent [currency per year]."""
+        """Write-off and cost of capital of all that is bought [currency per year]."""
         if self.rented:
             return 0.0
         return self.cluster.count * sum(cost for name, cost in self.year.yearly.items() if YEARLY[name].capital)
 
     @property
     def running(self) -> Number:
-        """Other cost of a year of all of them [currency per year]."""
+        """What all of them pay in a year beside their purchase, without interest [currency per year]."""
+        return self.cluster.count * self.paid
+
+    @property
+    def running_cost(self) -> Number:
+        """The same with the cost of capital of rent paid upfront [currency per year]."""
         return self.cluster.count * self.year.year - self.capital
 
     @property
@@ -234,7 +243,8 @@ class _Members:
         v = self._drawn(ledger.inputs)
         lead, commissioning = ledger.to_production(v)
         work = {name: self._work(place, cluster.design, ledger, self._demands[name][1]) for name in cluster.use}
-        rent = hourly_rent(ledger)
+        rent, year = hourly_rent(ledger), account_year(ledger.account, v)
+        rented = ledger.owned.rent is not None
         return _Member(
             cluster=cluster,
             design=design,
@@ -245,18 +255,19 @@ class _Members:
             retired=None if cluster.retire is None else float(cluster.retire - self.fleet.start),
             life=MONTHS * v["life"],
             building_life=MONTHS * v.get("building_life", v["life"]),
-            year=account_year(ledger.account, v),
+            year=year,
+            paid=_paid_year(ledger, v),
             residual=v["residual"],
             peak_kw=float(facility_power(ledger.account.rated_w, likely(ledger.inputs)["pue"])) / 1e3,
             unrated=ledger.unrated,
             left_out=ledger.left_out,
-            rented=ledger.owned.rent is not None,
+            rented=rented,
             accelerators=design.accelerators,
             currency=ledger.owned.currency,
             accelerator=design.compute.accelerator.id if design.compute.accelerator else "",
             hourly=self._drawn((rent_input(*rent),))["rent"] if rent is not None else None,
             offer=rent[1] if rent is not None else "",
-            term=years * MONTHS if ledger.owned.rent is not None and (years := ledger.account.term.years) else None,
+            term=years * MONTHS if rented and (years := ledger.account.term.years) else None,
             work=work,
         )
 
@@ -346,7 +357,9 @@ class _Members:
         accelerator = copy.setup.fleet.accelerator.id
         if not count * rates[1]:
             reason = (
-                "its percentiles miss the targets at every load" if count else f"no copy fits beside {spares} spares"
+                "its percentiles miss the targets at every load"
+                if count
+                else f"no copy fits beside {plural(spares, 'spare')}"
             )
             raise ServeError(f"{model.id} on {nodes:,} nodes: {reason}", infeasible=True)
         rate = count * self._between(f"serving.{engine.id}.{accelerator}", rates)
@@ -396,6 +409,13 @@ def _on_site(design: ResolvedDesign, site: FleetSite | None, cluster: FleetClust
     owned = owned.model_copy(update={name: value for name, value in changed.items() if value is not None})
     spec = design.spec.model_copy(update={"site": design.spec.site.model_copy(update=place)})
     return replace(design, spec=spec, ownership=owned)
+
+
+def _paid_year(ledger: Ledger, v: Mapping[str, Number]) -> Number:
+    """Return what a cluster pays in a year beside its purchase, without interest [currency per year]."""
+    # without a cost of capital, a share of a rent that is paid upfront is that share of every month
+    free = account_year(ledger.account, {**v, "capital": 0.0})
+    return sum(cost for name, cost in free.yearly.items() if ledger.account.rented or not YEARLY[name].capital)
 
 
 def _job_plan(timed: TimedJob) -> str:

@@ -53,7 +53,7 @@ def _cluster_row(horizon: _Horizon, place: int, chance: float) -> out.PlannedClu
         retire=_month(horizon, times.retired),
         rented=member.rented,
         purchase=_spread(member.price),
-        year=_spread(member.capital + member.running),
+        year=_spread(member.capital + member.running_cost),
         facility_peak_kw=member.peak_kw * cluster.count,
         unrated=member.unrated,
         left_out=member.left_out,
@@ -61,10 +61,19 @@ def _cluster_row(horizon: _Horizon, place: int, chance: float) -> out.PlannedClu
         capacity={name: _spread(member.rate(name)) for name in member.work},
         plan={name: work.plan for name, work in member.work.items()},
         needed=None if quarter is None else horizon.date(quarter),
-        late=None if quarter is None else float((times.ready > QUARTER * quarter).mean()),
+        late=_late(horizon, place, quarter),
+        unused=float(times.unused.mean()),
         order_by=None if latest is None or member.order < 0 else month_text(start + int(np.floor(latest))),
         choices=horizon.choices(place, rest),
     )
+
+
+def _late(horizon: _Horizon, place: int, quarter: int | None) -> float | None:
+    """Return the chance that a member comes too late for a quarter: it is not ready by then, and demand is short."""
+    if quarter is None:
+        return None
+    unready = horizon.times[place].ready > QUARTER * quarter
+    return float((unready & horizon.short_of(horizon.members[place], quarter)).mean())
 
 
 def _spread(values: object) -> out.Spread:
@@ -90,7 +99,7 @@ class _Ledger:
             arrives = within_quarter(times.delivered, quarters)
             self.purchase += arrives * member.price
             self.running += standing(times.ready, times.paid, quarters) * member.running / QUARTERS_A_YEAR
-            self.book_value += within_quarter(times.retired, quarters) * _value(member, times)
+            self.book_value += within_quarter(times.retired, quarters) * ~times.unused * _value(member, times)
             self.energy += stands * count * year.energy_mwh / QUARTERS_A_YEAR
             self.carbon += stands * count * year.carbon_t / QUARTERS_A_YEAR
             self.embodied += arrives * count * year.embodied_t
@@ -191,10 +200,11 @@ _ASSUMPTIONS = (
     "Training reaches the fastest plan with its failures, effort and idle hours; serving counts requests within the "
     "targets at the peak, on the nodes that are up.",
     "A purchase is paid at its delivery, a rent month by month to the end of its term, what is paid upfront spread "
-    "over it. Retired hardware is worth its price written off in equal parts; that is no cash.",
+    "over it without interest. Retired hardware is worth its price written off in equal parts; that is no cash.",
     "What is missing is rented by the hour, whatever its size: training for its hours, serving for all hours of the "
     "month at the peak. Rents stay as they are today.",
-    "Other dates of an order keep all other orders as planned.",
+    "Other dates of an order keep all other orders as planned. They cost the write-off of hardware and interest, "
+    "also on rent paid upfront. What is ready only after it retires is written off whole, and a rent runs for a term.",
     "A power limit holds the rated maximum of every cluster that is delivered and not yet retired in the quarter.",
 )
 

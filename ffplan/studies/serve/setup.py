@@ -20,6 +20,7 @@ from ffplan.serving.hardware import (
     engine_speed,
     machine_of,
 )
+from ffplan.serving.kept import once
 from ffplan.serving.load import closed_loop, open_loop, prompt_share
 from ffplan.serving.memory import model_weights, splits_heads, weight_memory
 from ffplan.serving.placement import copies_that_fit, least_nodes, nodes_held
@@ -194,15 +195,15 @@ class ServeSetup:
         """Return the mean of a load with a fixed number of requests under way on a copy or unit."""
         room = self.room(requests)
         if self.apart is not None:
-            return pools_loop(self.apart.pools, requests, concurrency, room)
-        return closed_loop(self.served, requests, concurrency, room)
+            return once(pools_loop, self.apart.pools, requests, concurrency, room)
+        return once(closed_loop, self.served, requests, concurrency, room)
 
     def means_at(self, requests: Requests, rate: Number) -> Steady:
         """Return the mean of a load that arrives at a rate at a copy or unit."""
         room = self.room(requests)
         if self.apart is not None:
-            return pools_open_loop(self.apart.pools, requests, rate, room)
-        return open_loop(self.served, requests, rate, room)
+            return once(pools_open_loop, self.apart.pools, requests, rate, room)
+        return once(open_loop, self.served, requests, rate, room)
 
     def prompt_share(self, requests: Requests, steady: Steady) -> float:
         """Return the fraction of the accelerators' time that is for prompts [1], at a load."""

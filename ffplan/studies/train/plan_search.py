@@ -86,13 +86,16 @@ def _evaluated(setup: TrainSetup, request: TrainRequest, count: int) -> Evaluate
     )
 
 
-def _enough(design: ResolvedDesign, setup: TrainSetup, request: TrainRequest, count: int) -> str:
+def _enough(design: ResolvedDesign, setup: TrainSetup, request: TrainRequest, count: int, without: str = "") -> str:
+    """Return how many accelerators would do; a search tries plans on fewer than it has too."""
     most = most_gpus(design)
+    if count >= most:
+        return "this design has no more"
     while count < most:
         count = min(2 * count, most)
         if _evaluated(setup, request, count).feasible:
-            return f"{plural(count, 'accelerator')} would do"
-    return "no number of this design's accelerators would do"
+            return f"{plural(count, 'accelerator')} would do{without}"
+    return f"more, up to the {most:,} of this design, do not help{without}"
 
 
 def _hopeless(design: ResolvedDesign, setup: TrainSetup, request: TrainRequest, evaluated_space: EvaluatedSpace) -> str:
@@ -106,8 +109,8 @@ def _hopeless(design: ResolvedDesign, setup: TrainSetup, request: TrainRequest, 
     also = f" without {' and '.join(f'`{name}`' for name in free)}" if free else ""
     most = sorted(evaluated_space.refused.items(), key=lambda refusal: -refusal[1])[:3]
     reasons = "; ".join(f"{number:,}: {WORDS[name]}" for name, number in most)
-    enough = _enough(design, _with_fields(setup, **free), request, count)
-    return f"{lead} on {plural(count, 'accelerator')} ({reasons}); {enough}{also}"
+    enough = _enough(design, _with_fields(setup, **free), request, count, also)
+    return f"{lead} on {plural(count, 'accelerator')} ({reasons}); {enough}"
 
 
 def _no_batch(design: ResolvedDesign, catalog: Catalog, request: TrainRequest, transformer: Transformer) -> str:

@@ -151,6 +151,28 @@ def test_a_missing_vocabulary_and_nothing_at_all() -> None:
     refused('[job]\nname = "x"\n', "no settings of torchtitan")
 
 
+def test_a_missing_vocabulary_is_added_as_its_remedy_says() -> None:
+    """The remedy names the setting of that kind of file, where it belongs, and an example of its value."""
+    nemo = LAUNCHES[1].replace("  override_vocab_size: 32000\n", "")
+    words = MODEL.replace("x.py ", "").split()
+    keys = "".join(
+        f"{name[2:].replace('-', '_')}: {value}\n" for name, value in zip(words[::2], words[1::2], strict=True)
+    )
+    overrides = "x.py model.num_layers=4 model.hidden_size=64 model.num_attention_heads=4 model.encoder_seq_length=128"
+    overrides += " model.position_embedding_type=rope "
+    for text, remedy, added in (
+        (MODEL, "`--vocab-size 32000`", "--vocab-size 32000"),
+        (overrides, "`model.override_vocab_size=32000`", "model.override_vocab_size=32000"),
+        (nemo, "`override_vocab_size: 32000` under `model`", "  override_vocab_size: 32000\n"),
+        (keys, "`vocab_size: 32000`", "vocab_size: 32000\n"),
+    ):
+        with pytest.raises(InputError) as raised:
+            launch(text)
+        (finding,) = raised.value.findings
+        assert finding.remedy == f"add {remedy}: the entries of the tokenizer's vocabulary, a whole number"
+        assert dimensions(text + added)["vocabulary"] in (32000, 32256)  # padded for tensors of two
+
+
 def test_traits_of_a_model() -> None:
     plain = dimensions(SIZES)
     assert (plain["ffn"], plain["biases"], plain["tied"]) == (256, True, True)

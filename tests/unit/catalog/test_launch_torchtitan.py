@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from ffplan.base.errors import InputError
 from tests.unit.catalog.test_launch import launch
 
 if TYPE_CHECKING:
@@ -127,3 +128,72 @@ def test_schedules_hold_one_copy_of_the_weights(name: str, schedule: str, remark
     found = job(pipeline)
     assert found.plan["schedule"] == schedule
     assert bool(set(found.of_plan) - plain) == remark
+
+
+CUT = 'pipeline_parallel_degree = {ranks}\npipeline_parallel_schedule = "{schedule}"\n{more}'
+
+
+def cut(
+    more: str, *, ranks: int = 8, schedule: str = "Interleaved1F1B", model: str = "llama3/405B"
+) -> tuple[object, str]:
+    """Return the chunks of a pipeline whose file says how the layers are cut, and what is said of them."""
+    found = job(CUT.format(ranks=ranks, schedule=schedule, more=more), model=model)
+    return found.plan.get("chunks"), "\n".join(found.of_plan)
+
+
+EACH = "pipeline_parallel_layers_per_stage"
+LESS = "pipeline_parallel_{}_stage_less_layers = {}"
+
+
+@pytest.mark.parametrize(
+    ("more", "chunks"),
+    [
+        (f"{EACH} = 2", 8),  # 126 layers, embedding and output over 2 are 64 stages
+        (f"{EACH} = 4", 4),
+        (f"{EACH} = 8", 2),
+        (f"{EACH} = 5", None),  # 25.6, so 26 stages
+        (f"{EACH} = 2\n{LESS.format('first', 0)}\n{LESS.format('last', 0)}", None),  # 63 stages
+        (f"{EACH} = 2\n{LESS.format('first', 0)}", 8),  # 63.5, so 64
+        (f"{EACH} = 2\n{LESS.format('first', 9)}\n{LESS.format('last', 9)}", 9),
+    ],
+)
+def test_layers_of_a_stage_give_its_chunks(more: str, chunks: int | None) -> None:
+    if chunks is None:
+        with pytest.raises(InputError, match="stages, which 8 pipeline ranks do not divide"):
+            cut(more)
+        return
+    found, said = cut(more)
+    assert (found, "by torchtitan's default" in said) == (chunks, False)
+    for end in ("first", "last"):
+        stated = f"{end}_stage_less_layers = " in more
+        assert (f"{end}_stage_less_layers" in said) == stated
+    assert "layers_per_stage" not in said
+
+
+def test_layers_of_a_stage_are_those_of_a_schedule() -> None:
+    """A rank has one stage in 1F1B, two in ZB-V, and several where it interleaves."""
+    assert cut(f"{EACH} = 16", schedule="1F1B") == cut("", schedule="1F1B")
+    assert cut(f"{EACH} = 8", schedule="ZBVZeroBubble") == cut("", schedule="ZBVZeroBubble")
+    for each, schedule, stages in (
+        (8, "1F1B", "2 stages on each rank, and the schedule 1f1b has 1"),
+        (4, "ZBVZeroBubble", "4 stages on each rank, and the schedule zbvzerobubble has 2"),
+        (16, "Interleaved1F1B", "1 stage on each rank, and the schedule interleaved1f1b has several"),
+    ):
+        with pytest.raises(InputError, match=rf"^run.sh:10:1: error: .*{stages}".replace("run.sh", "job.toml")):
+            cut(f"{EACH} = {each}", schedule=schedule)
+    said = cut(f"{EACH} = 4", schedule="InterleavedZeroBubble")[1]
+    assert "4 stages on each rank have no field in a plan with the schedule `interleavedzerobubble`" in said
+
+
+def test_parts_that_a_file_names_are_its_stages() -> None:
+    parts = ", ".join('["layers.0"]' for _ in range(6))
+    found, said = cut(f"module_fqns_per_model_part = [{parts}]", ranks=2)
+    assert (found, "layers are spread evenly" in said) == (3, True)
+    with pytest.raises(InputError, match="6 parts of module_fqns_per_model_part make 6 stages, which 4 pipeline ranks"):
+        cut(f"module_fqns_per_model_part = [{parts}]", ranks=4)
+
+
+def test_layers_of_a_model_that_the_catalogue_lacks_give_no_chunks() -> None:
+    found, said = cut(f"{EACH} = 2", model="llama3/debugmodel")
+    assert found == 2
+    assert f"{EACH} 2 gives no chunks: the catalogue does not have the model's layers" in said

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -144,6 +145,25 @@ def test_every_row_is_an_architecture() -> None:
     rows = architectures()
     assert len(rows) > 50
     assert all(row.classes for row in rows.values())
+
+
+VERB = re.compile(r" (?:is|are|has|have) ")
+
+
+def test_every_remark_of_an_architecture_is_a_sentence() -> None:
+    """A comma without quotes in a list of YAML cuts a remark in two, of which one has no verb."""
+    for name, row in architectures().items():
+        for text in (*row.left_out.values(), *row.always):
+            assert VERB.search(text), f"{name}: {text}"
+            assert text == text.strip(), f"{name}: {text}"
+
+
+@pytest.mark.parametrize("name", ["qwen2", "qwen2_moe", "qwen2_vl"])
+def test_biases_of_queries_keys_and_values_are_one_remark(name: str, tmp_path: Path) -> None:
+    said = read(tmp_path, {"model_type": name, "num_hidden_layers": 2, "hidden_size": 8192}).remarks
+    assert [text for text in said if "biases" in text or "values" in text] == [
+        "biases of queries, keys and values are not counted"
+    ]
 
 
 def test_a_path_gives_what_the_imported_file_gives(tmp_path: Path) -> None:

@@ -75,7 +75,7 @@ def test_json_findings() -> None:
     run = ffplan("check", "fire-flyer-2", "tests/published/fire-flyer-2-full-counts.yaml", "--format", "json")
     assert run.code == 2
     findings = json.loads(run.out)["findings"]
-    assert {"rule", "severity", "file", "line", "column", "message", "remedy", "path"} == set(findings[0])
+    assert {"rule", "severity", "file", "line", "column", "message", "remedy", "path", "unchecked"} == set(findings[0])
     assert [found["rule"] for found in findings if found["severity"] == "error"] == ["fabric-capacity"]
     worst = ("error", "warning", "info")
     order = [(worst.index(f["severity"]), f["file"], f["line"], f["column"], f["rule"]) for f in findings]

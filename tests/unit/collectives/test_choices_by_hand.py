@@ -85,6 +85,22 @@ def test_the_ceiling_of_ll_over_nodes_goes_by_the_cpu() -> None:
     assert bare.seconds_per_byte == exactly(15 / 16 / 192e9)
 
 
+def test_the_ceiling_of_ll_over_nodes_needs_none_of_the_gpu() -> None:
+    """A GPU without constants of its own: its CPUs bound LL all the same, and on one node nothing does."""
+    host = host_named(H100)
+    assert host.accelerator is not None
+    assert host.accelerator.collectives is not None
+    rates = host.accelerator.collectives.model_copy(update={"ll": None})
+    own = replace(host, accelerator=host.accelerator.model_copy(update={"collectives": rates}))
+    library = library_named("nccl")
+    for nodes, busbw in ((2, 39.0), (4, 20.4)):
+        job = RankLayout(host=own, nodes=nodes, per_node=8)
+        every = choices(library, job, "all-gather", in_network=False, algorithm=None, protocol="ll")
+        rings = [item for item in every if item.algorithm == "ring"]
+        share = (8 * nodes - 1) / (8 * nodes)
+        assert [item.seconds_per_byte for item in rings] == [exactly(share / busbw * 1e-9)]
+
+
 @pytest.mark.parametrize(
     ("server", "nodes", "ring", "tree128", "tree"),
     [

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ffplan.cost.cash import Cash, Purchase, one_purchase
+from ffplan.cost.cash import Cash, Purchase, again, one_purchase
 from ffplan.studies.cost.parts import cash_flow
 from tests.support import examples, ffplan, vary_design
 
@@ -38,7 +38,10 @@ def several(draw: st.DrawFn) -> Cash:
                 wait=draw(st.none() | st.floats(0, 200)),
             )
         )
-    return Cash(purchases=tuple(parts), running=draw(st.floats(0, 20)), life=draw(st.floats(1, 60)))
+    life = draw(st.floats(1, 60))
+    renewed = len(parts) == 1 and draw(st.booleans())
+    later = again(parts[0], draw(MONEY), draw(st.floats(6, 70)), life) if renewed else ()
+    return Cash(purchases=(*parts, *later), running=draw(st.floats(0, 20)), life=life)
 
 
 def gap(cash: Cash, rent: float, month: float) -> float:
@@ -139,3 +142,55 @@ def test_a_rent_follows_the_phases_as_long_as_they_run(tmp_path: Path) -> None:
     assert phased["cash_flow"][20]["rented_months"] == pytest.approx(part * 20 + (1 - part) * 11)
     assert whole["production_months"] == pytest.approx(12 * whole["years"])
     assert phased["production_months"] == pytest.approx(12 * whole["years"] + 9 * part)
+
+
+def test_what_is_over_before_the_hardware_is_paid_again_by_hand() -> None:
+    """Terms of 24 months over a life of 60 that begins in month 7: months 31 and 55, the last one for a half."""
+    first = one_purchase(5.0, 7.0, 1000.0, 0.0)
+    later = again(first, 100.0, 24.0, 60.0)
+    assert [(part.delivery, part.price, part.running, part.accelerators) for part in later] == [
+        (31.0, 100.0, 0.0, 0.0),
+        (55.0, 50.0, 0.0, 0.0),
+    ]
+    cash = Cash(purchases=(first, *later), running=1.0, life=60.0)
+    assert (cash.end, cash.produced, cash.bought(cash.end), cash.ran(cash.end)) == (67.0, 60.0, 1150.0, 60.0)
+    whole = cash.at_once()
+    assert (whole.end, whole.bought(23.9), whole.bought(24.0), whole.bought(48.0)) == (60.0, 1000.0, 1100.0, 1150.0)
+
+
+RENTED = """
+name: rented
+nodes: [{role: compute, server: hgx-h100-8nic, count: 64}]
+fabric: {family: rail-optimised, switch: qm9700, link: {endpoint: 400g-dr4, inter_switch: 400g-dr4}, tiers: 2}
+site: {pue: 1.3, currency: USD}
+"""
+
+
+@pytest.mark.parametrize(
+    ("term", "years"), [("1-year", 4), ("3-year", 5), ("3-year", 2), ("3-year", 6), ("1-year", 1.5)]
+)
+@pytest.mark.parametrize("upfront", ["0 %", "40 %", "100 %"])
+def test_a_rent_costs_its_price_however_much_is_paid_upfront(
+    term: str, years: float, upfront: str, tmp_path: Path
+) -> None:
+    """512 accelerators at 2 USD an hour: 8.97 mn a year, renewed as long as they run."""
+    file = tmp_path / "rented.yaml"
+    file.write_text(f"{RENTED}rent: {{price: $2/hour, term: {term}, upfront: {upfront}}}\n")
+    tco = json.loads(ffplan(f"cost {file} --years {years} --draws 0 -f json").out)["tco"]
+    assert tco["total"] == pytest.approx(2 * 512 * 8760 * years)
+    assert sum(row["capex"] for row in tco["cash_flow"]) == pytest.approx(tco["total"] * float(upfront[:-2]) / 100)
+
+
+@pytest.mark.parametrize(
+    ("life", "times"), [("2.5 years", 2.0), ("4 years", 1.25), ("5 years", 1.0), ("10 years", 0.5)]
+)
+def test_a_building_costs_by_the_years_that_it_stands(life: str, times: float, tmp_path: Path) -> None:
+    """Built again while the hardware runs, and sold with it for the years that are left: cost is by the year."""
+    owned = f"ownership: {{facility: own, building_life: {life}, life: 5.0 years}}\n\ncost:\n"
+    reports = []
+    for stands in (life, "5 years"):
+        file = vary_design(tmp_path, "superpod-h100-4su", ("cost:\n", owned.replace(life, stands)))
+        reports.append(json.loads(ffplan(f"cost {file} --draws 0 -f json").out))
+    report, same = reports
+    (building,) = (row["total"] for row in report["bom"]["lines"] if row["kind"] == "building")
+    assert report["tco"]["total"] - same["tco"]["total"] == pytest.approx((times - 1) * building, rel=1e-6)

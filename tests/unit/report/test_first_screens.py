@@ -158,8 +158,15 @@ MANY = (
 )
 
 
-@pytest.mark.parametrize("count", [6, 10])
-@pytest.mark.parametrize("job", [(), ("--model", "llama3-70b"), ("--model", "llama3-70b", "--tokens", "2T")])
+@pytest.mark.parametrize(
+    ("count", "job"),
+    [
+        (6, ("--model", "llama3-70b")),
+        (10, ()),
+        (10, ("--model", "llama3-70b")),
+        (10, ("--model", "llama3-70b", "--tokens", "2T")),
+    ],
+)
 def test_many_designs_fit_by_rows(count: int, job: tuple[str, ...]) -> None:
     lines = fits("compare", *MANY[:count], *job, *(("--batch", "1024") if job else ()))
     assert {line.split()[0] for line in lines if line.startswith("  ") and line.split()[0] in MANY} == set(MANY[:count])

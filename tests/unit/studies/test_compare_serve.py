@@ -5,17 +5,21 @@ from __future__ import annotations
 import json
 from math import log, log1p
 from statistics import NormalDist
+from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support import ffplan, valid
+from tests.support import ROOT, ffplan, ffplan_once, valid
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 LOAD = ("--model", "llama3.1-70b", "--isl", "2048", "--osl", "512", "--ttft", "2s", "--tpot", "40ms")
 PAIR = ("superpod-h100-4su", "superpod-b200-4su")
 
 
 def test_figures_are_those_of_serve_and_the_verdict_follows() -> None:
-    run = ffplan("compare", *PAIR, "--serve", *LOAD, "-f", "json")
+    run = ffplan_once("compare", *PAIR, "--serve", *LOAD, "-f", "json")
     assert run.code == 0, run.err
     valid(run.out, "serve-comparison")
     found = json.loads(run.out)
@@ -72,7 +76,7 @@ def test_what_cannot_be_compared(options: tuple[str, ...], message: str) -> None
 
 def test_the_page_draws_every_plan_that_no_other_beats() -> None:
     """Along the line of a side, more speed to a user never comes with more throughput, and its best plan is on it."""
-    run = ffplan("compare", *PAIR, "--serve", *LOAD, "-f", "json")
+    run = ffplan_once("compare", *PAIR, "--serve", *LOAD, "-f", "json")
     choices = {side["label"]: side["choices"] for side in json.loads(run.out)["sides"]}
     for label in PAIR:
         line = sorted((choice["output_tokens_s_user"], choice["output_tokens_s_gpu"]) for choice in choices[label])
@@ -97,3 +101,20 @@ def test_pools_are_compared_on_the_same_purchase() -> None:
     assert (apart["pools"], apart["copies"]) == (served["pools"], served["copies"])
     assert (apart["ttft_s"], apart["cost"]) == (row["ttft_s"], row["cost"])
     assert apart["capex"] == sides[PAIR[0]]["capex"]
+
+
+def test_amounts_in_two_currencies_say_which(tmp_path: Path) -> None:
+    """Bare numbers in a column would set euros beside dollars."""
+    text = (ROOT / "designs" / "superpod-h100-4su.yaml").read_text()
+    euros = "  currency: EUR\n  exchange: {USD: 0.9 EUR}\n  electricity_price: 0.09 EUR/kWh\n"
+    dollars = "  currency: USD\n  electricity_price: $0.08/kWh\n"
+    assert dollars in text
+    for label, site in (("one", dollars), ("two", euros)):
+        own = text.replace(dollars, site).replace(f"name: {PAIR[0]}", f"name: {label}")
+        (tmp_path / f"{label}.yaml").write_text(own)
+    files = (str(tmp_path / "one.yaml"), str(tmp_path / "two.yaml"))
+    run = ffplan("compare", *files, "--serve", *LOAD, "--full")
+    tables = run.out.partition("Average tokens/s")[0].splitlines()
+    for label, currency in (("one", "USD"), ("two", "EUR")):
+        found = [line.count(f" {currency}") for line in tables if line.startswith(f"  {label} ")]
+        assert found == [1, 4], run.out + run.err

@@ -18,7 +18,8 @@ from ffplan.figures.origins import FIGURES
 from ffplan.report.first.choose import _difference_screen
 from ffplan.results.difference import DesignDifference
 from ffplan.results.result import DesignInfo, ToolInfo
-from ffplan.studies.explain.reproduce import _changes, figure_changes, not_held, regressions
+from ffplan.studies.explain.figure_changes import Scope, Stated, figure_changes, not_held, regressions
+from ffplan.studies.explain.reproduce import _changes
 from tests.support import ROOT, Run, ffplan, ffplan_once, valid, vary_design
 from tests.unit.check.test_policy import git
 
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ffplan.results.difference import FigureChange
-    from ffplan.studies.explain.reproduce import Values
+    from ffplan.studies.explain.figure_changes import Values
 
 FF2 = str(ROOT / "designs" / "fire-flyer-2.yaml")
 
@@ -175,7 +176,7 @@ def test_markdown_is_a_comment() -> None:
 
 
 def test_a_comment_says_how_many_figures_it_leaves_to_the_fold() -> None:
-    done = ffplan("diff", FF2, "superpod-h100-4su", "--format", "markdown")
+    done = ffplan("diff", "hpn-dual-plane", "superpod-h100-4su", "--format", "markdown")
     comment, _, fold = done.out.partition("<details>")
     assert len([line for line in comment.splitlines() if line]) <= 13
     rows = [line.split(" | ") for line in fold.partition("## Figures")[2].splitlines() if line.startswith("| ")]
@@ -195,7 +196,7 @@ def _kept(text: str, verdict: str) -> tuple[set[str], int]:
 
 @given(st.lists(st.tuples(*[st.sampled_from([None, 1.0, 2.0, 3.0])] * 2), min_size=len(NAMES), max_size=len(NAMES)))
 def test_the_table_shows_the_figures_that_the_head_names(pairs: list[tuple[float | None, float | None]]) -> None:
-    before, after = ({name: (pair[side], "") for name, pair in zip(NAMES, pairs, strict=True)} for side in (0, 1))
+    before, after = ({name: Stated(pair[side], "") for name, pair in zip(NAMES, pairs, strict=True)} for side in (0, 1))
     rows = figure_changes(before, after)
     info = DesignInfo("x", None, "x.yaml", "")
     report = DesignDifference(
@@ -251,8 +252,8 @@ def test_changes_go_as_deep_as_both_sides_do() -> None:
 
 
 def change(before: float | None, after: float | None, unit: str = "USD", other: str = "USD") -> FigureChange:
-    empty: Values = dict.fromkeys(NAMES, (None, ""))
-    (row,) = figure_changes({**empty, "capex": (before, unit)}, {**empty, "capex": (after, other)})
+    empty: Values = dict.fromkeys(NAMES, Stated(None, ""))
+    (row,) = figure_changes({**empty, "capex": Stated(before, unit)}, {**empty, "capex": Stated(after, other)})
     return row
 
 
@@ -263,6 +264,29 @@ def test_figures_change_in_one_unit_only() -> None:
     assert change(100.0, 90.0, "USD", "EUR").relative is None
     assert change(None, 90.0).relative is None
     assert change(0.0, 90.0).relative is None
+
+
+def test_sums_of_two_scopes_are_not_compared(tmp_path: Path) -> None:
+    """A design that leaves its servers out of the cost is no cheaper: `check --against` says that the sum is lost."""
+    text = (ROOT / "designs" / "superpod-h100-4su.yaml").read_text()
+    less = tmp_path / "less.yaml"
+    less.write_text(text.replace("cost:\n", "cost:\n  exclude: [servers]\n"))
+    rows = json.loads(ffplan("diff", "superpod-h100-4su", str(less), "-f", "json").out)["figures"]
+    money = {row["figure"] for row in rows if row["kind"] == "cost"}
+    assert money
+    for row in rows:
+        unlike = row["unit"] == "USD"
+        assert row["unlike"] == ("scopes" if unlike else "")
+        assert not (unlike and (row["relative"] or row["verdict"]))
+    assert money <= {row["figure"] for row in rows if row["unlike"]}
+
+
+def test_storage_is_out_of_scope_only_where_there_is_some() -> None:
+    none, some = Scope(frozenset({"storage"})), Scope(frozenset({"storage"}), storage=True)
+    assert none.alike(Scope())
+    assert none.alike(some)
+    assert not some.alike(Scope(storage=True))
+    assert not Scope(frozenset({"servers"})).alike(Scope())
 
 
 def test_a_regression_is_beyond_its_threshold() -> None:

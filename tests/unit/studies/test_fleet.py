@@ -450,8 +450,9 @@ offers:
 
 
 def test_tokens_by_api_are_compared_with_owning(tmp_path: Path) -> None:
+    asked = (*ASKED, "-a", "h100-sxm-80gb")
     (tmp_path / "quotes.yaml").write_text(BOOK)
-    run = ffplan(*ASKED, "--catalog", str(tmp_path), "-f", "json")
+    run = ffplan(*asked, "--catalog", str(tmp_path), "-f", "json")
     found = json.loads(run.out)
     api, best = found["api"], found["designs"][0]
     assert (api["offer"], api["provider"], api["date"]) == ("cheap", "Two", "2026-10")
@@ -459,8 +460,8 @@ def test_tokens_by_api_are_compared_with_owning(tmp_path: Path) -> None:
     # a fleet costs the same however few requests come
     even = best["requests_day"] * best["per_million_output_year"] / api["per_million_output_all"]
     assert best["api_requests_day"] == pytest.approx(even)
-    assert "Two sells the tokens at 0.6 USD" in " ".join(ffplan(*ASKED, "--catalog", str(tmp_path)).out.split())
+    assert "Two sells the tokens at 0.6 USD" in " ".join(ffplan(*asked, "--catalog", str(tmp_path)).out.split())
     (tmp_path / "quotes.yaml").write_text(BOOK.replace("currency: USD", "currency: EUR"))
-    found = json.loads(ffplan(*ASKED, "--catalog", str(tmp_path), "-f", "json").out)
+    found = json.loads(ffplan(*asked, "--catalog", str(tmp_path), "-f", "json").out)
     assert (found["api"]["currency"], found["designs"][0]["api_requests_day"]) == ("EUR", None)
-    assert json.loads(ffplan(*ASKED, "-f", "json").out)["api"] is None
+    assert json.loads(ffplan(*asked, "-f", "json").out)["api"] is None

@@ -238,19 +238,97 @@ def test_a_month_without_a_server_is_short(tmp_path: Path) -> None:
     assert plan.totals.met == 0
 
 
-@pytest.mark.parametrize("upfront", [0.0, 1.0])
-def test_a_rent_is_paid_to_the_end_of_its_term(upfront: float, tmp_path: Path) -> None:
-    """A year of rent costs what `cost` says of it; a cluster that retires early is paid on."""
+def written(folder: Path, name: str, rent: str = "", capital: str = "") -> str:
+    """Write the design of `cluster()`, for rent or with another cost of capital, and return its file name."""
     text = (ROOT / "designs/superpod-h100-4su.yaml").read_text()
-    rent = f"\nrent: {{price: $3/hour, term: 3-year, upfront: {upfront}}}\n"
-    (tmp_path / "rented.yaml").write_text(text.replace("cost:\n  price_book: usd-2026\n", "") + rent)
-    year = ffplan.costs(tmp_path / "rented.yaml", draws=2000).tco
+    if rent:
+        text = text.replace("cost:\n  price_book: usd-2026\n", "") + f"\nrent: {{price: $3/hour, {rent}}}\n"
+    (folder / name).write_text(text + (f"\nownership: {{capital: {capital}}}\n" if capital else ""))
+    return name
+
+
+RENT_YEAR = 3 * 1016 * 8760
+"""Rent of a year of the design of `cluster()` at 3 $ an accelerator-hour."""
+
+
+@pytest.mark.parametrize("upfront", [0.0, 0.4, 1.0])
+def test_a_rent_is_paid_to_the_end_of_its_term(upfront: float, tmp_path: Path) -> None:
+    """Its cash is its price, and it costs what `cost` says, with interest; who retires early pays on."""
+    design = written(tmp_path, "rented.yaml", f"term: 3-year, upfront: {upfront}")
+    year = ffplan.costs(tmp_path / design, draws=2000).tco
     assert year is not None
-    whole = planned(tmp_path, cluster(design="rented.yaml"))
-    early = planned(tmp_path, cluster(design="rented.yaml", retire="2027-04"))
-    assert whole.totals.cash.p50 == pytest.approx(year.year, rel=0.02)
+    whole = planned(tmp_path, cluster(design=design))
+    early = planned(tmp_path, cluster(design=design, retire="2027-04"))
+    assert whole.totals.cash.p50 == whole.totals.running.p50 == pytest.approx(RENT_YEAR)
+    row = whole.clusters[0]
+    assert row.year.p50 == pytest.approx(year.year, rel=0.02)
+    assert (row.year.p50 > 1.02 * RENT_YEAR) == bool(upfront)
+    assert whole.totals.shortfall is not None
+    stays = next(choice for choice in row.choices if choice.shift == 0)
+    assert stays.cost - whole.totals.shortfall.mean == pytest.approx(row.year.mean)
     assert (whole.totals.purchase.p50, early.totals.cash.p50) == (0, whole.totals.cash.p50)
     assert early.quarters[1].demand["run"].capacity.p90 == 0
+
+
+@pytest.mark.parametrize("rent", ["", "term: on-demand", "term: 1-year, upfront: 40 %", "term: 3-year, upfront: 100 %"])
+def test_cash_holds_no_interest(rent: str, tmp_path: Path) -> None:
+    """Another cost of capital changes no payment, of a purchase or of a rent, once or renewed."""
+    cheap, dear = (
+        planned(tmp_path, cluster(design=written(tmp_path, "own.yaml", rent, capital))) for capital in ("1 %", "30 %")
+    )
+    assert cheap.totals.cash == dear.totals.cash
+    assert [quarter.running for quarter in cheap.quarters] == [quarter.running for quarter in dear.quarters]
+    assert (dear.clusters[0].year.p50 > cheap.clusters[0].year.p50) == (not rent or "upfront" in rent)
+
+
+SHORT = {"lead_time": "3 months", "commissioning": "1 months", "retire": "2027-06"}
+"""Delivered in April and ready in May, in use for a month."""
+
+
+def test_a_purchase_that_comes_after_its_retirement_costs_its_price(tmp_path: Path) -> None:
+    """Ordered in April or July, it is delivered in July or October and never works."""
+    plan = planned(tmp_path, cluster(**SHORT))
+    row = plan.clusters[0]
+    assert (row.ready, row.retire, row.unused) == ("2027-05", "2027-06", 0)
+    cost = {choice.shift: choice.cost for choice in row.choices}
+    assert cost[1] - cost[None] == cost[2] - cost[None] == pytest.approx(row.purchase.mean)
+    far = planned(tmp_path, cluster(**{**SHORT, "lead_time": "4 months", "commissioning": "0 months"}), quarters=3)
+    costs = {choice.shift: choice.cost for choice in far.clusters[0].choices}
+    assert costs[2] == pytest.approx(costs[None])  # delivered in November, after the plan
+
+
+@pytest.mark.parametrize(("term", "months"), [("1-year", 5), ("3-year", 5), ("on-demand", 0)])
+def test_a_rent_that_comes_after_its_retirement_costs_a_term(term: str, months: int, tmp_path: Path) -> None:
+    """Ordered in April, it would be ready in August: a term is paid, of a year five months of it within the plan."""
+    design = written(tmp_path, "rented.yaml", f"term: {term}")
+    cost = {
+        choice.shift: choice.cost for choice in planned(tmp_path, cluster(**SHORT, design=design)).clusters[0].choices
+    }
+    assert cost[1] - cost[None] == pytest.approx(months * RENT_YEAR / 12, abs=1)
+
+
+def test_an_order_that_may_come_after_its_retirement(tmp_path: Path) -> None:
+    """Its month is the file's, the chance of it is told, and what never worked draws no power and has no book value."""
+    slow = cluster(lead_time={"low": "1 months", "likely": "2 months", "high": "20 months"}, retire="2027-06")
+    sites = {"here": {"power": "9 MW"}}
+    path = fleet_file(tmp_path, cluster(), {**slow, "name": "slow", "site": "here"}, sites=sites)
+    plan = ffplan.fleet(path, draws=2000)
+    row = next(one for one in plan.clusters if one.name == "slow")
+    assert row.retire == "2027-06" < row.ready
+    # by the months of a triangle: (20 - 5)^2 / ((20 - 1) (20 - 2)) are above 5
+    assert row.unused == pytest.approx(15**2 / (19 * 18), abs=0.03)
+    other = tmp_path / "other"
+    other.mkdir()
+    later = ffplan.fleet(fleet_file(other, cluster(), {**slow, "name": "slow", "retire": "2029-01"}), draws=2000)
+    worked = 1 - row.unused
+    assert plan.totals.book_value.mean == pytest.approx(worked * row.purchase.mean, rel=0.1)
+    assert plan.totals.purchase == later.totals.purchase
+    peaks = [quarter.facility_peak_kw.mean - plan.clusters[0].facility_peak_kw for quarter in plan.quarters]
+    assert peaks[1] == pytest.approx(worked * row.facility_peak_kw, rel=0.05)
+    assert peaks[2:] == pytest.approx([0, 0])
+    said = f"slow: {100 * row.unused:.0f} % likely ready only after it retires in 2027-06"
+    for more in ((), ("--full",)):
+        assert said in " ".join(run("fleet", str(path), "--draws", "2000", *more).out.split())
 
 
 @pytest.mark.parametrize(
@@ -272,7 +350,7 @@ def test_clusters_that_can_do_nothing(changed: dict[str, Any], words: str, tmp_p
 def test_what_serves_nothing_says_why(tmp_path: Path) -> None:
     """A copy takes all nodes of the design, of which one is in repair now and then."""
     big = {**CHAT, "serve": "deepseek-v3", "ttft": "30 s", "tpot": "2 s"}
-    with pytest.raises(ffplan.InputError, match="no copy fits beside 1 spares"):
+    with pytest.raises(ffplan.InputError, match=r"no copy fits beside 1 spare\b"):
         planned(tmp_path, cluster(design="l40s-8-roce", use={"chat": "100 %"}), demand=[big])
 
 
@@ -326,6 +404,30 @@ def test_a_late_order_is_named_where_the_quarter_is_short(tmp_path: Path) -> Non
     ready = cluster(name="old", order="2026-01")
     calm = run("fleet", str(fleet_file(tmp_path, ready, slow, demand=easy)))
     assert "likely late" not in calm.out
+
+
+@pytest.mark.parametrize("tokens", ["1B", "100T"])
+def test_late_is_the_same_on_the_screen_in_full_and_in_json(tokens: str, tmp_path: Path) -> None:
+    """Ready in the middle of a quarter whose tokens it trains in the rest of it, it is too late for none."""
+    demand = [{"name": "run", "train": "llama3.1-70b", "tokens": [0, 0, tokens, tokens]}]
+    path = fleet_file(tmp_path, cluster(lead_time="7 months"), demand=demand)
+    row = ffplan.fleet(path, draws=500).clusters[0]
+    assert (row.ready, row.needed) == ("2027-08", "2027-07")
+    assert row.late == float(tokens == "100T")
+    for more in ((), ("--full",)):
+        shown = " ".join(run("fleet", str(path), "--draws", "500", *more).out.split())
+        assert ("h100: 100 % likely late for 2027-07" in shown) == (tokens == "100T"), shown
+
+
+def test_what_the_columns_are(tmp_path: Path) -> None:
+    """A delivery that a sixth of the draws have by March stands beside a median of 0 kW, and is explained."""
+    sure = run("fleet", str(fleet_file(tmp_path, cluster(), quarters=1)), "--draws", "500")
+    assert "USD on average, peak in the median; capacity over demand" in " ".join(sure.out.split())
+    lead = {"low": "1 months", "likely": "2 months", "high": "20 months"}
+    path = str(fleet_file(tmp_path, cluster(lead_time=lead), quarters=1))
+    shown = " ".join(run("fleet", path, "--draws", "500").out.split())
+    assert "(0 kW beside a purchase: nothing stands in most draws)" in shown
+    assert run("fleet", path, "--draws", "500", "--full").out.startswith("Fleet mine, 1 quarter from 2027-01")
 
 
 def test_a_fleet_that_meets_its_demand_is_fine(tmp_path: Path) -> None:

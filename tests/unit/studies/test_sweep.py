@@ -288,7 +288,7 @@ ALL_TLS = ",".join(f"{name}={ROOT}/LICENSE" for name in ("ca", "cert", "key"))
         (("--resume",), "give --points FILE"),
         (("--zip", "--sample", "3"), "give one of the two"),
         (("--vary", "nodes[0].nics=0,1", "--metric", "cost.totl"), "did you mean"),
-        (("--metric", "serve.rate_s"), "`ffplan serve` prints it for one design"),
+        (("--metric", "serve.rate_s"), "are of the design's `serving`, which it does not have"),
         (("--points", "p.txt"), "end the name in .csv, .jsonl, .parquet"),
         (("--pareto", "cost.total:min"), "a front takes two metrics or more"),
         (("--pareto", "cost.total,accelerators:max"), "write METRIC:min or METRIC:max"),
@@ -876,9 +876,7 @@ def test_points_that_cannot_train_or_serve_keep_their_reason(tmp_path: Path) -> 
         ("serving.rate", "1000000", "serve.tpot_s", "1,000,000 requests a second arrive"),
     ):
         for values in (f"{first},64", f"64,{first}"):
-            report = json.loads(
-                ffplan("sweep", str(file), "--vary", f"{path}={values}", "--metric", metric, "-f", "json").out
-            )
+            report = json.loads(ffplan(f"sweep {file} --vary {path}={values} --metric {metric} -f json").out)
             assert report["built"] == 1
             assert said in report["refused"][0]["reason"]
 
@@ -886,3 +884,16 @@ def test_points_that_cannot_train_or_serve_keep_their_reason(tmp_path: Path) -> 
 def test_metrics_of_serving_need_a_load() -> None:
     done = ffplan("sweep superpod-h100-4su --vary nodes.0.count=12,16 --metric serve.tpot_s")
     assert (done.code, "which it does not have" in done.err) == (2, True)
+
+
+def test_a_page_has_the_columns_of_the_screen() -> None:
+    """Texts of a page carry their origins, which take no room."""
+    axes = ("--vary", "nodes.0.count=64..127:21", "--vary", "fabric.oversubscription=1,2")
+    words = ("sweep", "superpod-h100-4su", *axes, "--pareto", "cost.total:min,fabric.bisection_gbyte_s:max")
+    screen, page = ffplan(*words).out, ffplan(*words, "-f", "html").out
+    assert "cost.total min" in screen
+    for metric in ("cost.total min", "fabric.bisection_gbyte_s max"):
+        assert metric in screen
+        assert re.search(rf"<th[^>]*>{re.escape(metric)}", page)
+    best = " ".join(screen.partition("Best at")[2].split())
+    assert re.match(r"nodes.0.count 64, .*: cost.total; nodes.0.count 127, .*: fabric.bisection_gbyte_s", best)
