@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ffplan.base.array_math import Number, ceil_div, maximum
+from ffplan.base.array_math import Number, ceil_div
 from ffplan.base.record import record
 from ffplan.catalog.parts import Server
 from ffplan.catalog.reliability import PATHS, Hazard
@@ -53,16 +53,17 @@ def job_units(design: ResolvedDesign, plan: FabricPlan, nodes: Number) -> JobUni
         nodes: compute nodes of each job [1]; jobs above the design's size get its fabric in proportion.
 
     Equation:
-        accelerators, NICs, bridges and endpoint links by node; leaf switches, links between switches and the other
-        switches in proportion to the compute nodes, at least one leaf; scale-up domains of several nodes, rounded up
+        accelerators, NICs, bridges and endpoint links by node; of the switches and the links between them the job's
+        part of all endpoints, leaves rounded up; scale-up domains of several nodes, rounded up
 
     Source:
         Counts of the design.
     """
-    group = design.compute
-    # above the design's size the part exceeds 1, and its fabric grows in proportion
-    part, domain = nodes / group.group.count, domain_nodes(design)
+    group, domain = design.compute, domain_nodes(design)
     nics = len(group.fabric_nics)
+    # nodes of other kinds and storage servers have their part of the fabric; above the design's size it grows
+    own, every = nodes * nics, sum(other.group.count * len(other.fabric_nics) for other in design.groups)
+    part = own / every if every else 0.0 * nodes
     leaves = sum(plan.switches_by_role.get(role, 0) for role in EDGE_ROLES)
     upper = plan.switches - leaves
     inter = sum(count for tier, count in plan.links_by_tier.items() if tier not in ACCESS_TIERS)
@@ -72,7 +73,7 @@ def job_units(design: ResolvedDesign, plan: FabricPlan, nodes: Number) -> JobUni
         "nic": nodes * nics,
         "endpoint-link": nodes * nics * design.stripes,
         # the smallest job still hangs on one leaf
-        "leaf-switch": maximum(min(1.0, leaves), part * leaves),
+        "leaf-switch": ceil_div(own * leaves, every) if every else 0.0 * nodes,
         "upper-switch": part * upper,
         "inter-switch-link": part * inter,
         "bridge": nodes * _bridges_per_node(design),

@@ -12,70 +12,11 @@ from ffplan.base.elementary import exp, log2
 from ffplan.base.record import record
 from ffplan.reliability.checkpoint import _two_level_goodput, _TwoLevels, goodput, losses, optimum
 from ffplan.reliability.hazards import YEAR_S, event_rates, interruptions
-from ffplan.reliability.spares import _domain_shortage, _kept_rate, _Shortage, _shortage, nodes_in_repair, swapped
-from ffplan.reliability.storage import _checkpoint_terms, _transfer_seconds, service_rates
+from ffplan.reliability.saves import _Saves, _saves
+from ffplan.reliability.spares import _best_way, _domain_shortages, _kept_rate, _Shortage, _shortage, nodes_in_repair
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from ffplan.reliability.storage import Way
-
-    Values = Mapping[str, Number]
-
-
-@record
-class JobCase:
-    """A job with its units and rates."""
-
-    gpus: float
-    nodes: float
-    units: dict[str, float]
-    """Units in use by the job, by hazard [1]."""
-    of_nodes: frozenset[str]
-    """Hazards of units inside a node."""
-    spreads: frozenset[str]
-    """Hazards with the fleet's factor."""
-    survives: frozenset[str]
-    """Hazards that slow the job without stopping it."""
-    parameters: float
-    copy_gbyte_s: float | None
-    """Rate of a node's copies to host memory [GB/s]; None if unknown, and then free."""
-    clients_gbyte_s: float
-    """Rate of all its nodes' NICs to storage [GB/s]; 0 without storage."""
-    read_gbyte_s: dict[str, Number]
-    """Terms of reading from storage, without the service's efficiency [GB/s]; empty without storage."""
-    write_gbyte_s: dict[str, Number]
-    """Terms of writing to storage, without the service's efficiency [GB/s]."""
-    spares: int
-    replica_nodes: float
-    """Nodes of a data-parallel replica [1]."""
-    checkpoints: str
-    restart: str
-    shrinks: bool
-    interval: float | None = None
-    """Work between two checkpoints [s]; the best if None."""
-    drains: frozenset[str] = frozenset()
-    """Hazards that remove a whole scale-up domain."""
-    domain_nodes: int = 1
-    """Nodes of a scale-up domain [1]."""
-    state_bytes: float | None = None
-    """Checkpoint size per parameter [byte]; the inputs' if None."""
-    replicated: bool = False
-    """Whether every node has the whole state, so that one node writes a checkpoint and all read it."""
-    path_lost: float = 1.0
-    """Share of its rate kept while a NIC lacks one of its paths [1]."""
-    swaps: bool = False
-    """Whether a spare node is first moved into the domain, unless a whole domain is spare."""
-
-    @property
-    def writers(self) -> float:
-        """Nodes that write a checkpoint [1]."""
-        return 1.0 if self.replicated else self.nodes
-
-    @property
-    def writers_gbyte_s(self) -> float:
-        """Rate to storage of all NICs in nodes that write a checkpoint [GB/s]."""
-        return self.clients_gbyte_s * self.writers / self.nodes
+    from ffplan.reliability.job_case import JobCase, Values
 
 
 @record
@@ -109,7 +50,11 @@ class JobOutcome:
     persist_binds: str
     load_s: Number
     restart_s: Number
-    """From an interruption to the first new step [s]."""
+    """From an interruption to the first new step, mean [s]."""
+    standby_free: Number
+    """Share of interruptions that find a spare free and restart onto it; 0 unless that is asked for [1]."""
+    standby_saves_s: Number
+    """What such a restart is shorter than a requeue; 0 unless restarts are onto standby nodes [s]."""
     behind_s: Number
     """Work not yet saved while a save is in flight [s]."""
     interval_s: Number
@@ -167,10 +112,11 @@ def hazard_rates(job: JobCase, v: Values) -> dict[str, Number]:
     return event_rates(rates, fleet=v["fleet"], relative=v["relative"], spreads=job.spreads, of_nodes=job.of_nodes)
 
 
-def _restart_seconds(job: JobCase, v: Values, load: Number) -> Number:
+def _restart_seconds(restart: str, v: Values, load: Number) -> Number:
     """Return the time from an interruption to the first new step [s].
 
     Args:
+        restart: how: requeue, reschedule, or standby where a spare node is free.
         v: inputs by name.
         load: time to read a checkpoint [s].
 
@@ -181,19 +127,8 @@ def _restart_seconds(job: JobCase, v: Values, load: Number) -> Number:
         ByteRobust, arXiv 2509.16293, section 2 and Table 7.
     """
     seen = (1 - v["hangs"]) * v["detect"] + v["hangs"] * v["hang"]
-    factor = 1.0 if job.restart == "requeue" else v[job.restart]
+    factor = 1.0 if restart == "requeue" else v[restart]
     return seen + v["requeue"] * factor + load
-
-
-def _moved(job: JobCase, v: Values, way: Way, size: Number) -> tuple[Number, str]:
-    """Return the time to save or load a checkpoint [s], and its limit."""
-    servers = job.read_gbyte_s if way == "read" else job.write_gbyte_s
-    if not servers:
-        return size * 0.0, "no storage"
-    nodes = job.nodes if way == "read" else job.writers
-    # only nodes that move data use their NICs
-    nics = job.clients_gbyte_s * nodes / job.nodes
-    return _transfer_seconds(size, _checkpoint_terms(servers, service_rates(v, way), nodes=nodes, nics_gbyte_s=nics))
 
 
 def _copies(job: JobCase, size: Number, persist: Number, load: Number, restart: Number) -> _MemoryCopies:
@@ -218,8 +153,19 @@ def _interruptions(job: JobCase, v: Values, rates: dict[str, Number]) -> dict[st
     return {name: interruptions({name: job.units[name]}, rates, stops) for name in job.units}
 
 
-def _job_shortage(job: JobCase, v: Values, rates: dict[str, Number]) -> tuple[Number, Number, _Shortage]:
-    """Return nodes in repair, scale-up domains in repair, and the job's shortage."""
+@record
+class _Repairs:
+    """Nodes and scale-up domains in repair, and the ways for the spares to replace them."""
+
+    nodes: Number
+    """Nodes in repair at any time [1]."""
+    domains: Number
+    """Scale-up domains in repair at any time [1]."""
+    ways: list[_Shortage]
+    """Shortages by the whole domains among the spares that replace failed domains."""
+
+
+def _repairs(job: JobCase, v: Values, rates: dict[str, Number]) -> _Repairs:
     removed = sum(
         job.units[name] * rates[name] * v[f"removes.{name}"] for name in job.units if name not in job.survives
     )
@@ -227,13 +173,19 @@ def _job_shortage(job: JobCase, v: Values, rates: dict[str, Number]) -> tuple[Nu
     domains: Number = 0.0
     for name in job.drains:
         domains = domains + nodes_in_repair(job.units[name] * rates[name] / YEAR_S, v[f"drain.{name}"])
-    short = (
-        _domain_shortage(repair, domains, job.spares, job.domain_nodes) if job.drains else _shortage(repair, job.spares)
-    )
-    # a whole spare domain needs no swap
-    if job.swaps and 0 < job.spares < job.domain_nodes:
-        short = swapped(short, nodes_in_repair(removed / YEAR_S, v["tray_swap"]))
-    return repair, domains, short
+    # a node whose repair is as quick as the swap is waited for
+    swap = np.minimum(v["tray_swap"] / v["repair"], 1.0) if job.carries else 0.0
+    if job.drains:
+        ways = _domain_shortages(repair, domains, job.spares, job.domain_nodes, swap=swap, waits=job.waits)
+    else:
+        ways = [_shortage(repair, job.spares, swap=swap, waits=job.waits)]
+    return _Repairs(repair, domains, ways)
+
+
+def _found_free(job: JobCase, by_hazard: dict[str, Number], short: _Shortage) -> Number:
+    """Return the share of interruptions that find a spare free: a node, or a whole domain for a failed domain [1]."""
+    drained = sum(by_hazard[name] for name in job.drains) / sum(by_hazard.values())
+    return (1 - drained) * short.free + drained * short.free_domains
 
 
 def _slowed_rate(job: JobCase, v: Values, rates: dict[str, Number]) -> Number:
@@ -254,6 +206,74 @@ def _slowed_rate(job: JobCase, v: Values, rates: dict[str, Number]) -> Number:
     return (1 - job.path_lost) * (1 - exp(-lost / YEAR_S))
 
 
+@record
+class _Progress:
+    """Progress of a job with all its nodes; every number broadcasts to the shape of the inputs."""
+
+    restart_s: Number
+    ettr: Number
+    parts: dict[str, Number]
+    interval_s: Number
+    behind_s: Number
+    memory: _MemoryCopies | None
+
+    def mixed(self, other: _Progress, share: Number) -> _Progress:
+        """Return the progress where `share` of the interruptions restart as in another.
+
+        Equation:
+            a + share * (b - a) of the times, their losses and ETTR
+
+        Source:
+            The time to the next failure does not depend on what the last one found, so that each restart keeps its own
+            part: exp(-R / M) in ETTR. The interval rests on no restart.
+        """
+
+        def mean(one: Number, two: Number) -> Number:
+            return one + share * (two - one)
+
+        memory = self.memory
+        if memory is not None and other.memory is not None:
+            memory = replace(
+                memory,
+                restart_s=mean(memory.restart_s, other.memory.restart_s),
+                storage_restart_s=mean(memory.storage_restart_s, other.memory.storage_restart_s),
+            )
+        return replace(
+            self,
+            restart_s=mean(self.restart_s, other.restart_s),
+            ettr=mean(self.ettr, other.ettr),
+            parts={name: mean(part, other.parts[name]) for name, part in self.parts.items()},
+            memory=memory,
+        )
+
+
+def _progress(job: JobCase, v: Values, saves: _Saves, mtbf: Number, restart: Number) -> _Progress:
+    """Return the progress of a job whose interruptions all take one restart [s]."""
+    if job.checkpoints == "in-memory":
+        memory = _copies(job, saves.bytes, saves.persist_s, saves.load_s, restart)
+        levels = _two_levels(memory, saves.stop_s, mtbf, 1 - v["together"], job.interval)
+        memory = replace(memory, every=levels.every)
+        return _Progress(
+            restart_s=restart,
+            ettr=levels.goodput,
+            parts=levels.parts,
+            interval_s=levels.interval,
+            behind_s=memory.behind_s,
+            memory=memory,
+        )
+    behind = saves.behind_s
+    # a save cannot begin before the last one ends
+    interval = np.maximum(optimum(saves.stop_s, mtbf) if job.interval is None else job.interval, behind)
+    return _Progress(
+        restart_s=restart,
+        ettr=goodput(interval, saves.stop_s, mtbf, restart + behind),
+        parts=losses(interval, saves.stop_s, mtbf, restart + behind),
+        interval_s=interval,
+        behind_s=behind,
+        memory=None,
+    )
+
+
 def job_outcome(job: JobCase, v: Values) -> JobOutcome:
     """Return a job's goodput and losses from failures, checkpoints and restarts.
 
@@ -266,7 +286,8 @@ def job_outcome(job: JobCase, v: Values) -> JobOutcome:
     Equation:
         goodput = ETTR(tau, d, M, R + what a save in flight leaves behind) * rate kept beside missing nodes * (1 -
         lost paths) * (1 - stragglers); a save stops for pause + copy, a synchronous one for storage too, and cannot
-        begin before the last ends
+        begin before the last ends. Restarts onto standby nodes: f ETTR(R of standby) + (1 - f) ETTR(R of a requeue), f
+        the share of failures that find a spare free
 
     Source:
         Daly 2006, equation 20, with ByteRobust's and 3FS's times.
@@ -275,48 +296,43 @@ def job_outcome(job: JobCase, v: Values) -> JobOutcome:
     by_hazard = _interruptions(job, v, rates)
     # rates add, times between failures do not
     mtbf = 1 / sum(by_hazard.values())
-    size = job.parameters * (v["checkpoint_bytes"] if job.state_bytes is None else job.state_bytes)
-    copy = size / (job.writers * job.copy_gbyte_s * 1e9) if job.copy_gbyte_s else size * 0.0
-    persist, binds = _moved(job, v, "write", size)
-    # a replicated state is written by one node and read by all
-    load, _ = _moved(job, v, "read", size * (job.nodes / job.writers))
-    synchronous = job.checkpoints == "synchronous"
-    save = copy + v["pause"] + (persist if synchronous else 0.0)
-    # until the save is in storage, a failure goes back to the one before
-    behind = persist * (0.0 if synchronous else 1.0)
-    restart = _restart_seconds(job, v, load)
-    # a save cannot begin before the last one ends
-    interval = np.maximum(optimum(save, mtbf) if job.interval is None else job.interval, behind)
-    ettr = goodput(interval, save, mtbf, restart + behind)
-    parts = losses(interval, save, mtbf, restart + behind)
-    memory = None
-    if job.checkpoints == "in-memory":
-        memory = _copies(job, size, persist, load, restart)
-        levels = _two_levels(memory, save, mtbf, 1 - v["together"], job.interval)
-        ettr, parts, interval, behind = levels.goodput, levels.parts, levels.interval, memory.behind_s
-        memory = replace(memory, every=levels.every)
-    repair, domains, short = _job_shortage(job, v, rates)
-    kept = _kept_rate(short, job.nodes, job.replica_nodes, shrinks=job.shrinks, domain_nodes=job.domain_nodes)
+    saves, repairs = _saves(job, v), _repairs(job, v, rates)
+    standby = job.restart == "standby"
+    usual = _restart_seconds("requeue" if standby else job.restart, v, saves.load_s)
+    quick = _restart_seconds(job.restart, v, saves.load_s)
+    slowest = _progress(job, v, saves, mtbf, usual)
+    fastest = _progress(job, v, saves, mtbf, quick) if standby else slowest
+
+    def outcome(short: _Shortage) -> tuple[Number, _Progress, Number]:
+        free = _found_free(job, by_hazard, short) if standby else 0.0
+        kept = _kept_rate(short, job.nodes, job.replica_nodes, shrinks=job.shrinks, domain_nodes=job.domain_nodes)
+        return free, slowest.mixed(fastest, free) if standby else slowest, kept
+
+    tried = [(progress.ettr * kept) for _, progress, kept in map(outcome, repairs.ways)]
+    short = _best_way(repairs.ways, tried)
+    free, progress, kept = outcome(short)
     slowed = _slowed_rate(job, v, rates)
     return JobOutcome(
         mtbf_s=mtbf,
         by_hazard=by_hazard,
-        checkpoint_bytes=size,
-        save_s=save,
-        persist_s=persist,
-        persist_binds=binds,
-        load_s=load,
-        restart_s=restart,
-        behind_s=behind,
-        interval_s=interval,
-        ettr=ettr,
-        parts=parts,
-        in_repair=repair,
-        domains_in_repair=domains,
+        checkpoint_bytes=saves.bytes,
+        save_s=saves.stop_s,
+        persist_s=saves.persist_s,
+        persist_binds=saves.binds,
+        load_s=saves.load_s,
+        restart_s=progress.restart_s,
+        standby_free=free,
+        standby_saves_s=usual - quick,
+        behind_s=progress.behind_s,
+        interval_s=progress.interval_s,
+        ettr=progress.ettr,
+        parts=progress.parts,
+        in_repair=repairs.nodes,
+        domains_in_repair=repairs.domains,
         short=short,
         kept=kept,
         slowed=slowed,
         stragglers=v["stragglers"],
-        goodput=ettr * kept * (1 - slowed) * (1 - v["stragglers"]),
-        memory=memory,
+        goodput=progress.ettr * kept * (1 - slowed) * (1 - v["stragglers"]),
+        memory=progress.memory,
     )

@@ -52,6 +52,7 @@ class SimulatedJob:
     behind_s: float
     """From the end of a checkpoint's stop until storage has it [s]."""
     restart_s: float
+    """Restart that finds no spare free [s]."""
     repair_s: float
     nodes: int
     spares: int
@@ -65,8 +66,14 @@ class SimulatedJob:
     """Hazards that remove a whole scale-up domain, with its repair [s]."""
     domain_nodes: int = 1
     """Nodes of a scale-up domain [1]."""
+    spare_domains: int = 0
+    """Whole domains among the spares that replace failed ones."""
     swap_s: float = 0.0
     """Time to swap a spare node in [s]; 0 if at once, or without spares."""
+    standby_saves_s: float = 0.0
+    """What a restart is shorter by if the failure finds a spare free [s]."""
+    waits: bool = False
+    """Whether it stands still while it lacks a node."""
     pace: float = 1.0
     """Share of its rate kept despite stragglers [1]."""
     memory: SimulatedMemory | None = None
@@ -143,9 +150,12 @@ class _Run:
     def lacks(self) -> tuple[int, int]:
         """Missing nodes and whole scale-up domains of the job."""
         # whole domains take their spares first, single nodes the rest
-        whole = self.job.spares // self.job.domain_nodes
-        left = self.job.spares - self.job.domain_nodes * min(self.domains, whole)
-        return max(self.down - left, 0) + self.swapping, max(self.domains - whole, 0)
+        return max(self.down - self.left, 0) + self.swapping, max(self.domains - self.job.spare_domains, 0)
+
+    @property
+    def left(self) -> int:
+        """Spares that replace single nodes."""
+        return self.job.spares - self.job.domain_nodes * min(self.domains, self.job.spare_domains)
 
     @property
     def missing(self) -> int:
@@ -173,8 +183,17 @@ class _Run:
     def repair(self) -> Generator[Any, Any, None]:
         """Bring a node back."""
         yield self.env.timeout(self.random.exponential(self.job.repair_s))
+        left, lacking = self.left, self.down > self.left
         self.down -= 1
+        # one that a spare replaced is itself the spare of one that lacks
+        if lacking and self.job.swap_s and self.random.random() * (self.down + 1) < left:
+            self.carry()
         self.back()
+
+    def carry(self) -> None:
+        """Send a spare on its way."""
+        self.swapping += 1
+        self.env.process(self.swap())
 
     def swap(self) -> Generator[Any, Any, None]:
         """Move a spare node to its place."""
@@ -230,13 +249,21 @@ class _Run:
     def take_out(self) -> None:
         self.down += 1
         self.env.process(self.repair())
-        if self.job.swap_s:
-            self.swapping += 1
-            self.env.process(self.swap())
+        if self.job.swap_s and self.down <= self.left:
+            self.carry()
 
-    def strike(self) -> tuple[str, bool]:
-        """Draw the failing hazard and remove its node if it does; return its name, and whether memory has a copy."""
+    def begin(self) -> None:
+        """Begin with as many nodes in repair as at any time; a job that waits has no more than its spares replace."""
+        stops = sum(rate * self.job.removes[name] for name, rate in self.job.rates.items())
+        down = int(self.random.poisson((stops + self.job.removals) * self.job.repair_s))
+        for _ in range(min(down, self.job.spares) if self.job.waits else down):
+            self.down += 1
+            self.env.process(self.repair())
+
+    def strike(self) -> tuple[str, bool, bool]:
+        """Draw a hazard, remove its node if it does; return its name, if memory has a copy, and if a spare is free."""
         name = self.names[int(self.random.choice(len(self.names), p=self.weights / self.rate))]
+        free = self.domains < self.job.spare_domains if name in self.job.drains else self.down < self.left
         if self.random.random() < self.job.removes[name]:
             self.take_out()
         if name in self.job.drains:
@@ -244,20 +271,22 @@ class _Run:
             self.env.process(self.drained(self.job.drains[name]))
         self.count += 1
         memory = self.job.memory
-        return name, memory is not None and float(self.random.random()) >= memory.together
+        return name, memory is not None and float(self.random.random()) >= memory.together, free
 
-    def restart(self, near: bool) -> Generator[Any, Any, None]:
+    def restart(self, near: bool, free: bool) -> Generator[Any, Any, None]:
         """Restart until no failure interrupts it, from storage once no copy is left in memory."""
         while True:
             memory = self.job.memory
             seconds = memory.restart_s if near and memory is not None else self.job.restart_s
+            seconds -= self.job.standby_saves_s if free else 0.0
             # memoryless: the time to the next failure may be drawn anew
             ahead = self.random.exponential(1 / self.rate)
             if ahead >= seconds:
                 yield self.env.timeout(seconds)
                 return
             yield self.env.timeout(ahead)
-            near = self.strike()[1] and near
+            _, held, free = self.strike()
+            near = held and near
             if not near:
                 self.forget()
 
@@ -284,10 +313,10 @@ class _Run:
                     break
                 paces.append((self.env.now - start, self.pace))
             struck_s = self.env.now
-            name, near = self.strike()
+            name, near, free = self.strike()
             lost = self.finish(near)
             missing = self.missing
-            yield from self.restart(near)
+            yield from self.restart(near, free)
             yield from self.whole()
             if self.count <= MOST_EVENTS:
                 event = Interruption(
@@ -362,6 +391,7 @@ def simulate_run(job: SimulatedJob, seconds: float, seed: int) -> _SimulatedRun:
         Kept work over time, with the interruptions.
     """
     run = _Run(job, seconds, seed)
+    run.begin()
     run.env.process(run.live())
     if job.removals > 0:
         run.env.process(run.removals(job.removals))

@@ -259,7 +259,7 @@ def _body(a: Assessment) -> _Body:
         _power_lines(a.power),
         _cost_lines(a.cost, a),
         _storage(a.storage),
-        _failures(a.reliability),
+        _failures(a),
         _findings(a),
         _assumptions(a),
     )

@@ -15,12 +15,13 @@ from ffplan.base.formatting import (
     span,
 )
 from ffplan.report.document import Lines
+from ffplan.report.first.design import largest_job
 from ffplan.results.design import purchase_words
 
 if TYPE_CHECKING:
     from ffplan.base.outcomes import MissingFigure
     from ffplan.results.design import Assessment, CostReport, Hardware, PowerReport
-    from ffplan.results.storage import ReliabilitySummary, StorageSummary
+    from ffplan.results.storage import StorageSummary
 
 _HOUR = 3_600.0
 
@@ -54,7 +55,8 @@ def _no_rates(missing: tuple[MissingFigure, ...]) -> str:
     return f"no rate of {listed(f'`{figure.part}`' for figure in missing)} in {rates}" if missing else ""
 
 
-def _failures(reliability: ReliabilitySummary | None) -> Lines | None:
+def _failures(a: Assessment) -> Lines | None:
+    reliability = a.reliability
     if reliability is None:
         return None
     ends = f" ({span(reliability.mtbf_hours_low * _HOUR)} to {span(reliability.mtbf_hours_high * _HOUR)} by fleet)"
@@ -64,7 +66,7 @@ def _failures(reliability: ReliabilitySummary | None) -> Lines | None:
         by += f", every {span(reliability.beside_mtbf_hours * _HOUR)} by `{reliability.beside}`"
     lines = (
         (
-            "a job on all",
+            largest_job(a),
             f"stops every {span(reliability.mtbf_hours * _HOUR)}{ends} {by}, mostly by {listed(reliability.largest)}; "
             "`ffplan operate goodput` shows what that costs",
         ),

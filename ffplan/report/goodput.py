@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from ffplan.base.formatting import listed, number, percent, plural, span, stored
 from ffplan.report.document import Block, Document, Grid, Lines, Remarks, _Body, _listing, recalled
-from ffplan.report.first.operate import _goodput_screen
+from ffplan.report.first.operate import _goodput_screen, _restart_words
 
 if TYPE_CHECKING:
     from ffplan.results.reliability import GoodputReport, ReliabilityReport, SimulationReport
@@ -52,7 +52,7 @@ def _job(report: ReliabilityReport) -> list[Block]:
             f"{number(report.interruptions_per_day.likely, 3)} a day; MTBF {span(report.mtbf_hours.likely * 3600)} by "
             f"`{report.profile}`{_beside(report)}",
         ),
-        ("restart", f"{span(report.restart_s.likely)}, {report.restart}"),
+        ("restart", f"{span(report.restart_s.likely)}, {_restart_words(report)}"),
         (
             "checkpoint",
             f"{stored(saved.bytes)} {saved.mode}: stops {span(saved.stop_s)}, saved after "
@@ -235,7 +235,7 @@ def _body(report: GoodputReport) -> _Body:
     blocks.append(_intervals(job))
     blocks += [*_levers(job), _sizes(report)]
     if any(row.beyond for row in report.sizes):
-        blocks.append(Remarks(("* larger than the design: parts scaled in proportion, storage unchanged.",)))
+        blocks.append(Remarks(("* larger than one job can be here: parts scaled in proportion, storage unchanged.",)))
     swings = tuple(
         (
             f"{row.label} [{row.unit.replace('events a year of one', 'a year,')}]",

@@ -242,7 +242,7 @@ class Assessment(Result):
     power: PowerReport
     """Power of the designed parts."""
     reliability: ReliabilitySummary | None
-    """Failures expected in a job on all accelerators; null without accelerators."""
+    """Failures expected in the largest job; null without accelerators."""
     storage: StorageSummary | None
     """Storage; null if neither the design nor its profile has any."""
     assumptions: tuple[str, ...]

@@ -91,7 +91,7 @@ class SizeRow:
     gpus: int
     """Accelerators."""
     beyond: bool
-    """Whether it is larger than the design, whose parts are then taken in proportion."""
+    """Whether it is larger than one job can be on the design, whose parts are then taken in proportion."""
     mtbf_hours: float
     """Mean time between interruptions [h]."""
     interval_s: float
@@ -198,7 +198,10 @@ class ReliabilityReport:
     nodes: int
     """Nodes of the job."""
     restart: str
-    """requeue, reschedule or standby."""
+    """requeue, reschedule or standby, as the design asks."""
+    standby_free: float | None
+    """Share of interruptions that find a spare free and restart onto it; the others requeue the job. Null unless
+    restarts are onto standby nodes [1]."""
     short_of_nodes: str
     """shrink or wait."""
     hazards: tuple[HazardRow, ...]
@@ -214,7 +217,7 @@ class ReliabilityReport:
     checkpoint: CheckpointReport
     """A checkpoint."""
     restart_s: Band
-    """From an interruption to the first new step [s]."""
+    """From an interruption to the first new step, mean [s]."""
     interval_s: float
     """Work between two checkpoints [s]."""
     intervals: tuple[IntervalRow, ...]

@@ -8,12 +8,13 @@ from ffplan.results.result import CatalogFile, DesignInfo, Result, ToolInfo, Unv
 
 @record
 class ReliabilitySummary:
-    """Failures expected in a job on all accelerators."""
+    """Failures expected in the largest job of the design: on all nodes of its kind, or of one zone without links to
+    the others."""
 
     profile: str
     """Catalogue id of the reliability profile."""
     gpus: int
-    """Accelerators of the job."""
+    """Accelerators of that job."""
     mtbf_hours: float
     """Mean time between interruptions, likely [h]."""
     mtbf_hours_low: float

@@ -87,13 +87,20 @@ def _storage(a: Assessment) -> tuple[str, ...]:
     return ("storage", rates, planned)
 
 
+def largest_job(a: Assessment) -> str:
+    """Return what the failures of a design stop: a job on all its accelerators, or on as many as one can span."""
+    if a.reliability is None or a.reliability.gpus == a.accelerators:
+        return "a job on all"
+    return f"a job on {a.reliability.gpus:,}"
+
+
 def _failures(a: Assessment) -> tuple[str, ...]:
     known = a.reliability
     if known is None:
         return ()
     stops = f"stops every {span(known.mtbf_hours * _HOUR)}"
     ends = f"{span(known.mtbf_hours_low * _HOUR)} to {span(known.mtbf_hours_high * _HOUR)} by fleet"
-    return ("a job on all", stops, ends if known.mtbf_hours_low < known.mtbf_hours_high else "")
+    return (largest_job(a), stops, ends if known.mtbf_hours_low < known.mtbf_hours_high else "")
 
 
 def _binding(a: Assessment) -> str:

@@ -10,7 +10,7 @@ from ffplan.report.document import _FirstScreen, _recalled_count
 
 if TYPE_CHECKING:
     from ffplan.results.acceptance import AcceptanceReport
-    from ffplan.results.reliability import GoodputReport, LeverRow
+    from ffplan.results.reliability import GoodputReport, LeverRow, ReliabilityReport
     from ffplan.results.run import Band
     from ffplan.results.storage import StorageReport
     from ffplan.results.utilization import MeanInterval, UtilizationReport
@@ -26,6 +26,15 @@ def _share(band: Band) -> str:
     return f"{100 * band.likely:.1f} %{ends}"
 
 
+def _restart_words(job: ReliabilityReport) -> str:
+    """Return how a job restarts; onto standby nodes, how often one is free."""
+    if job.standby_free is None:
+        return job.restart
+    if not job.spares:
+        return "requeue: no node stands by"
+    return f"{job.restart}: {percent(job.standby_free)} of failures find a spare"
+
+
 def _goodput_screen(report: GoodputReport) -> _FirstScreen:
     job, saved = report.reliability, report.reliability.checkpoint
     lost = (
@@ -37,11 +46,12 @@ def _goodput_screen(report: GoodputReport) -> _FirstScreen:
         ("lost paths", job.lost.lost_paths),
     )
     losses = [f"{name} {100 * part:.1f} %" for name, part in sorted(lost, key=lambda row: -row[1]) if part >= 0.0005]
+    lost_words = f"; {listed(losses)} are lost" if losses else ""
     causes = listed(row.label for row in job.hazards[:_LEVERS] if row.share > 0)
     rows = [
         ("training time", _share(job.ettr), "effective, with all its nodes"),
         ("a failure", f"every {span(job.mtbf_hours.likely * _HOUR)}", f"mostly {causes}"),
-        ("restart", span(job.restart_s.likely), job.restart),
+        ("restart", span(job.restart_s.likely), _restart_words(job)),
         ("checkpoint", f"every {span(job.interval_s)}", f"{stored(saved.bytes)}, stops the job {span(saved.stop_s)}"),
         ("spare nodes", f"{job.spares:,}", f"{job.spares_for_99:,} keep all nodes 99 % of the time"),
     ]
@@ -49,7 +59,7 @@ def _goodput_screen(report: GoodputReport) -> _FirstScreen:
         rows.append((f"{job.unit}/s", f"{job.tokens_s_kept:,.0f} kept", f"of {job.tokens_s:,.0f}"))
     return _FirstScreen(
         head=f"{report.design.name} · {job.model} on {plural(job.gpus, 'accelerator')} · failures of `{job.profile}`",
-        verdict=(f"The job keeps {_share(job.goodput)} of its time; {listed(losses)} are lost.",),
+        verdict=(f"The job keeps {_share(job.goodput)} of its time{lost_words}.",),
         figures=tuple(rows),
         advice=(
             ("Helps", "; ".join(_lever(row, job.currency) for row in job.levers[:_LEVERS] if row.tokens > 0)),

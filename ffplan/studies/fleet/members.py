@@ -28,6 +28,7 @@ from ffplan.design.ownership_schema import Ownership
 from ffplan.design.resolve import resolve
 from ffplan.design.resolved import ResolvedDesign
 from ffplan.design.training import PlanFields
+from ffplan.fabric.sizing.plan import reachable_nodes
 from ffplan.inputs.document import parse_document, read_document
 from ffplan.inputs.workloads import PoolPlan
 from ffplan.reliability.spare_count import enough
@@ -348,9 +349,8 @@ class _Members:
         copy = _best_copy(target, catalog, design, ways, 1.0)
         rates = [copy.largest_rate(_stretch_of(copy.setup.speed.band, chance)) for chance in _CHANCES]
         per_node = design.compute.accelerators_per_node
-        # of unlike nodes, those of one kind serve, and their part of the repairs falls on them
-        nodes = copy.setup.fleet.gpus // per_node
-        every = sum(group.group.count for group in design.groups if group.group.role == "compute")
+        # as many of each node as the largest job has
+        nodes, every = copy.setup.fleet.gpus // per_node, reachable_nodes(design)
         repaired = reliability_summary(goodput_basis(design, catalog)).nodes_in_repair * nodes / every
         spares = enough(repaired, AVAILABLE)
         count = copy.setup.copies_on(nodes, spares)

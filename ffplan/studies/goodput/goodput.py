@@ -11,11 +11,13 @@ from ffplan.cost.inputs import Input
 from ffplan.cost.sensitivity import likely, tornado
 from ffplan.reliability.checkpoint import daly, young
 from ffplan.reliability.hazards import DAY_S, job_units, sized_rate
-from ffplan.reliability.job import JobCase, hazard_rates, job_outcome
+from ffplan.reliability.job import hazard_rates, job_outcome
+from ffplan.reliability.job_case import JobCase
 from ffplan.reliability.spare_count import enough
 from ffplan.results import reliability as out
 from ffplan.results.design import SCHEMA_VERSION
 from ffplan.results.result import ToolInfo
+from ffplan.studies.basis.job_layout import most_gpus
 from ffplan.studies.basis.provenance import announced, design_info, files_read, recalled_figures
 from ffplan.studies.cost.cost import band
 from ffplan.studies.cost.parts import input_rows, swing_row
@@ -108,7 +110,6 @@ def _domain_report(basis: GoodputBasis, job: JobCase, outcome: JobOutcome) -> ou
                 per_year=float(rate.value) if rate is not None else None,
             )
         )
-    carried = job.swaps and 0 < job.spares < job.domain_nodes
     return out.DomainReport(
         nodes=job.domain_nodes,
         accelerators=job.domain_nodes * basis.design.compute.accelerators_per_node,
@@ -117,7 +118,7 @@ def _domain_report(basis: GoodputBasis, job: JobCase, outcome: JobOutcome) -> ou
         in_repair=float(outcome.domains_in_repair),
         spares=job.spares // job.domain_nodes,
         lacking=float(outcome.short.domains),
-        swap_s=float(swap.value) if swap is not None and carried else None,
+        swap_s=float(swap.value) if swap is not None and job.carries else None,
     )
 
 
@@ -163,7 +164,7 @@ def _interval_rows(job: JobCase, inputs: tuple[Input, ...], usual: float) -> tup
 
 
 def _size_rows(basis: GoodputBasis, job: JobCase, replica: int, draws: int, seed: int) -> tuple[out.SizeRow, ...]:
-    most = basis.design.accelerators
+    most = most_gpus(basis.design)
     per_node = basis.design.compute.accelerators_per_node
     sizes = sorted({int(job.gpus), *(-(-size // per_node) * per_node for size in _SIZES)})
     rows = []
@@ -200,6 +201,7 @@ def _reliability(
         gpus=timed_job.gpus,
         nodes=int(job.nodes),
         restart=job.restart,
+        standby_free=float(outcome.standby_free) if job.restart == "standby" else None,
         short_of_nodes=hazards.section.short_of_nodes,
         hazards=_hazard_rows(basis, job, outcome, likely(inputs)),
         mtbf_hours=band(outcome.mtbf_s / _HOUR, many.mtbf_s / _HOUR),
@@ -290,5 +292,7 @@ def _used(entry: Input, job: JobCase) -> bool:
     if entry.name == "checkpoint_bytes":
         return job.state_bytes is None
     if entry.name == "tray_swap":
-        return job.swaps and 0 < job.spares < job.domain_nodes
-    return entry.name not in ("reschedule", "standby") or entry.name == job.restart
+        return job.carries
+    if entry.name == "standby":
+        return job.restart == "standby" and job.spares > 0
+    return entry.name != "reschedule" or entry.name == job.restart

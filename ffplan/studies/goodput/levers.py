@@ -12,7 +12,8 @@ from ffplan.catalog.reliability import PATHS
 from ffplan.cost.account import account_year
 from ffplan.cost.sensitivity import likely
 from ffplan.reliability.hazards import EDGE_ROLES
-from ffplan.reliability.job import JobCase, job_outcome
+from ffplan.reliability.job import job_outcome
+from ffplan.reliability.job_case import JobCase
 from ffplan.reliability.spare_count import enough
 from ffplan.results import reliability as out
 from ffplan.studies.cost.cost import ledger_for
@@ -120,7 +121,7 @@ class _Lever:
 
 
 def _restarts(basis: GoodputBasis, job: JobCase) -> Iterator[_Lever]:
-    if job.restart == "requeue":
+    if job.restart == "requeue" or (job.restart == "standby" and not job.spares):
         changed = replace(job, restart="reschedule")
         yield _Lever(name="reschedule", words="a restart that replaces lost nodes", job=changed)
     if job.restart != "standby" and job.spares:
@@ -136,7 +137,7 @@ def _checkpoints(job: JobCase, money: _JobMoney | None) -> Iterator[_Lever]:
     if job.checkpoints == "synchronous":
         changed = replace(job, checkpoints="asynchronous")
         yield _Lever(name="asynchronous", words="asynchronous checkpoints", job=changed)
-    if job.checkpoints != "in-memory" and job.clients_gbyte_s:
+    if job.checkpoints != "in-memory" and job.clients_gbyte_s and job.nodes > 1:
         yield _Lever(
             name="in-memory",
             words="checkpoints in other nodes' memory",

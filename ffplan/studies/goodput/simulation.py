@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ffplan.cost.inputs import Input
-    from ffplan.reliability.job import JobCase
+    from ffplan.reliability.job_case import JobCase
     from ffplan.reliability.simulate import Interruption
     from ffplan.studies.fabric.cabling import WiredDesign
     from ffplan.studies.operate.reliability import Hazards
@@ -66,6 +66,8 @@ def _simulated_job(job: JobCase, inputs: tuple[Input, ...]) -> SimulatedJob:
     stopping = {name: float(rate) for name, rate in outcome.by_hazard.items() if float(rate) > 0}
     whole = {name: job.units[name] * float(rates[name]) / YEAR_S for name in job.units}
     passing = [name for name in job.units if name not in stopping and name not in job.survives]
+    # what the mean restart is shorter by than one that finds no spare free
+    saved = float(outcome.standby_free) * float(outcome.standby_saves_s)
     return SimulatedJob(
         rates=stopping,
         removes={name: min(1.0, float(v[f"removes.{name}"]) / float(v[f"stops.{name}"])) for name in stopping},
@@ -76,7 +78,7 @@ def _simulated_job(job: JobCase, inputs: tuple[Input, ...]) -> SimulatedJob:
         interval_s=float(outcome.interval_s),
         save_s=float(outcome.save_s),
         behind_s=float(outcome.memory.storage_behind_s if outcome.memory else outcome.behind_s),
-        restart_s=float(outcome.restart_s),
+        restart_s=float(outcome.restart_s) + saved,
         repair_s=float(v["repair"]),
         nodes=int(job.nodes),
         spares=job.spares,
@@ -85,13 +87,16 @@ def _simulated_job(job: JobCase, inputs: tuple[Input, ...]) -> SimulatedJob:
         pace=1 - float(outcome.stragglers),
         drains={name: float(v[f"drain.{name}"]) for name in job.drains if name in stopping},
         domain_nodes=job.domain_nodes,
-        swap_s=float(v["tray_swap"]) if job.swaps and 0 < job.spares < job.domain_nodes else 0.0,
+        spare_domains=int(outcome.short.spare_domains),
+        swap_s=min(float(v["tray_swap"]), float(v["repair"])) if job.carries else 0.0,
+        standby_saves_s=float(outcome.standby_saves_s),
+        waits=job.waits,
         memory=None
         if outcome.memory is None
         else SimulatedMemory(
             together=float(v["together"]),
             behind_s=float(outcome.memory.behind_s),
-            restart_s=float(outcome.memory.restart_s),
+            restart_s=float(outcome.memory.restart_s) + saved,
             every=round(float(outcome.memory.every)),
         ),
     )

@@ -10,7 +10,8 @@ from ffplan.studies.operate.storage import fallback_notes
 from ffplan.studies.train.assumptions import copy_gaps
 
 if TYPE_CHECKING:
-    from ffplan.reliability.job import JobCase, JobOutcome
+    from ffplan.reliability.job import JobOutcome
+    from ffplan.reliability.job_case import JobCase
     from ffplan.results.reliability import ReliabilityReport
     from ffplan.results.run import Band
     from ffplan.studies.operate.goodput_basis import GoodputBasis
@@ -131,6 +132,16 @@ def _paths(basis: GoodputBasis, timed_job: GoodputJob, job: JobCase) -> list[str
     return sentences
 
 
+def _restarts(job: JobCase, outcome: JobOutcome) -> str:
+    restarts = job.restart
+    if restarts == "standby":
+        found = percent(float(outcome.standby_free))
+        restarts = f"standby where a failure finds a spare free ({found} of them), else requeue of the whole job"
+        if not job.spares:
+            restarts = "requeue of the whole job, since no spare stands by as asked"
+    return f"Restarts: {restarts}; checkpoints: {job.checkpoints}."
+
+
 def _goodput_assumptions(
     basis: GoodputBasis, timed_job: GoodputJob, job: JobCase, outcome: JobOutcome
 ) -> tuple[str, ...]:
@@ -141,8 +152,13 @@ def _goodput_assumptions(
         "stragglers leave. "
         "Queueing, MFU and loss spikes are not in it.",
         _stragglers(basis, timed_job.gpus),
-        f"Restarts: {section.restart}; checkpoints: {section.checkpoints}.",
+        _restarts(job, outcome),
     ]
+    if job.checkpoints != section.checkpoints:
+        sentences.append(
+            f"The job is on one node, and no other has memory for its copies: checkpoints {section.checkpoints}, as "
+            "the design asks, are not possible."
+        )
     if job.replicated:
         sentences.append(
             "All ranks of a convolutional network have the same weights and momentum, 8 bytes a parameter: one node "

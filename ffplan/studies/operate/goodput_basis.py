@@ -8,11 +8,12 @@ from ffplan.base.record import record
 from ffplan.design.ownership_sizing import ownership_sizing
 from ffplan.design.resolved import ResolvedDesign
 from ffplan.fabric.family import plan_fabric
-from ffplan.fabric.sizing.plan import FabricPlan
+from ffplan.fabric.sizing.plan import FabricPlan, reachable_nodes
 from ffplan.reliability.hazards import OF_NODES, YEAR_S, HazardRate, JobUnits, event_rates, job_units, sized_rate
 from ffplan.reliability.spare_count import enough
 from ffplan.reliability.storage import group_terms, server_terms, service_rates, transfer_terms, with_nics
 from ffplan.results.storage import ReliabilitySummary, StorageSummary, StorageTerm
+from ffplan.studies.basis.job_layout import most_gpus
 from ffplan.studies.operate.reliability import Hazards, _estimate_input, _hazards_beside, _hazards_of
 from ffplan.studies.operate.storage_basis import _storage_basis, _StorageBasis
 
@@ -66,11 +67,13 @@ def goodput_basis(
 
 
 def _spares_of(basis: GoodputBasis, nodes: float) -> int:
-    """Return the spare nodes of a job: as the design states, or bought spares and nodes that the job leaves."""
+    """Return the spare nodes of a job: as the design states, or bought spares and the nodes in its reach that it
+    leaves."""
     stated = basis.hazards.section.spare_nodes
     if stated is not None:
         return stated
-    return basis.bought_spares + max(basis.design.compute.group.count - int(nodes), 0)
+    # idle nodes of a zone without links to the job's are no spares of it
+    return basis.bought_spares + max(reachable_nodes(basis.design) - int(nodes), 0)
 
 
 _LABELS = {
@@ -194,12 +197,13 @@ def storage_summary(basis: GoodputBasis) -> StorageSummary | None:
 @record
 class _Expected:
     design: ResolvedDesign
+    gpus: int
     hazards: Hazards
     units: JobUnits
 
     @property
     def rates(self) -> list[HazardRate]:
-        return [sized_rate(rate, self.design.accelerators) for rate in self.hazards.rates]
+        return [sized_rate(rate, self.gpus) for rate in self.hazards.rates]
 
     @property
     def stopped(self) -> list[HazardRate]:
@@ -229,11 +233,12 @@ class _Expected:
 
 
 def reliability_summary(basis: GoodputBasis) -> ReliabilitySummary:
-    """Return the failures that a job on all accelerators of a design expects."""
-    design, profile, nodes = basis.design, basis.hazards.profile, basis.design.compute.group.count
+    """Return the failures that the largest job of a design expects."""
+    design, profile, nodes = basis.design, basis.hazards.profile, reachable_nodes(basis.design)
+    gpus = most_gpus(design)
     units = job_units(design, basis.fabric, nodes)
-    expected = _Expected(design=design, hazards=basis.hazards, units=units)
-    beside = _Expected(design=design, hazards=basis.beside, units=units) if basis.beside else None
+    expected = _Expected(design=design, gpus=gpus, hazards=basis.hazards, units=units)
+    beside = _Expected(design=design, gpus=gpus, hazards=basis.beside, units=units) if basis.beside else None
     likely = expected.events(float(expected.fleet.value))
     by = sorted(expected.stopped, key=lambda rate: -likely[rate.name] * float(rate.hazard.stops.value))
     removed = sum(likely[rate.name] * float(rate.hazard.removes.value) for rate in expected.stopped)
@@ -242,7 +247,7 @@ def reliability_summary(basis: GoodputBasis) -> ReliabilitySummary:
     low, high = (float(end) for end in expected.fleet.range)
     return ReliabilitySummary(
         profile=profile.id,
-        gpus=design.accelerators,
+        gpus=gpus,
         mtbf_hours=hours,
         mtbf_hours_low=expected.mtbf_hours(high),
         mtbf_hours_high=expected.mtbf_hours(low),

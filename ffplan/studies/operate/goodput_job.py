@@ -15,7 +15,8 @@ from ffplan.design.training import Workload
 from ffplan.fabric.sizing.plan import zones_of
 from ffplan.node.resources import host_copies
 from ffplan.reliability.hazards import OF_NODES, domain_nodes, job_units
-from ffplan.reliability.job import JobCase, JobOutcome, job_outcome
+from ffplan.reliability.job import JobOutcome, job_outcome
+from ffplan.reliability.job_case import JobCase
 from ffplan.reliability.storage import with_nics
 from ffplan.results.training import TrainReport
 from ffplan.studies.basis.job_layout import most_gpus, node_of
@@ -129,8 +130,9 @@ def job_on(
         write_gbyte_s=with_nics(storage.write, part) if storage else {},
         spares=_spares_of(basis, nodes),
         replica_nodes=max(1.0, replica / per_node),
-        checkpoints=section.checkpoints,
-        restart=section.restart if section.restart != "standby" or _spares_of(basis, nodes) else "requeue",
+        # a job on one node has no other for its copies
+        checkpoints="asynchronous" if section.checkpoints == "in-memory" and nodes < 2 else section.checkpoints,
+        restart=section.restart,
         shrinks=section.short_of_nodes == "shrink",
         interval=section.checkpoint_interval,
         drains=frozenset(basis.hazards.drains),

@@ -22,7 +22,8 @@ from ffplan.fabric.sizing.low_diameter import (
     dragonfly_bisection,
     dragonfly_groups,
 )
-from ffplan.fabric.wiring.floor import Positions, _seat_leaves, _shift, _stack, _within, nodes_per_rack
+from ffplan.fabric.wiring.floor import Positions, _seat_leaves, _shift, _stack, _within
+from ffplan.fabric.wiring.racks import nodes_per_rack
 from tests.support import document
 
 

@@ -10,7 +10,7 @@ from scipy import stats
 from scipy.special import lambertw
 
 from ffplan.reliability.checkpoint import _two_level_goodput, daly, goodput, losses, optimum, young
-from ffplan.reliability.job import _moved
+from ffplan.reliability.saves import _moved
 from ffplan.reliability.simulate import FEW_RUNS, mean_interval
 from ffplan.reliability.spares import POINTS, _shortage
 from ffplan.reliability.storage import CLIENTS, NICS, NODE_NICS, WHOLE, ServiceRates, server_terms, transfer_terms

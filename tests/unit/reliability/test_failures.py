@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy import stats
 
 from ffplan.catalog.reliability import FailureStudy, ReliabilityProfile
 from ffplan.catalog.store import Catalog
 from ffplan.reliability.hazards import _exposure_years, counted_rate, hazard_rate, interruptions
-from ffplan.reliability.job import JobCase, _restart_seconds, _slowed_rate, hazard_rates, job_outcome, requeue_seconds
+from ffplan.reliability.job import _restart_seconds, _slowed_rate, hazard_rates, job_outcome, requeue_seconds
+from ffplan.reliability.job_case import JobCase
 from ffplan.reliability.poisson import _probabilities, interval
 from ffplan.reliability.spare_count import enough
-from ffplan.reliability.spares import _domain_shortage, _kept_rate, _shortage, nodes_in_repair, swapped
+from ffplan.reliability.spares import _domain_shortages, _kept_rate, _Shortage, _shortage, _swapped, nodes_in_repair
+from tests.support import examples
+
+if TYPE_CHECKING:
+    from ffplan.base.array_math import Number
 
 DAY = 86_400.0
 
@@ -139,7 +148,7 @@ def test_a_job_by_hand() -> None:
     assert found.load_s == pytest.approx(0.98e12 / 800e9)
     assert found.save_s == pytest.approx(0.5 + 0.98e12 / (128 * 200e9))
     assert found.restart_s == pytest.approx(0.9 * 100 + 0.1 * 1800 + 400 + found.load_s)
-    assert _restart_seconds(replace(JOB, restart="standby"), V, 0.0) == pytest.approx(90 + 180 + 40)
+    assert _restart_seconds("standby", V, 0.0) == pytest.approx(90 + 180 + 40)
     assert found.in_repair == pytest.approx(1024 * 0.1 * 3 * 0.5 / 365)
     lacking = float((stats.poisson.pmf(np.arange(60), found.in_repair) * np.maximum(np.arange(60) - 2, 0)).sum())
     assert found.kept == pytest.approx(1 - lacking * 4 / 128)
@@ -194,9 +203,14 @@ def test_a_hundred_thousand_points_are_interpolated() -> None:
         assert np.asarray(found.missing)[at] == pytest.approx(exact.missing, rel=0.02, abs=1e-3)
 
 
+def _replacing_all(down: Number, domains: Number, spares: int, domain_nodes: int) -> _Shortage:
+    """Return the shortage where every whole domain among the spares replaces a failed one."""
+    return _domain_shortages(down, domains, spares, domain_nodes)[-1]
+
+
 def test_whole_domains_that_fail_need_whole_spare_domains() -> None:
     """Domains of 18 nodes, 0.1 in repair: P(Y > 1) = 0.0046788, E[max(Y - 1, 0)] = 0.0048374, Erlang 0.005 / 1.105."""
-    alone = _domain_shortage(0.0, 0.1, 20, 18)
+    alone = _replacing_all(0.0, 0.1, 20, 18)
     assert alone.chance == pytest.approx(0.0046788, abs=1e-7)
     assert alone.missing == 0.0
     assert alone.domains == pytest.approx(0.0048374, abs=1e-7)
@@ -205,22 +219,92 @@ def test_whole_domains_that_fail_need_whole_spare_domains() -> None:
     assert _kept_rate(alone, 288, 36, shrinks=True, domain_nodes=18) == pytest.approx(
         1 - 0.0048374 * 36 / 288, abs=1e-8
     )
-    assert _domain_shortage(0.5, 0.1, 0, 18).waiting == pytest.approx(1 - 1 / 1.6)  # nothing fails while it stands
-    both = _domain_shortage(0.5, 0.1, 18, 18)  # the one spare domain taken, a node in repair lacks: 1 - exp(-0.5)
+    assert _replacing_all(0.5, 0.1, 0, 18).waiting == pytest.approx(1 - 1 / 1.6)  # nothing fails while it stands
+    both = _replacing_all(0.5, 0.1, 18, 18)  # the one spare domain taken, a node in repair lacks: 1 - exp(-0.5)
     assert both.chance == pytest.approx(0.0904837 * 0.3934693 + 0.0046788, abs=1e-7)
     assert both.missing == pytest.approx((0.0904837 + 0.0046788) * 0.5, abs=1e-6)
-    none = _domain_shortage(0.5, 0.1, 6, 18)  # six nodes are no domain
+    none = _replacing_all(0.5, 0.1, 6, 18)  # six nodes are no domain
     assert none.domains == pytest.approx(0.1)
     assert none.chance == pytest.approx(1 - 0.9048374 * (1 - _shortage(0.5, 6).chance), abs=1e-7)
-    many = _domain_shortage(np.array([0.5, 0.5]), np.array([0.1, 0.2]), 18, 18)
+    many = _replacing_all(np.array([0.5, 0.5]), np.array([0.1, 0.2]), 18, 18)
     assert np.asarray(many.chance)[0] == pytest.approx(both.chance)
 
 
 def test_a_spare_that_is_carried_to_its_place_lacks_until_it_is_there() -> None:
-    found = swapped(_shortage(0.0, 3), 0.05)
-    assert found.chance == pytest.approx(1 - np.exp(-0.05))
-    assert found.missing == 0.05
-    assert found.waiting == pytest.approx(0.05 / 1.05)
+    """Two in repair, a spare, a swap of a tenth of a repair: E[min(X, 1)] = 1 - exp(-2) of them are on their way."""
+    found = _shortage(2.0, 1, swap=0.1)
+    assert found == _swapped(_shortage(2.0, 1), 2.0, 1, 0.1)
+    used = 1 - math.exp(-2)
+    assert found.missing == pytest.approx((2 - used) + 0.1 * used)
+    # none lacks: none on its way, exp(-0.2), and of those apart at most one in repair, P(X' <= 1) of mean 1.8
+    assert found.chance == pytest.approx(1 - math.exp(-0.2) * 2.8 * math.exp(-1.8))
+    # while it runs it has none or one in repair, 1 to 2: 2 / 3 of removals wait for one of two repairs, and half of
+    # those for a swap too, the others for a swap alone
+    assert found.waiting / (1 - found.waiting) == pytest.approx(2 * (2 / 3 * (1 / 2 + 0.1 / 2) + 1 / 3 * 0.1))
+    many = _shortage(0.05, 3, swap=1.0)  # a swap as long as the repair: as without a spare
+    assert (many.missing, many.chance) == pytest.approx((0.05, 1 - math.exp(-0.05)))
+    assert many.waiting == pytest.approx(_shortage(0.05, 0).waiting)
+
+
+def test_a_failure_finds_a_spare_free_if_fewer_nodes_than_spares_are_in_repair() -> None:
+    """P(X < s) at any time; of a job that waits, among the states in which it runs."""
+    assert _shortage(0.546, 1).free == pytest.approx(math.exp(-0.546))
+    assert _shortage(61.1, 1).free == pytest.approx(math.exp(-61.1))
+    assert _shortage(0.546, 0).free == _shortage(0.546, 0, waits=True).free == 0.0
+    assert _shortage(2.0, 2, waits=True).free == pytest.approx(3 / 5)  # 1, 2 and 2 of none, one and two in repair
+    assert _shortage(5_000.0, 2, waits=True).free == pytest.approx(5_001 / (5_001 + 5_000**2 / 2))  # exp(-5000) is 0
+    assert _shortage(0.0, 3).free == _shortage(0.0, 3, waits=True).free == 1.0
+
+
+def test_a_standby_restart_needs_a_spare_that_is_free() -> None:
+    """0.84 nodes in repair and two spares: 1.84 exp(-0.84) = 79 % of failures restart in 310 s, the others in 670 s."""
+    found = job_outcome(replace(JOB, restart="standby"), V)
+    free = (1 + found.in_repair) * math.exp(-float(found.in_repair))
+    assert found.in_repair == pytest.approx(1024 * 0.1 * 3 * 0.5 / 365)
+    assert found.standby_free == pytest.approx(free)
+    assert found.restart_s == pytest.approx(310 * free + 670 * (1 - free) + found.load_s)
+    requeued = job_outcome(JOB, V)
+    ends = [requeued.ettr, job_outcome(JOB, {**V, "requeue": 40.0}).ettr]
+    assert found.ettr == pytest.approx((1 - free) * ends[0] + free * ends[1])
+    none = job_outcome(replace(JOB, restart="standby", spares=0), V)
+    assert (none.standby_free, none.restart_s) == (0.0, requeued.restart_s)
+    assert none.goodput == job_outcome(replace(JOB, spares=0), V).goodput
+    copies = job_outcome(replace(JOB, restart="standby", checkpoints="in-memory"), V)
+    assert copies.memory is not None
+    assert copies.memory.restart_s - found.restart_s == pytest.approx(0.98e12 / (128 * 25e9) - found.load_s)
+
+
+@examples(80)
+@given(
+    down=st.floats(0.05, 60.0),
+    domains=st.sampled_from([0.0, 0.02, 0.3, 2.0]),
+    swap=st.floats(0.001, 1.5),
+    replica=st.sampled_from([1.0, 2.0, 40.0, 128.0]),
+    shrinks=st.booleans(),
+    restart=st.sampled_from(["requeue", "reschedule", "standby"]),
+    checkpoints=st.sampled_from(["asynchronous", "in-memory"]),
+)
+def test_a_spare_more_never_lowers_goodput(
+    down: float, domains: float, swap: float, replica: float, shrinks: bool, restart: str, checkpoints: str
+) -> None:
+    """Nodes and racks of 18 in repair, spares that are carried: from none to two whole racks among the spares."""
+    job = replace(
+        JOB,
+        units={**JOB.units, **({"tray": 8.0} if domains else {})},
+        drains=frozenset({"tray"} if domains else ()),
+        domain_nodes=18,
+        swaps=True,
+        replica_nodes=replica,
+        shrinks=shrinks,
+        restart=restart,
+        checkpoints=checkpoints,
+    )
+    v = {**V, "rate.tray": 0.5, "stops.tray": 1.0, "removes.tray": 0.0}
+    v["repair"] *= down / 0.84
+    v["tray_swap"] = swap * v["repair"]
+    v["drain.tray"] = domains * 365 * DAY / 4
+    found = [float(job_outcome(replace(job, spares=spares), v).goodput) for spares in range(40)]
+    assert all(more >= less * (1 - 1e-9) for less, more in itertools.pairwise(found))
 
 
 def test_a_job_that_waits_stands_as_long_as_erlangs_formula_has_it() -> None:

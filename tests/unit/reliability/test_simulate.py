@@ -10,7 +10,7 @@ from scipy import stats
 
 from ffplan.reliability.checkpoint import _two_level_goodput, goodput
 from ffplan.reliability.simulate import SimulatedJob, SimulatedMemory, _kept_work, mean_interval, simulate_run, student
-from ffplan.reliability.spares import _domain_shortage, _kept_rate, _shortage, nodes_in_repair, swapped
+from ffplan.reliability.spares import _domain_shortages, _kept_rate, _shortage, nodes_in_repair
 
 YEAR = 365 * 86_400.0
 HOUR, DAY = 3600.0, 86_400.0
@@ -83,6 +83,7 @@ def test_paths_that_a_job_survives() -> None:
 def test_missing_nodes(spares: int, shrinks: bool) -> None:
     rare = {"accelerator": 1 / (30 * HOUR)}
     job = replace(JOB, rates=rare, removes={"accelerator": 0.3}, nodes=64, spares=spares, shrinks=shrinks, harmless={})
+    job = replace(job, waits=not shrinks)
     mean, error = runs(job, 10 * YEAR)
     short = _shortage(nodes_in_repair(0.3 / (30 * HOUR), 3 * 86_400.0), spares)
     expected = float(goodput(1000.0, 60.0, 30 * HOUR, 900.0)) * float(_kept_rate(short, 64, 1, shrinks=shrinks))
@@ -104,17 +105,48 @@ def test_domains_that_fail_whole_and_spares_that_are_carried(spares: int, shrink
         domain_nodes=18,
         nodes=288,
         spares=spares,
+        spare_domains=spares // 18,
         swap_s=swap,
+        waits=not shrinks,
         shrinks=shrinks,
         harmless={},
     )
     mean, error = runs(job, 10 * YEAR)
     each = 0.3 / (30 * HOUR)
-    short = _domain_shortage(each * 3 * 86_400.0, 40_000.0 / (200 * HOUR), spares, 18)
-    if swap:
-        short = swapped(short, each * swap)
+    share = swap / (3 * 86_400.0)
+    short = _domain_shortages(each * 3 * 86_400.0, 40_000.0 / (200 * HOUR), spares, 18, swap=share, waits=not shrinks)[
+        -1
+    ]
     kept = float(_kept_rate(short, 288, 1, shrinks=shrinks, domain_nodes=18))
     expected = float(goodput(1000.0, 60.0, 1 / sum(rates.values()), 900.0)) * kept
+    assert abs(mean - expected) < 3.5 * error + 0.003
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("spares", [1, 30])
+@pytest.mark.parametrize("shrinks", [True, False])
+def test_spares_that_are_scarce(spares: int, shrinks: bool) -> None:
+    """2.5 nodes in repair, or 25: a spare is not always free to restart onto, nor to be carried to its place."""
+    each = (0.25 if spares == 1 else 2.5) / (10 * HOUR)
+    job = replace(
+        JOB,
+        rates={"accelerator": 4 * each},
+        removes={"accelerator": 0.25},
+        repair_s=100 * HOUR,
+        nodes=288,
+        domain_nodes=18 if spares == 1 else 72,
+        spares=spares,
+        swap_s=20 * HOUR,
+        standby_saves_s=600.0,
+        shrinks=shrinks,
+        waits=not shrinks,
+        harmless={},
+    )
+    mean, error = runs(job, 2 * YEAR)
+    short = _shortage(each * 100 * HOUR, spares, swap=0.2, waits=not shrinks)
+    ends = [float(goodput(1000.0, 60.0, 1 / (4 * each), restart)) for restart in (900.0, 300.0)]
+    kept = float(_kept_rate(short, 288, 1, shrinks=shrinks))
+    expected = (ends[0] + float(short.free) * (ends[1] - ends[0])) * kept
     assert abs(mean - expected) < 3.5 * error + 0.003
 
 

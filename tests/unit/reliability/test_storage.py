@@ -72,7 +72,11 @@ def test_units_of_a_job() -> None:
     units = job_units(design, plan, 625)
     assert units.counts["accelerator"] == 5000
     assert units.counts["bridge"] == 2500
-    assert units.counts["leaf-switch"] == 40  # half of the cluster, half of its 80 leaves
+    # 625 of its 1,520 endpoints, with 32.9 of the 80 leaves and as much of what is above them
+    part = 625 / (1250 + 270)
+    assert units.counts["leaf-switch"] == 33
+    assert units.counts["upper-switch"] == pytest.approx(part * (plan.switches - 80))
+    assert units.counts["inter-switch-link"] == pytest.approx(part * 1680)
     assert units.counts["job"] == 1
     assert units.counts["scale-up-domain"] == 0
     assert not units.survives
