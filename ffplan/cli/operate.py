@@ -211,14 +211,14 @@ def _jobs(design: ResolvedDesign, parts: Catalog, jobs: str) -> tuple[JobMix | N
     from ffplan.catalog.named import part_of
     from ffplan.catalog.reliability import JobMix
     from ffplan.reliability.scheduler import JobTable
-    from ffplan.studies.operate.utilization import largest_job
+    from ffplan.studies.basis.job_layout import most_gpus
 
     named = "/" in jobs or "\\" in jobs or jobs.lower().endswith(".csv")
     if not named and (parts.locate(jobs) is not None or not Path(jobs).is_file()):
         return part_of(parts, JobMix, jobs, "ffplan operate jobs: --jobs"), None
     from ffplan.interop.workloads import read_jobs
 
-    return None, JobTable(*read_jobs(_read_text(jobs, MOST_BYTES), jobs, largest_job(design)))
+    return None, JobTable(*read_jobs(_read_text(jobs, MOST_BYTES), jobs, most_gpus(design)))
 
 
 def _days(table: JobTable | None) -> float:

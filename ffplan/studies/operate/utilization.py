@@ -22,6 +22,7 @@ from ffplan.reliability.simulate import mean_interval, student
 from ffplan.results import utilization as out
 from ffplan.results.design import SCHEMA_VERSION
 from ffplan.results.result import ToolInfo
+from ffplan.studies.basis.job_layout import most_gpus
 from ffplan.studies.basis.provenance import design_info, files_read
 
 if TYPE_CHECKING:
@@ -100,7 +101,7 @@ def _draw(design: ResolvedDesign, request: UtilizationRequest) -> JobDraw:
     return JobDraw(
         run=(float(mix.run_mean.value), float(mix.run_median.value), float(mix.run_max.value)),
         gpus=(float(mix.gpus_mean.value), float(mix.gpus_median.value), float(mix.gpus_max.value)),
-        most_gpus=largest_job(design),
+        most_gpus=most_gpus(design),
     )
 
 
@@ -120,13 +121,6 @@ def _jobs_of_a_run(design: ResolvedDesign, request: UtilizationRequest) -> int:
             f"ffplan operate jobs: {message}, above {_MOST_JOBS:,}; `--days {days:g}` and more `--runs` do"
         )
     return count
-
-
-def largest_job(design: ResolvedDesign) -> int:
-    """Return the accelerators that one job can hold [1]: all, or the largest zone's where zones are not joined."""
-    zones = _zone_nodes(design, zoned=True)
-    nodes = max(zones) if design.spec.fabric.inter_zone is None else sum(zones)
-    return nodes * design.compute.accelerators_per_node
 
 
 def expected_seconds(design: ResolvedDesign, request: UtilizationRequest) -> float:
