@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ffplan.api.arguments import reads
 from ffplan.api.designs import Design, load
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ffplan.catalog.store import Catalog
     from ffplan.design.resolved import ResolvedDesign
     from ffplan.design.training import PlanFields
-    from ffplan.results.comparison import Comparison
+    from ffplan.results.comparison import Comparison, ComparisonOptions
     from ffplan.results.cost import CostStudy
     from ffplan.results.design import Assessment
     from ffplan.studies.compare.training import ComparedJob
@@ -72,12 +72,10 @@ def compare(
         UsageError: for fewer than two designs, an unknown baseline or model, or a job that is wrong.
         InputError: as `assess` does.
     """
-    from ffplan.design.plan_file import read_plan
     from ffplan.design.resolved import with_effort
-    from ffplan.studies.compare import compare as study
-    from ffplan.studies.compare.training import compare_job
+    from ffplan.results.comparison import ComparisonOptions
+    from ffplan.studies.compare.compare import labelled
     from ffplan.studies.cost.ledger import CostRequest
-    from ffplan.studies.train.default_job import answered
 
     if len(designs) < 2:
         raise UsageError("compare: name at least two designs")
@@ -86,47 +84,70 @@ def compare(
     money = CostRequest(draws=draws, seed=seed, years=life)
     assessments = tuple(_assessed(design, replace(money, years=None)) for design in loaded)
     infos = [assessment.design for assessment in assessments]
-    labels, base = study.labelled(infos, [str(design) for design in designs], baseline)
+    labels, base = labelled(infos, [str(design) for design in designs], baseline)
+    options = ComparisonOptions(
+        model=model,
+        batch=batch,
+        gpus=gpus,
+        plan=None if plan is None else str(plan),
+        search=search,
+        tokens=total,
+        years=life,
+        effort=effort,
+        draws=draws,
+        seed=seed,
+    )
     resolved = [(with_effort(entry.resolved, effort), entry.catalog) for entry in loaded]
-    file = None if plan is None else str(plan)
-    options = {"batch": batch, "gpus": gpus, "plan": file, "search": search}
-    job, said = answered("compare", lambda: _compared_job(resolved, labels, model, total, options))
-    if (job is None or job.tokens is None) and (years is not None or effort):
+    return _comparison(resolved, assessments, (labels, base), options, money)
+
+
+def _comparison(
+    resolved: list[tuple[ResolvedDesign, Catalog]],
+    assessments: tuple[Assessment, ...],
+    labelled: tuple[tuple[str, ...], int],
+    options: ComparisonOptions,
+    money: CostRequest,
+) -> Comparison:
+    from ffplan.design.plan_file import read_plan
+    from ffplan.studies.compare import compare as study
+    from ffplan.studies.compare.training import compare_job
+    from ffplan.studies.train.default_job import answered
+
+    labels, base = labelled
+    job, said = answered("compare", lambda: _compared_job(resolved, labels, options))
+    if (job is None or job.tokens is None) and (options.years is not None or options.effort):
         raise UsageError("compare: years and effort have an effect with tokens only")
     if job is None:
-        return study.compare(assessments, labels, base, workload=said)
+        return study.compare(assessments, labels, base, options, workload=said)
 
     def plan_on(count: int) -> PlanFields:
-        return read_plan(file, job.fields, job.gpus, count)
+        return read_plan(options.plan, job.fields, job.gpus, count)
 
     training, costs = answered(
-        "compare", lambda: compare_job(resolved, assessments, (labels, base), job, plan_on, money=money)
+        "compare", lambda: compare_job(resolved, assessments, labelled, job, plan_on, money=money)
     )
-    return study.compare(assessments, labels, base, training=training, money=costs, workload=said)
+    return study.compare(assessments, labels, base, options, training=training, money=costs, workload=said)
 
 
 def _compared_job(
-    resolved: list[tuple[ResolvedDesign, Catalog]],
-    labels: tuple[str, ...],
-    model: str | None,
-    tokens: float | None,
-    options: dict[str, Any],
+    resolved: list[tuple[ResolvedDesign, Catalog]], labels: tuple[str, ...], options: ComparisonOptions
 ) -> tuple[ComparedJob | None, str]:
     from ffplan.catalog.models import Model
     from ffplan.studies.compare.training import ComparedJob, own_job
 
-    if model is None:
-        if any(options.values()):
-            raise UsageError(f"compare: {listed(options)} have an effect with a model only")
-        return own_job([design for design, _ in resolved], labels, tokens)
-    if options["batch"] is None and tokens is None:
+    if options.model is None:
+        needing = {name: getattr(options, name) for name in ("batch", "gpus", "plan", "search")}
+        if any(needing.values()):
+            raise UsageError(f"compare: {listed(needing)} have an effect with a model only")
+        return own_job([design for design, _ in resolved], labels, options.tokens)
+    if options.batch is None and options.tokens is None:
         raise UsageError("compare: a model needs a batch or tokens")
     job = ComparedJob(
-        model=part_of(resolved[0][1], Model, model, "model").id,
-        fields={} if options["batch"] is None else {"batch": options["batch"]},
-        gpus=options["gpus"],
-        searching=options["search"] or options["plan"] is None,
-        tokens=tokens,
+        model=part_of(resolved[0][1], Model, options.model, "model").id,
+        fields={} if options.batch is None else {"batch": options.batch},
+        gpus=options.gpus,
+        searching=options.search or options.plan is None,
+        tokens=options.tokens,
     )
     return job, ""
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ffplan.base.errors import InputError
-from ffplan.base.formatting import ids_listed
+from ffplan.base.formatting import plural
 from ffplan.base.record import record
 from ffplan.calibration.collective_fit import _calibrate_collectives, of_collectives
 from ffplan.calibration.fit import (
@@ -16,26 +17,28 @@ from ffplan.calibration.fit import (
     NEEDED,
     Fit,
     FitError,
+    _determined,
     _fitted_rates,
+    _least_moving,
     _needed_constants,
-    _undetermined,
     _waits_for_host,
     errors,
     fit,
 )
 from ffplan.calibration.overlay import KEY, SECONDS, START, _figure_text, _source_line, _training_block, _with_training
+from ffplan.calibration.told import _beyond
 from ffplan.catalog.parts import Accelerator
 from ffplan.inputs.composer import compose
 from ffplan.inputs.document import Document, read_document
 from ffplan.inputs.validate import validate
 from ffplan.results.accuracy import CalibrationReport, Constant, Fitted
 from ffplan.results.design import SCHEMA_VERSION
-from ffplan.validation.cases import TIMES, TrainingFile
+from ffplan.validation.cases import TIMES, TWICE, TrainingFile
 from ffplan.validation.measured_system import CaseParts
-from ffplan.validation.training_replay import TrainingReplay, prepare_replay
+from ffplan.validation.training_replay import TrainingReplay, assumed_stacks, check_columns, prepare_replay
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from ffplan.catalog.rates import TrainingRates
     from ffplan.catalog.store import Catalog
@@ -69,7 +72,7 @@ class Calibration:
 
     @property
     def doubts(self) -> tuple[str, ...]:
-        """Reasons not to use the constants: an end of their range, or a large error."""
+        """Reasons not to use the constants: an end of their range, one beyond the catalogue's, or a large error."""
         ends = [f"{constant.name} is {constant.note}" for constant in self.report.constants if constant.note]
         if self.report.after > LARGE:
             ends.append(f"the runs are missed by {self.report.after:.0%} on average, more than {LARGE:.0%}")
@@ -81,13 +84,18 @@ def runs(catalog: Catalog, files: tuple[str, ...]) -> list[TrainingReplay]:
 
     Raises:
         InputError: if a file is wrong.
+        FitError: if two files have one id: a file would count twice.
     """
-    replays = []
+    replays, ids = [], set()
     for name in files:
         document = read_document(Path(name), name)
         file = validate(TrainingFile, document)
+        if file.id in ids:
+            raise FitError(TWICE.format(file.id, name))
+        ids.add(file.id)
         bench = CaseParts(catalog, document)
         for position, table in enumerate(file.tables):
+            check_columns(bench, table, ("tables", position))
             if table.scored and not table.arithmetic and set(table.columns) & set(TIMES):
                 replays.append(prepare_replay(bench, file, table, ("tables", position)))
     return replays
@@ -123,15 +131,52 @@ def calibrate(
         raise FitError(f"no values for {', '.join(lacking)}: fit them too, or give --start")
     if set(names) & set(LAUNCHES) and base is not None and not _waits_for_host(mine):
         raise FitError("no run waits for its host to launch: these rows cannot tell what launching takes")
-    fitted = fit(mine, names=names, units=units, base=base, progress=progress)
-    if fitted.after > WORST:
-        raise FitError(
-            f"the best constants miss these rows by {fitted.after:.0%} on average: check their units and plans"
-        )
-    blind = _undetermined(mine, fitted.values, base, units)
-    if blind:
-        raise FitError(f"these rows cannot tell {', '.join(blind)}: fit the others alone, with --only")
-    return Calibration(_report(query, fitted, base, units, mine), _overlay(catalog, query, fitted, base, units, mine))
+    fitted, kept = _told_fit(mine, names, (base, units), progress, asked=query.names is not None)
+    report = _report(query, fitted, base, units, mine, kept)
+    return Calibration(report, _overlay(catalog, query, fitted, base, units, mine))
+
+
+def _told_fit(
+    mine: list[TrainingReplay],
+    names: tuple[str, ...],
+    known: tuple[TrainingRates | None, int],
+    progress: Callable[[int], None] | None,
+    *,
+    asked: bool,
+) -> tuple[Fit, tuple[str, ...]]:
+    """Return a fit of the constants that runs determine, and those that keep the catalogue's values.
+
+    Of what runs do not determine, what moves them least is kept, and the others are fitted again.
+
+    Args:
+        known: the catalogue's constants, and the multiprocessors.
+        asked: whether these very constants were asked for, so that none can be kept.
+
+    Raises:
+        FitError: if the rows determine none, or not what was asked for, or the catalogue has none to keep.
+    """
+    base, units = known
+    kept: list[str] = []
+    while True:
+        fitted = fit(mine, names=names, units=units, base=base, progress=progress)
+        if fitted.after > WORST:
+            raise FitError(
+                f"the best constants miss these rows by {fitted.after:.0%} on average: check their units and plans"
+            )
+        # at an end of its range, a constant that was asked for is in doubt, and its own affair
+        rows, blind = _determined(mine, fitted, base, units, without=fitted.notes if asked else ())
+        if (not kept and rows < len(names)) or (blind and (asked or len(names) == 1)):
+            raise FitError(
+                f"{plural(rows, 'different row')} cannot tell {', '.join(blind or names)}: fit fewer with --only, or "
+                "add runs of other plans and sizes"
+            )
+        if not blind:
+            return fitted, tuple(kept)
+        least = _least_moving(mine, blind, base)
+        if least is None:
+            raise FitError(f"these rows cannot tell {', '.join(blind)}, and there are no values for them: give --start")
+        kept.append(least)
+        names = tuple(name for name in names if name != least)
 
 
 def _units(query: CalibrationRequest, base: TrainingRates | None) -> tuple[TrainingRates | None, int]:
@@ -149,7 +194,12 @@ def _units(query: CalibrationRequest, base: TrainingRates | None) -> tuple[Train
 
 
 def _report(
-    query: CalibrationRequest, fitted: Fit, base: TrainingRates | None, units: int, mine: list[TrainingReplay]
+    query: CalibrationRequest,
+    fitted: Fit,
+    base: TrainingRates | None,
+    units: int,
+    mine: list[TrainingReplay],
+    kept: tuple[str, ...] = (),
 ) -> CalibrationReport:
     rates = _fitted_rates(fitted.values, base, units)
     by_source = []
@@ -165,7 +215,7 @@ def _report(
             before=_value(base, name),
             after=value,
             text=_figure_text(name, value),
-            note=fitted.notes.get(name),
+            note=fitted.notes.get(name) or _beyond(getattr(base, name, None), value, partial(_figure_text, name)),
             unit="s" if name in SECONDS else "1",
         )
         for name, value in fitted.values.items()
@@ -178,21 +228,14 @@ def _report(
         sources=tuple(by_source),
         before=fitted.before,
         after=fitted.after,
-        assumptions=tuple(_assumed_stacks(mine)),
+        assumptions=(*assumed_stacks(mine), *(_kept_words(name, base) for name in kept)),
     )
 
 
-def _assumed_stacks(mine: list[TrainingReplay]) -> Iterator[str]:
-    """Yield the software that runs without a stack are replayed with, and their files."""
-    files: dict[str, list[str]] = {}
-    for replay in mine:
-        if not replay.software.named and replay.software.stack is not None:
-            files.setdefault(replay.software.stack.id, []).append(replay.file.id)
-    for stack, names in files.items():
-        yield (
-            f"Runs of {ids_listed(dict.fromkeys(names))} name no `stack` in their plan; they are replayed under "
-            f"`{stack}`, as most published runs on the accelerator."
-        )
+def _kept_words(name: str, base: TrainingRates | None) -> str:
+    value = _value(base, name)
+    assert value is not None
+    return f"These rows do not determine `{name}`: it stays at {_figure_text(name, value)}."
 
 
 def _value(base: TrainingRates | None, name: str) -> float | None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,9 +12,11 @@ import numpy as np
 
 from ffplan.base.array_math import Floats
 from ffplan.base.errors import InputError
+from ffplan.base.formatting import plural
 from ffplan.base.record import record
 from ffplan.calibration.fit import FitError, solver
 from ffplan.calibration.overlay import _source_line, _with_lines, _with_sources
+from ffplan.calibration.told import _beyond, told
 from ffplan.catalog.evidence import DurationFigure
 from ffplan.catalog.parts import Accelerator
 from ffplan.inputs.composer import compose
@@ -20,12 +24,12 @@ from ffplan.inputs.document import Document, read_document
 from ffplan.inputs.validate import validate
 from ffplan.results.accuracy import CalibrationReport, Constant, Fitted
 from ffplan.results.design import SCHEMA_VERSION
-from ffplan.validation.cases import CaseFile, Collective
+from ffplan.validation.cases import TWICE, CaseFile, Collective
 from ffplan.validation.communication_replay import CaseReplay, collective_rows
 from ffplan.validation.measured_system import CaseParts
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection, Sequence
 
     from ffplan.catalog.evidence import Figure
     from ffplan.catalog.store import Catalog
@@ -45,6 +49,8 @@ STEP = 0.03
 """Step of a constant's logarithm, over which a row shows whether it rests on it [1]."""
 SHOWS = 1e-4
 """Change of a row's logarithm that shows it [1]."""
+LARGE = 0.15
+"""Mean error from which rows are doubted before the sizes that are missing among them [1]."""
 EDGE = 1e-3
 """Distance of a logarithm from the end of its range that counts as there [1]."""
 
@@ -68,6 +74,8 @@ class _CollectiveFit:
     """The same with the fitted ones [1]."""
     files: tuple[str, ...]
     """Id of the file of each row."""
+    kept: tuple[str, ...] = ()
+    """Constants that the rows do not determine, and that keep the catalogue's value."""
 
 
 def of_collectives(files: tuple[str, ...]) -> bool:
@@ -87,11 +95,18 @@ def of_collectives(files: tuple[str, ...]) -> bool:
 
 
 def _collective_runs(catalog: Catalog, files: tuple[str, ...], accelerator: str) -> tuple[_CollectiveRun, ...]:
-    """Return the collectives of files that ran on an accelerator, without exchanges of experts' tokens."""
-    runs = []
+    """Return the collectives of files that ran on an accelerator, without exchanges of experts' tokens.
+
+    Raises:
+        FitError: if two files have one id: a file would count twice.
+    """
+    runs, ids = [], set()
     for name in files:
         document = read_document(Path(name), name)
         file, bench = validate(CaseFile, document), CaseParts(catalog, document)
+        if file.id in ids:
+            raise FitError(TWICE.format(file.id, name))
+        ids.add(file.id)
         for position, case in enumerate(file.collectives):
             part = bench.host(case.system, ("collectives", position, "system")).accelerator
             if case.scored and case.experts is None and part is not None and part.id == accelerator:
@@ -144,7 +159,7 @@ def _range(name: str, before: float) -> tuple[float, float]:
     return LAUNCH if name == "launch" else (before / SPAN, before * SPAN)
 
 
-def _told(part: Accelerator, runs: tuple[_CollectiveRun, ...], first: dict[str, float]) -> dict[str, Floats]:
+def _effects(part: Accelerator, runs: tuple[_CollectiveRun, ...], first: dict[str, float]) -> dict[str, Floats]:
     """Return the effect of each constant on each row's logarithm [1]; constants without effect are left out."""
     base = _logs(_rows(runs, _with_rates(part, first)))
     effects = {}
@@ -168,6 +183,8 @@ def _fit_collectives(
 ) -> _CollectiveFit:
     """Fit the constants of an accelerator's collectives to measurements.
 
+    Of what rows do not determine, what moves them least keeps the catalogue's value; the others are fitted again.
+
     Args:
         names: constants to fit; if None, all that the rows determine.
         progress: callback, called with the number of replays.
@@ -187,16 +204,20 @@ def _fit_collectives(
         for name, value in known.items()
         if value or name == "launch"
     }
-    told = _told(part, runs, {name: float(value) for name, value in first.items() if value})
-    blind = [name for name in rates if name not in told]
-    if not told or (names and blind):
+    moving = _effects(part, runs, {name: float(value) for name, value in first.items() if value})
+    blind = [name for name in rates if name not in moving]
+    if not moving or (names and blind):
         raise FitError(f"these rows cannot tell {', '.join(blind)}: other parts bind them, such as NICs")
-    moved = np.stack(list(told.values()))
-    if np.linalg.matrix_rank(moved, tol=SHOWS) < len(told):
-        raise FitError(
-            f"{moved.shape[1]} rows cannot tell {', '.join(told)} apart: fit fewer with --only, or measure other sizes"
-        )
-    return _solved(part, runs, {name: float(first[name] or 0.0) for name in told}, progress)
+    names_left, kept = list(moving), list[str]()
+    while True:
+        fitted = _solved(part, runs, {name: float(first[name] or 0.0) for name in names_left}, progress)
+        rows, blind = _determined(part, fitted, without=fitted.notes if names else ())
+        if (not kept and rows < len(names_left)) or (blind and (names or len(names_left) == 1)):
+            raise FitError(_unsaid(rows, [*kept, *names_left], fitted))
+        if not blind:
+            return replace(fitted, kept=tuple(kept))
+        kept.append(min(blind, key=lambda name: float(np.abs(moving[name]).sum())))
+        names_left.remove(kept[-1])
 
 
 def _solved(
@@ -230,6 +251,34 @@ def _solved(
         after=np.array([row.error for row in after]),
         files=tuple(row.source for row in after),
     )
+
+
+def _unsaid(rows: int, names: Sequence[str], fitted: _CollectiveFit) -> str:
+    """Return why rows tell none of the constants, or not those that were asked for."""
+    error = float(np.abs(fitted.after).mean())
+    if error > LARGE:
+        return f"the best {', '.join(names)} miss these rows by {error:.0%} on average: check their metric and units"
+    apart = " apart" if len(names) > 1 else ""
+    which = f"{plural(rows, 'different row')} cannot tell {', '.join(names)}{apart}"
+    return f"{which}: fit fewer with --only, or measure other sizes"
+
+
+def _determined(part: Accelerator, fitted: _CollectiveFit, *, without: Collection[str]) -> tuple[int, list[str]]:
+    """Return how many different rows there are, and the constants that they do not determine, the least told first.
+
+    Args:
+        without: constants that are taken as they are.
+    """
+    inner = [name for name in fitted.values if name not in without]
+
+    def rows(logs: Floats) -> list[AccuracyRow]:
+        values = fitted.values | dict(zip(inner, np.exp(logs).tolist(), strict=True))
+        return _rows(fitted.runs, _with_rates(part, values))
+
+    at = np.log([fitted.values[name] for name in inner])
+    modelled = np.array([row.model for row in rows(at)])
+    found = told(lambda logs: _logs(rows(logs)), at, modelled, step=STEP / 3)
+    return found.rows, found.unsure(inner)
 
 
 KEY = "collectives-measured"
@@ -319,7 +368,7 @@ def _report(part: Accelerator, fitted: _CollectiveFit) -> CalibrationReport:
             before=_rate_value(part, name),
             after=value,
             text=_rate_text(name, value),
-            note=fitted.notes.get(name),
+            note=fitted.notes.get(name) or _beyond(_rate_figure(part, name), value, partial(_rate_text, name)),
             unit="s" if name == "launch" else "GB/s",
         )
         for name, value in fitted.values.items()
@@ -333,4 +382,11 @@ def _report(part: Accelerator, fitted: _CollectiveFit) -> CalibrationReport:
         before=float(np.abs(fitted.before).mean()),
         after=float(np.abs(fitted.after).mean()),
         measured="collectives",
+        assumptions=tuple(_kept_words(part, name) for name in fitted.kept),
     )
+
+
+def _kept_words(part: Accelerator, name: str) -> str:
+    value = _rate_value(part, name)
+    where = "is left out, as in the catalogue" if value is None else f"stays at {_rate_text(name, value)}"
+    return f"These rows do not determine `{name}`: it {where}."

@@ -8,12 +8,14 @@ import numpy as np
 
 from ffplan.base.errors import lacking
 from ffplan.base.record import record
+from ffplan.calibration.told import told
 from ffplan.catalog.rates import NAMES, TrainingRates
 from ffplan.validation.cases import TIMES
-from ffplan.validation.training_rows import modelled_measure, replayed_times
+from ffplan.validation.training_replay import modelled_measure
+from ffplan.validation.training_rows import replayed_times
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Collection, Sequence
 
     from ffplan.base.array_math import Bools, Floats
     from ffplan.catalog.evidence import Figure
@@ -44,6 +46,11 @@ NEAR = 1e-3
 """Relative distance below which a constant counts as at the end of its range [1]."""
 SOFT = 0.05
 """Relative error from which a row counts less than its square."""
+
+MOVED = 1.1
+"""Factor by which a constant is moved to see what rests on it [1]."""
+UNSURE = 0.5
+"""Standard error of a logarithm from which steps do not determine a constant [1]: each rests on all of them."""
 
 
 class FitError(ValueError):
@@ -154,17 +161,54 @@ def errors(replays: Sequence[TrainingReplay], rates: TrainingRates | None = None
     return np.concatenate([_relative_times(replay, rates) - 1 for replay in replays])
 
 
-def _undetermined(
-    replays: Sequence[TrainingReplay], values: dict[str, float], base: TrainingRates | None, units: float
-) -> list[str]:
-    """Return the constants that no row depends on: half and twice their value leave every time unchanged."""
-    there = errors(replays, _fitted_rates(values, base, units))
-    blind = []
-    for name, value in values.items():
-        others = (errors(replays, _fitted_rates(values | {name: value * way}, base, units)) for way in (0.5, 2.0))
-        if all(np.allclose(there, varied, rtol=0, atol=1e-9) for varied in others):
-            blind.append(name)
-    return blind
+def _modelled(replays: Sequence[TrainingReplay], rates: TrainingRates) -> Floats:
+    """Return the modelled time of every timed row [s]."""
+    return np.concatenate([replayed_times(replay, rates)[0][timed(replay)] for replay in replays])
+
+
+def _determined(
+    replays: Sequence[TrainingReplay],
+    fitted: Fit,
+    base: TrainingRates | None,
+    units: float,
+    *,
+    without: Collection[str] = (),
+) -> tuple[int, list[str]]:
+    """Return how many different rows runs have, and the constants of a fit that they do not determine, the least told
+    first.
+
+    Args:
+        without: constants that are taken as they are.
+    """
+    names = [name for name in fitted.values if name not in without]
+
+    def rates(logs: Floats) -> TrainingRates:
+        return _fitted_rates(fitted.values | dict(zip(names, np.exp(logs).tolist(), strict=True)), base, units)
+
+    def residuals(logs: Floats) -> Floats:
+        ratios: Floats = np.log1p(errors(replays, rates(logs)))
+        return ratios
+
+    at = np.log([fitted.values[name] for name in names])
+    found = told(residuals, at, _modelled(replays, rates(at)), soft=SOFT)
+    return found.rows, found.unsure(names, UNSURE)
+
+
+def _least_moving(replays: Sequence[TrainingReplay], names: Sequence[str], base: TrainingRates | None) -> str | None:
+    """Return which of some constants moves the times of runs least, with the catalogue's; None where it has none.
+
+    What rows leave open between several constants is put down to those that they rest on most.
+    """
+    known = {name: figure.value for name in names if (figure := getattr(base, name, None)) is not None}
+    if base is None or not known:
+        return None
+    there, units = np.log1p(errors(replays, base)), float(base.units.value)
+
+    def moves(name: str) -> float:
+        moved = np.log1p(errors(replays, _fitted_rates({name: known[name] * MOVED}, base, units)))
+        return float(np.abs(moved - there).sum())
+
+    return min(known, key=moves)
 
 
 def _start(names: tuple[str, ...], base: TrainingRates | None) -> Floats:

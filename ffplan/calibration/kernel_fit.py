@@ -21,7 +21,8 @@ from ffplan.calibration.kernel_times import (
     _gemm_types,
     _rates_at,
 )
-from ffplan.measuring.recording import GemmRow, MemoryRow
+from ffplan.calibration.told import UNSURE, told
+from ffplan.measuring.recording import GemmRow, MemoryRow, Timing
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -42,8 +43,10 @@ the time of a small kernel [s]; the others are fractions [1]."""
 SMALL_KERNELS = 2
 """Small kernels that the constant `kernel` of the catalogue counts with each GEMM [1]."""
 MATRIX = {"bf16": "matrix", "fp16": "matrix", "fp8": "matrix_fp8", "tf32": "matrix_tf32"}
-UNSURE = 0.25
-"""Standard error of a logarithm above which a constant is undetermined [1]."""
+
+
+_TIMES = set(Timing.model_fields)
+"""Fields of a row that were measured."""
 
 
 @record
@@ -191,8 +194,7 @@ def _fit_kernels(recording: Recording, part: Accelerator, request: Sequence[str]
         FitError: if SciPy is missing.
 
     Equation:
-        least sum of rho(ln(model / measured)) over rows, rho soft from 5 %; standard errors from the scatter of the
-        residuals, (J' J)^-1 s^2
+        least sum of rho(ln(model / measured)) over rows, rho soft from 5 %; standard errors as `told` has them
     """
     groups = [group for group in _timed_groups(recording, part).values() if group.used.any()]
     values = _starting_values(part)
@@ -214,6 +216,15 @@ def _fit_kernels(recording: Recording, part: Accelerator, request: Sequence[str]
     return _KernelFit(values=values, errors=errors, rows=counts, kept=kept)
 
 
+def _calls(groups: Sequence[_TimedKernels]) -> Floats:
+    """Return a number for each row that is used: the same for the same call."""
+    rows = [row for group in groups for row, used in zip(group.rows, group.used, strict=True) if used]
+    numbers: dict[str, int] = {}
+    return np.array(
+        [numbers.setdefault(row.model_dump_json(exclude=_TIMES), len(numbers)) for row in rows], dtype=float
+    )
+
+
 def _on_bound(name: str, values: dict[str, float]) -> str | None:
     """Return the words for a constant at an end of its range; None for any other."""
     for end, word in zip(BOUNDS[name][:2], ("least", "most"), strict=True):
@@ -228,28 +239,16 @@ def _fitted(
     """Return all constants with some of them fitted, and the standard errors of the logarithms of these."""
     low, high = (np.log([BOUNDS[name][end] for name in names]) for end in range(2))
 
+    def values_at(logs: Floats) -> dict[str, float]:
+        return start | dict(zip(names, np.exp(logs).tolist(), strict=True))
+
     def residuals(logs: Floats) -> Floats:
-        values = start | dict(zip(names, np.exp(logs).tolist(), strict=True))
-        return np.concatenate([group.residuals(values) for group in groups])
+        return np.concatenate([group.residuals(values_at(logs)) for group in groups])
 
     first = np.clip(np.log([start[name] for name in names]), low + 1e-6, high - 1e-6)
     solution = solver()(residuals, first, bounds=(low, high), loss="soft_l1", f_scale=SOFT, xtol=1e-10)
-    errors = _standard_errors(np.asarray(solution.jac), residuals(solution.x))
+    errors = told(residuals, solution.x, _calls(groups), soft=SOFT, spare=1).errors
     return (
         start | dict(zip(names, np.exp(solution.x).tolist(), strict=True)),
         dict(zip(names, errors.tolist(), strict=True)),
     )
-
-
-def _standard_errors(jacobian: Floats, residuals: Floats) -> Floats:
-    """Return standard errors of the logarithms; infinite if the rows cannot separate the constants."""
-    count = jacobian.shape[1]
-    free = len(residuals) - count
-    if free <= 0:
-        return np.full(count, np.inf)
-    try:
-        variance = np.diag(np.linalg.inv(jacobian.T @ jacobian)) * float(np.sum(residuals**2)) / free
-    except np.linalg.LinAlgError:
-        return np.full(count, np.inf)
-    deviations: Floats = np.sqrt(np.maximum(variance, 0.0))
-    return deviations

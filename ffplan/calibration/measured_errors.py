@@ -28,6 +28,7 @@ from ffplan.calibration.kernel_times import (
     _rates_at,
     _with_kernel,
 )
+from ffplan.calibration.told import told
 from ffplan.catalog.parts import Accelerator
 from ffplan.catalog.stacks import AttentionRates
 from ffplan.measuring.kernels import Gemm
@@ -70,7 +71,7 @@ def _fit_link(rows: Sequence[CopyRow]) -> _LinkFit:
     """Fit rate and start of one way of a link.
 
     Raises:
-        FitError: if SciPy is missing, or there are fewer than two sizes.
+        FitError: if SciPy is missing, or the sizes do not tell the rate.
 
     Equation:
         time = start + size / rate, least sum of squares of logarithms
@@ -88,6 +89,8 @@ def _fit_link(rows: Sequence[CopyRow]) -> _LinkFit:
     first = np.log([seconds.min() / 10, float((size / seconds).max())])
     low, high = (np.log([bound[end] for bound in LINK_BOUNDS]) for end in range(2))
     solution = solver()(residuals, np.clip(first, low, high), bounds=(low, high))
+    if "rate" in told(residuals, solution.x, size).unsure(("start", "rate")):
+        raise FitError("copies of these sizes do not tell the rate of a link from the time before a copy")
     start, rate = np.exp(solution.x).tolist()
     worst = float(np.abs(np.exp(residuals(solution.x)) - 1).max())
     return _LinkFit(rate=rate, start=start, rows=len(rows), largest_error=worst)
@@ -116,6 +119,8 @@ class _RecordingFits:
     """Constants fitted on kernels."""
     links: dict[str, _LinkFit]
     """Links to the host by way."""
+    unlinked: dict[str, str]
+    """Why a way of the link has no rate."""
     attention: _MeasuredAttention
     """Measured rates of attention."""
 
@@ -132,10 +137,12 @@ def _fits_of(catalog: Catalog, recording: Recording, part: Accelerator, source: 
         table = catalog.get(AttentionRates, rates.kernels, catalog.entry(part.id).document, ("training", "kernels"))
     units = _units_of(part, recording)
     links: dict[str, _LinkFit] = {}
+    unlinked: dict[str, str] = {}
     for way in dict.fromkeys(row.direction for row in recording.copies):
-        copies = [row for row in recording.copies if row.direction == way]
-        if len({row.bytes for row in copies}) > 1:
-            links[way] = _fit_link(copies)
+        try:
+            links[way] = _fit_link([row for row in recording.copies if row.direction == way])
+        except FitError as error:
+            unlinked[way] = str(error)
     return _RecordingFits(
         recording=recording,
         part=part,
@@ -143,6 +150,7 @@ def _fits_of(catalog: Catalog, recording: Recording, part: Accelerator, source: 
         units=units,
         kernels=_fit_kernels(recording, part),
         links=links,
+        unlinked=unlinked,
         attention=_measured_attention(recording, part, table, _default_rates(part, units), source),
     )
 
@@ -246,6 +254,8 @@ def _remarks_of(fits: _RecordingFits) -> tuple[str, ...]:
     for name, reason in fits.kernels.kept.items():
         label = OWN_TIMES.get(name, name)
         remarks.append(f"{label} is not measured: {reason}; the catalogue's {_kept(fits, name)} is kept.")
+    for way, reason in fits.unlinked.items():
+        remarks.append(f"The rate of copies {way} is not measured: {reason}.")
     few = sum(int((~timed.used).sum()) for timed in _timed_groups(recording, part).values())
     if few:
         remarks.append(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,6 +13,7 @@ from ffplan.base.record import record
 from ffplan.calibration.fit import FitError
 from ffplan.calibration.overlay import _source_line, _with_sources
 from ffplan.calibration.serving_fit import FRACTIONS, LEVELS, NAMES, PRIORS, SPREAD, Fit
+from ffplan.calibration.told import _distinct
 from ffplan.catalog.engines import ANY, Engine
 from ffplan.catalog.store import Catalog
 from ffplan.inputs.composer import compose
@@ -21,6 +23,7 @@ from ffplan.inputs.validate import validate
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from ffplan.calibration.serving_fit import _Observation
     from ffplan.calibration.serving_loads import _FittedRun
     from ffplan.catalog.engines import EngineRates
     from ffplan.results.serving_runs import ServingCalibration
@@ -137,9 +140,22 @@ def _release_prior(engine: Engine, accelerator: str) -> Prior:
     return Prior(engine, accelerator if measured else ANY, values)
 
 
+def _each_once(observations: Sequence[_Observation]) -> list[_Observation]:
+    """Return observations with those of one setting as one, at the geometric mean of their times."""
+    count, kinds = _distinct(np.array([list(seen.terms.values()) for seen in observations]))
+    logs = np.log([seen.seconds for seen in observations])
+    means = np.bincount(kinds, weights=logs, minlength=count) / np.bincount(kinds, minlength=count)
+    firsts = {int(kind): position for position, kind in reversed(list(enumerate(kinds)))}
+    return [replace(observations[firsts[kind]], seconds=float(np.exp(means[kind]))) for kind in range(count)]
+
+
 def _told_constants(rows: Sequence[_FittedRun], prior: Prior) -> _ToldConstants:
-    """Return the constants that runs determine, with the release's as the prior."""
-    fit = Fit([seen for row in rows for seen in row.observations], (), prior.values)
+    """Return the constants that runs determine, with the release's as the prior.
+
+    A setting that was run again counts once, by the mean of its logarithms: the error that no constant explains is the
+    same each time.
+    """
+    fit = Fit(_each_once([seen for row in rows for seen in row.observations]), (), prior.values)
     told, values, notes = fit.told(), {}, {}
     for name, value in fit.constants(()).items():
         if told[name] < TOLD:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -194,6 +195,16 @@ def _named(value: str | None, known: tuple[str, ...], option: str) -> str | None
     return None if value is None else choice(value, known, option)
 
 
+def _each_once(files: list[str]) -> list[str]:
+    """Return files; refuse one that is named twice, whose runs would count twice."""
+    seen: set[Path] = set()
+    for file in files:
+        if Path(file).resolve() in seen:
+            raise UsageError(f"{_WHO}: {file}: named twice, and its runs would count twice")
+        seen.add(Path(file).resolve())
+    return files
+
+
 def calibrate_serving(
     files: FilesArgument,
     engine: EngineOption = None,
@@ -244,7 +255,7 @@ def calibrate_serving(
         output=osl,
         shortest=shortest,
     )
-    runs = [run for file in files for run in read_results(_read_output(file, _MOST_BYTES), file)]
+    runs = [run for file in _each_once(files) for run in read_results(_read_output(file, _MOST_BYTES), file)]
     progress = Progress("fitting")
     try:
         result = calibrate_serving(parts, runs, request, _day_of(date, _WHO), progress.count)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import KW_ONLY, replace
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, TypeVar, cast
 
 import typer
 
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from ffplan.catalog.store import Catalog
     from ffplan.design.resolved import ResolvedDesign
     from ffplan.design.training import PlanFields
-    from ffplan.results.comparison import Comparison
+    from ffplan.results.comparison import Comparison, ComparisonOptions
     from ffplan.results.design import Assessment
     from ffplan.studies.compare.training import ComparedJob
     from ffplan.studies.serve.answer import ServeQuestion
@@ -107,21 +107,8 @@ def _each(files: list[str], read: Callable[[str], T]) -> tuple[T, ...]:
     return tuple(results)
 
 
-@record
-class _JobOptions:
-    model: str | None
-    """Id of the model; None for the designs' job."""
-    fields: dict[str, Any]
-    """Fields of the plan that options state."""
-    gpus: int | None
-    plan: str | None
-    search: bool
-    tokens: float | None
-    money: CostRequest
-
-
 def _job(
-    resolved: Sequence[tuple[ResolvedDesign, Catalog]], labels: tuple[str, ...], asked: _JobOptions
+    resolved: Sequence[tuple[ResolvedDesign, Catalog]], labels: tuple[str, ...], asked: ComparisonOptions
 ) -> tuple[ComparedJob | None, str]:
     """Return the job that options ask for, or the designs' own, and what to say of that one; None without one."""
     from ffplan.studies.compare.training import ComparedJob, own_job
@@ -130,12 +117,12 @@ def _job(
     if asked.model is None:
         designs = [design for design, _ in resolved]
         return answered("ffplan compare", lambda: own_job(designs, labels, asked.tokens), "--")
-    if "batch" not in asked.fields and asked.tokens is None:
+    if asked.batch is None and asked.tokens is None:
         raise UsageError("ffplan compare: --model needs --batch, the sequences of a step")
     model = _model_part(resolved[0][1], asked.model, "compare").id
     job = ComparedJob(
         model=model,
-        fields=asked.fields,
+        fields={name: value for name, value in (("batch", asked.batch), ("stack", asked.stack)) if value},
         gpus=asked.gpus,
         searching=asked.search or asked.plan is None,
         tokens=asked.tokens,
@@ -143,14 +130,14 @@ def _job(
     return job, ""
 
 
-def _plan_on(job: ComparedJob, asked: _JobOptions, parts: Catalog, gpus: int) -> PlanFields:
+def _plan_on(job: ComparedJob, asked: ComparisonOptions, parts: Catalog, gpus: int) -> PlanFields:
     from ffplan.catalog.launch.read import LaunchSize
     from ffplan.catalog.stacks import SoftwareStack
     from ffplan.cli.train_options import _told_plan
 
     plan = _told_plan(asked.plan, job.fields, "compare", LaunchSize(job.gpus, gpus, job.fields))[1]
     if plan.stack is not None:
-        option = "--stack" if "stack" in asked.fields else "--plan"
+        option = "--stack" if asked.stack else "--plan"
         part_of(parts, SoftwareStack, plan.stack, f"ffplan compare: {option}")
     return plan
 
@@ -196,6 +183,7 @@ def compare(
         raise UsageError("ffplan compare: name at least two designs")
     _refuse_others(context, serve=serve)
     from ffplan.report.compare import compare_document
+    from ffplan.results.comparison import ComparisonOptions
     from ffplan.studies.basis.provenance import design_info
     from ffplan.studies.compare import compare as study
     from ffplan.studies.cost.ledger import DRAWS
@@ -206,62 +194,68 @@ def compare(
         labels, base = study.labelled([design_info(design) for design, _ in resolved], files, baseline)
         _compare_served(resolved, labels, base, (model, served), _ServedOutput(files, form, output, catalog=catalog))
         return
-    money = CostRequest(draws=DRAWS if draws is None else draws, seed=seed, years=years)
-    read = _each(files, lambda file: _read(file, catalog, (profile, effort), money))
     _refuse_without_model(model, batch or gpus or plan or stack or search)
-    given = {name: value for name, value in (("batch", batch), ("stack", stack)) if value}
-    asked = _JobOptions(
+    asked = ComparisonOptions(
         model=model,
-        fields=given,
+        batch=batch,
         gpus=gpus,
         plan=plan,
         search=search,
+        stack=stack,
         tokens=None if tokens is None else _tokens_of(tokens, "compare"),
-        money=money,
+        years=years,
+        effort=effort,
+        draws=DRAWS if draws is None else draws,
+        seed=seed,
+        profile=profile,
     )
-    comparison = _compared(files, read, baseline, asked, effort)
+    read = _read_all(files, catalog, asked)
+    labels, base = study.labelled([assessment.design for _, _, assessment in read], files, baseline)
+    comparison = _compared(read, labels, base, asked)
     emit(_with_extras(compare_document(comparison), form, files, catalog, "comparison"), form, output)
 
 
-def _compared(
-    files: list[str],
-    read: tuple[tuple[ResolvedDesign, Catalog, Assessment], ...],
-    baseline: str | None,
-    asked: _JobOptions,
-    effort: Effort | None,
-) -> Comparison:
+Read = tuple["ResolvedDesign", "Catalog", "Assessment"]
+
+
+def _read_all(files: list[str], catalogs: list[str] | None, asked: ComparisonOptions) -> tuple[Read, ...]:
+    """Return every design with its parts, assessed as options ask."""
+    from ffplan.check.run import examine
+
+    money = CostRequest(draws=asked.draws, seed=asked.seed)
+
+    def read(file: str) -> Read:
+        design, parts = _resolved_design(file, catalogs, asked.profile, cast("Effort | None", asked.effort))
+        return design, parts, examine(design, parts, money=money)
+
+    return _each(files, read)
+
+
+def _compared(read: tuple[Read, ...], labels: tuple[str, ...], baseline: int, asked: ComparisonOptions) -> Comparison:
+    """Return the comparison of designs that options ask for."""
     from ffplan.studies.compare import compare as study
     from ffplan.studies.compare.training import compare_job
     from ffplan.studies.train.default_job import answered
 
     resolved = [(design, parts) for design, parts, _ in read]
     assessments = tuple(assessment for _, _, assessment in read)
-    labels, base = study.labelled([assessment.design for assessment in assessments], files, baseline)
     job, said = _job(resolved, labels, asked)
-    if (job is None or job.tokens is None) and (asked.money.years is not None or effort):
+    if (job is None or job.tokens is None) and (asked.years is not None or asked.effort):
         raise UsageError("ffplan compare: --years and --effort have an effect with --tokens only")
     if job is None:
-        return study.compare(assessments, labels, base, workload=said)
+        return study.compare(assessments, labels, baseline, asked, workload=said)
     progress = Progress(f"searching plans of {job.model}")
     plan_on = partial(_plan_on, job, asked, resolved[0][1])
+    money = CostRequest(draws=asked.draws, seed=asked.seed, years=asked.years)
     training, costs = answered(
         "ffplan compare",
         lambda: compare_job(
-            resolved, assessments, (labels, base), job, plan_on, money=asked.money, step=progress.another
+            resolved, assessments, (labels, baseline), job, plan_on, money=money, step=progress.another
         ),
         "--",
     )
     progress.end()
-    return study.compare(assessments, labels, base, training=training, money=costs, workload=said)
-
-
-def _read(
-    file: str, catalogs: list[str] | None, named: tuple[str | None, Effort | None], money: CostRequest
-) -> tuple[ResolvedDesign, Catalog, Assessment]:
-    from ffplan.check.run import examine
-
-    design, parts = _resolved_design(file, catalogs, *named)
-    return design, parts, examine(design, parts, money=replace(money, years=None))
+    return study.compare(assessments, labels, baseline, asked, training=training, money=costs, workload=said)
 
 
 _WHO = "ffplan compare"

@@ -17,7 +17,10 @@ if TYPE_CHECKING:
     from ffplan.results.design import Assessment
 
 
-def _with_levels(file: str, catalogs: list[str] | None, profile: str | None) -> Assessment:
+def _assessed(file: str, catalogs: list[str] | None, profile: str | None, *, levels: bool) -> Assessment:
+    """Return a design's assessment, with its levels of switches if asked for."""
+    if not levels:
+        return _examined_design(file, catalogs, profile)
     from ffplan.check.run import examine
     from ffplan.studies.train.cluster import level_rooflines
 
@@ -41,6 +44,5 @@ def design(
     """Assess one design: fabric, bounds on communication, power and cost."""
     from ffplan.report.design import design_document
 
-    assessment = _with_levels(file, catalog, profile) if rooflines else _examined_design(file, catalog, profile)
-    document = design_document(assessment)
+    document = design_document(_assessed(file, catalog, profile, levels=rooflines))
     emit(_with_extras(document, form, [file], catalog, "assessment"), form, output)

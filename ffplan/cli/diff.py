@@ -10,13 +10,15 @@ from ffplan.base.errors import EXIT_FINDINGS, UsageError
 from ffplan.base.files import is_file, is_regular
 from ffplan.cli.formats import FormatOption, ReportFormat
 from ffplan.cli.job import TokensOption
-from ffplan.cli.loading import MOST, _examined_design, _read_text
+from ffplan.cli.loading import MOST, _read_text
 from ffplan.cli.options import CatalogOption, OutputOption, _complete_design, _part_option
 from ffplan.cli.output import emit
 from ffplan.cli.progress import Progress
 
 if TYPE_CHECKING:
     from ffplan.cli.versions import _Assessor
+    from ffplan.results.comparison import Comparison, ComparisonOptions
+    from ffplan.results.design import Assessment
     from ffplan.studies.explain.reproduce import Version
 
 
@@ -120,15 +122,29 @@ def reproduce(
 
     Exit code 1 if values differ.
     """
+    from ffplan.cli.compare import _compared, _read_all
+    from ffplan.cli.design import _assessed
     from ffplan.report.accuracy import reproduction_document
-    from ffplan.studies.explain import reproduce as study
+    from ffplan.studies.compare.compare import compare
+    from ffplan.studies.explain.reproduce import NoReportError, read_report
+    from ffplan.studies.explain.saved_report import reproduce as study
+
+    def examine(file: str, profile: str | None, levels: bool) -> Assessment:
+        return _assessed(_design_of(report, file), catalog, profile, levels=levels)
+
+    def compared(
+        files: tuple[str, ...], labels: tuple[str, ...], baseline: int, asked: ComparisonOptions, job: bool
+    ) -> Comparison:
+        read = _read_all([_design_of(report, file) for file in files], catalog, asked)
+        if job:
+            return _compared(read, labels, baseline, asked)
+        return compare(tuple(assessment for _, _, assessment in read), labels, baseline, asked)
 
     try:
-        saved = study.read_report(_read_text(report, MOST_BYTES))
-    except study.NoReportError as error:
+        reproduction = study(read_report(_read_text(report, MOST_BYTES)), report, examine, compared)
+    except NoReportError as error:
         line, column = error.place
         raise UsageError(f"ffplan model reproduce: {report}:{line}:{column}: {error}") from None
-    reproduction = study.reproduce(saved, report, lambda file: _examined_design(_design_of(report, file), catalog))
     emit(reproduction_document(reproduction), form, output)
     if reproduction.differences:
         raise typer.Exit(EXIT_FINDINGS)

@@ -6,8 +6,8 @@ from html import escape
 from math import ceil, floor, log2
 from typing import TYPE_CHECKING
 
-from ffplan.base.formatting import data_size, number, plural
-from ffplan.report.document import Document, Grid, Lines, _Body
+from ffplan.base.formatting import data_size, number, plural, times
+from ffplan.report.document import Document, Grid, Lines, Remarks, _Body
 from ffplan.results.difference import Difference
 
 if TYPE_CHECKING:
@@ -95,9 +95,9 @@ def _case_block(rows: list[AccuracyRow]) -> Grid:
     return Grid(title, tuple(cells(row) for row in rows), tuple(header))
 
 
-def _summaries(report: AccuracyReport) -> list[Grid]:
+def _summaries(report: AccuracyReport) -> list[Grid | Remarks]:
     totals = [report.total] if report.total else []
-    blocks = []
+    blocks: list[Grid | Remarks] = []
     if totals:
         blocks.append(Grid("Sources", tuple(_score(score) for score in (*report.sources, *totals)), _SCORE_HEADER))
         blocks.append(Grid("Kinds of rows", tuple(_score(kind) for kind in report.kinds), _SCORE_HEADER))
@@ -106,6 +106,7 @@ def _summaries(report: AccuracyReport) -> list[Grid]:
     if any(row.unit in _RATES for row in report.rows):
         text = "errors are of the step time; for a rate, measured over model, less one"
         blocks.append(Grid("", (("note", text),)))
+    blocks += [Remarks(report.assumptions)] if report.assumptions else []
     return blocks
 
 
@@ -122,7 +123,7 @@ def _cases(report: AccuracyReport) -> list[Grid]:
     return blocks
 
 
-def _accuracy(report: AccuracyReport, *, rows: bool) -> list[Grid]:
+def _accuracy(report: AccuracyReport, *, rows: bool) -> list[Grid | Remarks]:
     if rows:
         return [*_summaries(report), *_cases(report)]
     text = f"{plural(len(report.rows), 'row')} in all; `--rows` prints each"
@@ -227,8 +228,18 @@ _MOST_DIFFERENCES = 40
 """Differences shown to people; JSON and CSV have all."""
 
 
+_MANY_TIMES = 10.0
+"""Size of a value over the one before from which a change is said in times [1]."""
+
+
 def _change(change: float | None) -> str:
-    return "" if change is None else f"{change:+.3g}" if abs(change) >= 10 else f"{change:+.2%}"
+    """Return a relative change, such as `+4.98 %`; of ten times and more, the value over the one before: `84x`."""
+    if change is None:
+        return ""
+    ratio = 1 + change
+    if abs(ratio) < _MANY_TIMES:
+        return f"{100 * change:+.3g} %"
+    return f"{'-' if ratio < 0 else ''}{times(abs(ratio))}"
 
 
 def _causes(report: Reproduction) -> list[Lines | Grid]:

@@ -85,6 +85,8 @@ class AccuracyReport:
     """A summary for each band of message sizes, over collectives with a size; of serving for each quantity."""
     total: Score | None
     """Over all rows that count, without rows that the source computed unless there are no others; null without any."""
+    assumptions: tuple[str, ...] = ()
+    """Assumptions about the runs, a sentence each."""
 
 
 @record

@@ -246,6 +246,40 @@ class MoneyComparison:
 
 
 @record
+class ComparisonOptions:
+    """Options of a comparison; null where one was not given. `ffplan model reproduce` asks with them again."""
+
+    model: str | None = None
+    """Model that was asked for: its id, or its file."""
+    batch: int | None = None
+    """Sequences of a step."""
+    gpus: int | None = None
+    """Accelerators of the job."""
+    plan: str | None = None
+    """File of the training plan, which the report does not hold."""
+    search: bool = False
+    """Whether the fastest plan of every design was searched in spite of one."""
+    stack: str | None = None
+    """Catalogue id of the software stack."""
+    tokens: float | None = None
+    """Tokens to train on."""
+    years: float | None = None
+    """Life of the hardware [year]."""
+    effort: str | None = None
+    """How well the run is tuned: tuned, typical or first-run."""
+    draws: int = 10_000
+    """Draws of the uncertain inputs; 0 for none."""
+    seed: int = 0
+    """Seed of the draws."""
+    profile: str | None = None
+    """Catalogue id of the reliability profile in place of the designs' own."""
+
+
+NO_OPTIONS = ComparisonOptions()
+"""A comparison without options."""
+
+
+@record
 class Comparison(Result):
     """Several designs, compared."""
 
@@ -257,6 +291,8 @@ class Comparison(Result):
     """Label of the design that ratios refer to."""
     labels: tuple[str, ...]
     """Label of each design: its name, or its file where two designs have one name."""
+    options: ComparisonOptions
+    """What was asked of them."""
     designs: tuple[Assessment, ...]
     """Assessments, in the order given."""
     ratios: dict[str, Ratios]

@@ -308,6 +308,8 @@ class TrainingFile(Frozen):
     """The measured runs."""
 
 
+TWICE = "two files of cases have the id `{}`; the second is {}"
+"""Fault of files of which one counts as measured twice: their ids, and the name of the second."""
 SCHEMAS = {
     "communication-cases": (CaseFile, "A file of measured communication cases"),
     "training-cases": (TrainingFile, "A file of measured training runs"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import log
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,10 +18,11 @@ from ffplan.results.collective import MeasuredPoint
 from ffplan.studies.basis.job_layout import node_of
 from ffplan.studies.collective.allreduce import allreduce_query, rows_of
 from ffplan.studies.trust.measurement import accuracy_report
-from ffplan.validation.cases import SIZES, TIMES, CaseFile, Collective, System, TrainingFile
+from ffplan.validation.cases import SIZES, TIMES, TWICE, CaseFile, Collective, System, TrainingFile
 from ffplan.validation.communication_replay import replay
 from ffplan.validation.serving_cases import ServingFile
 from ffplan.validation.serving_replay import _replay_serving
+from ffplan.validation.training_replay import assumed_stacks
 from ffplan.validation.training_rows import _replay_training
 
 if TYPE_CHECKING:
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
     from ffplan.inputs.document import Document
     from ffplan.results.accuracy import AccuracyReport
     from ffplan.results.collective import CollectiveReport, CollectiveRow
+    from ffplan.validation.training_replay import TrainingReplay
 
 FOLDERS = {"memory": "training"}
 """Subjects whose cases are among the cases of another."""
@@ -66,6 +69,7 @@ def replay_files(subject: str, files: Sequence[tuple[str, str]], catalog: Catalo
         UsageError: if two files have one id, or the files hold no measured value of the subject.
     """
     rows, titles = [], {}
+    tables: list[TrainingReplay] = []
     for path, name in files:
         document = read_document(Path(path), name)
         _expect_cases(document, subject)
@@ -75,19 +79,17 @@ def replay_files(subject: str, files: Sequence[tuple[str, str]], catalog: Catalo
             scored = _replay_serving(cases, document, catalog)
         elif subject in MEASURED:
             cases = validate(TrainingFile, document)
-            scored = _replay_training(cases, document, catalog, MEASURED[subject])
+            scored = _replay_training(cases, document, catalog, MEASURED[subject], tables)
         else:
             cases = validate(CaseFile, document)
             scored = replay(cases, document, catalog)
         if cases.id in titles:
-            raise UsageError(
-                f"ffplan model accuracy: two files of cases have the id `{cases.id}`; the second is {name}"
-            )
+            raise UsageError(f"ffplan model accuracy: {TWICE.format(cases.id, name)}")
         titles[cases.id] = cases.name
         rows += scored
     if not rows:
         raise UsageError(f"ffplan model accuracy {subject}: these files have no measurement of it")
-    return accuracy_report(subject, titles, rows)
+    return replace(accuracy_report(subject, titles, rows), assumptions=assumed_stacks(tables))
 
 
 TOLERANCE = 0.02

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ffplan.base.array_math import Floats
+from ffplan.base.formatting import ids_listed
 from ffplan.base.record import record
 from ffplan.catalog.library import Library
 from ffplan.catalog.models import Model, Transformer
@@ -22,10 +23,11 @@ from ffplan.training.constraints import COUNTED, REASONS, reason_codes, violatio
 from ffplan.training.data_parallel import DRIVES_REMEDY, NO_DRIVES
 from ffplan.training.exchange import dispatcher_fault, sms_fault
 from ffplan.training.group_collectives import Cluster
+from ffplan.training.mfu import achieved, step_flops
 from ffplan.training.model_flops import shape_of
 from ffplan.training.parallel_plan import parallel_plans
 from ffplan.training.train_run import TrainRun
-from ffplan.validation.cases import MEASURES, PLAN, SHAPE, Table, TrainingFile
+from ffplan.validation.cases import MEASURES, PLAN, SHAPE, TIMES, Table, TrainingFile
 from ffplan.validation.measured_system import CaseParts, Path
 
 if TYPE_CHECKING:
@@ -113,18 +115,26 @@ def _cell_fault(name: str, cell: float | None) -> tuple[str, str] | None:
     return None
 
 
+def check_columns(bench: CaseParts, table: Table, path: Path) -> None:
+    """Refuse columns that are listed twice, or lack one that every run needs."""
+    needed = ["gpus"] + (["batch"] if table.plan.batch is None else [])
+    measured = any(name in table.columns for name in MEASURES)
+    twice = sorted({name for name in table.columns if table.columns.count(name) > 1})
+    whats = [f"the column `{name}` is missing" for name in needed if name not in table.columns]
+    whats += [] if measured else ["no column was measured"]
+    whats += [f"the column `{name}` is listed twice" for name in twice]
+    if whats:
+        raise bench.fault(
+            (*path, "columns"),
+            "; ".join(whats),
+            f"write gpus, batch (or `batch` in `plan`) and one of {', '.join(MEASURES)}, each once",
+            RULE,
+        )
+
+
 def _cells(bench: CaseParts, table: Table, path: Path) -> dict[str, Floats]:
     """Return every column as an array."""
-    needed = ["gpus"] + (["batch"] if table.plan.batch is None else [])
-    missing = [name for name in needed if name not in table.columns]
-    measured = [name for name in MEASURES if name in table.columns]
-    what = "a column is listed twice" if len(set(table.columns)) < len(table.columns) else ""
-    what = "no column was measured" if not measured else what
-    what = f"the column `{missing[0]}` is missing" if missing else what
-    if what:
-        raise bench.fault(
-            (*path, "columns"), what, f"write gpus, batch (or `batch` in `plan`) and one of {', '.join(MEASURES)}", RULE
-        )
+    check_columns(bench, table, path)
     for number, row in enumerate(table.rows):
         if len(row) != len(table.columns):
             raise bench.fault(
@@ -206,8 +216,63 @@ def prepare_replay(
         software=software,
         relative=relative,
     )
+    _check_times(bench, replay)
     _check_dispatcher(bench, replay)
     return replay
+
+
+def modelled_measure(replay: TrainingReplay, name: str, seconds: Floats) -> Floats:
+    """Return the modelled value of a measure, from its seconds of a step."""
+    plans, gpus = replay.plans, replay.columns["gpus"]
+    if name == "seconds":
+        return seconds
+    if name == "tokens_s_gpu":
+        return np.asarray(plans.batch * replay.shape.sequence / seconds / gpus)
+    rate = achieved(step_flops(replay.shape, plans, replay.table.flops), seconds, gpus)
+    peaks: dict[Any, Any] = dict(replay.accelerator.peak)
+    peak = peaks[plans.precision].value * 1e12
+    return np.asarray(rate / 1e12 if name == "tflops" else rate / peak)
+
+
+CONTRADICTION = 0.1
+"""Share by which the times of a row may differ, each from another column [1]: operations are counted in many ways."""
+
+
+def _check_times(bench: CaseParts, replay: TrainingReplay) -> None:
+    """Refuse a row whose measured columns say different times of a step."""
+    names = [name for name in TIMES if name in replay.columns]
+    if len(names) < 2:
+        return
+    one = np.ones(len(replay.table.rows))
+    said = {
+        name: replay.columns[name] if name == "seconds" else modelled_measure(replay, name, one) / replay.columns[name]
+        for name in names
+    }
+    for row in range(len(one)):
+        times = {name: float(column[row]) for name, column in said.items() if not np.isnan(column[row])}
+        if not times or max(times.values()) <= (1 + CONTRADICTION) * min(times.values()):
+            continue
+        low, high = min(times, key=times.__getitem__), max(times, key=times.__getitem__)
+        raise bench.fault(
+            (*replay.path, "rows", row),
+            f"`{high}` says {times[high]:.4g} s a step and `{low}` {times[low]:.4g} s: they differ by "
+            f"{times[high] / times[low] - 1:.0%}, more than {CONTRADICTION:.0%}",
+            "correct one, say with `flops` which operations count, or write null",
+            RULE,
+        )
+
+
+def assumed_stacks(replays: Sequence[TrainingReplay]) -> tuple[str, ...]:
+    """Return the software that runs without a stack are replayed with, and their files, a sentence each."""
+    files: dict[str, list[str]] = {}
+    for replay in replays:
+        if not replay.software.named and replay.software.stack is not None:
+            files.setdefault(replay.software.stack.id, []).append(replay.file.id)
+    return tuple(
+        f"Runs of {ids_listed(dict.fromkeys(names))} name no `stack` in their plan; they are replayed under `{stack}`, "
+        f"as most published runs on the accelerator: `train --stack {stack}` predicts the same."
+        for stack, names in files.items()
+    )
 
 
 def _check_dispatcher(bench: CaseParts, replay: TrainingReplay) -> None:

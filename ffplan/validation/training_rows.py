@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,13 +13,18 @@ from ffplan.training.accelerator_rates import UncalibratedError
 from ffplan.training.axes import AXES
 from ffplan.training.memory import stage_bytes
 from ffplan.training.memory_margins import peak_bytes
-from ffplan.training.mfu import achieved, step_flops
 from ffplan.training.part_kinds import PARTS
 from ffplan.training.step import step_parts, step_time
 from ffplan.validation.cases import MEASURES, SIZES, TIMES, TrainingFile
 from ffplan.validation.communication_replay import _signed_error
 from ffplan.validation.measured_system import CaseParts, Path
-from ffplan.validation.training_replay import RULE, TrainingReplay, prepare_replay
+from ffplan.validation.training_replay import (
+    RULE,
+    TrainingReplay,
+    check_columns,
+    modelled_measure,
+    prepare_replay,
+)
 
 if TYPE_CHECKING:
     from ffplan.base.array_math import Floats, Number
@@ -27,19 +32,6 @@ if TYPE_CHECKING:
     from ffplan.catalog.stacks import StackRates
     from ffplan.catalog.store import Catalog
     from ffplan.inputs.document import Document
-
-
-def modelled_measure(replay: TrainingReplay, name: str, seconds: Floats) -> Floats:
-    """Return the modelled value of a measure, from its seconds of a step."""
-    plans, gpus = replay.plans, replay.columns["gpus"]
-    if name == "seconds":
-        return seconds
-    if name == "tokens_s_gpu":
-        return np.asarray(plans.batch * replay.shape.sequence / seconds / gpus)
-    rate = achieved(step_flops(replay.shape, plans, replay.table.flops), seconds, gpus)
-    peaks: dict[Any, Any] = dict(replay.accelerator.peak)
-    peak = peaks[plans.precision].value * 1e12
-    return np.asarray(rate / 1e12 if name == "tflops" else rate / peak)
 
 
 LABEL_ORDER = ("tensor", "context", "expert", "pipeline", "chunks", "data")
@@ -151,16 +143,28 @@ def _replay_rows(replay: TrainingReplay, names: tuple[str, ...]) -> list[Accurac
 
 
 def _replay_training(
-    file: TrainingFile, document: Document, catalog: Catalog, names: tuple[str, ...] = TIMES
+    file: TrainingFile,
+    document: Document,
+    catalog: Catalog,
+    names: tuple[str, ...] = TIMES,
+    seen: list[TrainingReplay] | None = None,
 ) -> list[AccuracyRow]:
-    """Return every row of a file of training runs."""
+    """Return every row of a file of training runs.
+
+    Args:
+        names: columns to replay.
+        seen: takes the tables that were replayed.
+    """
     bench = CaseParts(catalog, document)
     rows: list[AccuracyRow] = []
     for position, table in enumerate(file.tables):
         path: Path = ("tables", position)
+        check_columns(bench, table, path)
         if set(MEASURES) & set(table.columns) and not set(names) & set(table.columns):
             continue
         replay = prepare_replay(bench, file, table, path, estimate=True)
+        if seen is not None:
+            seen.append(replay)
         try:
             rows += _replay_rows(replay, names)
         except UncalibratedError as error:

@@ -10,14 +10,14 @@ from ffplan.cost.capital import cost_performance, relative_performance
 from ffplan.cost.power import COMPONENTS
 from ffplan.fabric.sizing.striping import policy_words
 from ffplan.figures.address import COMPARED, number_at_address
-from ffplan.results.comparison import Comparison, Ratios
+from ffplan.results.comparison import NO_OPTIONS, Comparison, Ratios
 from ffplan.results.design import SCHEMA_VERSION, Assessment
 from ffplan.studies.compare.verdicts import advantages, verdicts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from ffplan.results.comparison import MoneyComparison, TrainingComparison
+    from ffplan.results.comparison import ComparisonOptions, MoneyComparison, TrainingComparison
     from ffplan.results.result import DesignInfo
 
 
@@ -246,6 +246,7 @@ def compare(
     designs: tuple[Assessment, ...],
     labels: tuple[str, ...],
     baseline: int,
+    options: ComparisonOptions = NO_OPTIONS,
     training: TrainingComparison | None = None,
     money: MoneyComparison | None = None,
     workload: str = "",
@@ -255,6 +256,7 @@ def compare(
     Args:
         labels: label of each; all different.
         baseline: position of the design that ratios refer to.
+        options: what was asked of them.
         training: a job that was run on all of them.
         workload: their own job, in words.
     """
@@ -266,6 +268,7 @@ def compare(
         tool=base.tool,
         baseline=labels[baseline],
         labels=labels,
+        options=options,
         designs=designs,
         ratios=ratios,
         incomparable=_incomparable(labels, designs, baseline),

@@ -1,37 +1,29 @@
-"""Two designs apart, change by change; and a saved report against what its inputs give today."""
+"""Two designs apart, change by change; and reports as they were saved."""
 
 from __future__ import annotations
 
 import json
-import re
 from collections import Counter
 from copy import deepcopy
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 from ffplan.base.errors import InputError
-from ffplan.base.plain import leaves, plain
 from ffplan.base.record import record
 from ffplan.base.version import __version__
 from ffplan.inputs.document import Document
 from ffplan.results.design import SCHEMA_VERSION
 from ffplan.results.difference import (
     UNKNOWN_CHANGES,
-    Cause,
     ChangeEffect,
     DesignDifference,
-    Difference,
     FieldChange,
-    Reproduction,
 )
 from ffplan.results.result import DesignInfo, ToolInfo
-from ffplan.studies.compare.compare import compare
 from ffplan.studies.explain.figure_changes import Values, figure_changes, moved
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-
-    from ffplan.results.design import Assessment
 
 
 _MOST_STEPS = 40
@@ -161,14 +153,8 @@ def difference(
     )
 
 
-_DIGEST = 12
-_LEFT_OUT = ("training", "verdicts")
-"""Parts of a comparison that need options which the report does not hold."""
 _MOST_DEPTH, _MOST_DESIGNS, _MOST_DIGITS = 40, 50, 20
 """Levels of a report, designs that it names, and digits of its whole numbers."""
-_NAMES = r"tool\.version|schema_version|design\.sha256|design\.file|catalog(\[.*)?|findings\[\d+\]\.file"
-_IDENTITY = re.compile(rf"(designs\[\d+\]\.)?({_NAMES})$")
-"""Paths that say what the report rests on; they are causes, not differences."""
 
 
 class NoReportError(Exception):
@@ -263,72 +249,4 @@ def _names_its_inputs(value: Any) -> bool:
             isinstance(part, dict) and all(isinstance(part.get(name), str) for name in ("path", "sha256"))
             for part in catalog
         )
-    )
-
-
-def _changed(what: str, then: str | None, now: str | None) -> Iterator[Cause]:
-    if then != now:
-        yield Cause(what, then and then[:_DIGEST], now and now[:_DIGEST])
-
-
-def _causes(saved: _Saved, again: tuple[dict[str, Any], ...]) -> Iterator[Cause]:
-    yield from _changed("ffplan", saved.designs[0]["tool"]["version"], again[0]["tool"]["version"])
-    yield from _changed("schema_version", str(saved.value.get("schema_version")), SCHEMA_VERSION)
-    seen = set()
-    for then, now in zip(saved.designs, again, strict=True):
-        files: list[tuple[str, str | None, str | None]] = [
-            (f"design {then['design']['file']}", then["design"]["sha256"], now["design"]["sha256"])
-        ]
-        before, after = ({part["path"]: part["sha256"] for part in side["catalog"]} for side in (then, now))
-        files += [(path, before.get(path), after.get(path)) for path in sorted(before | after)]
-        for file in files:
-            if file not in seen:
-                seen.add(file)
-                yield from _changed(*file)
-
-
-def _values(value: Any, left_out: tuple[str, ...]) -> dict[str, Any]:
-    kept = {name: leaf for name, leaf in value.items() if name not in left_out}
-    return {path: leaf for path, leaf in leaves(kept) if not _IDENTITY.match(path)}
-
-
-def _differences(then: dict[str, Any], now: dict[str, Any]) -> Iterator[Difference]:
-    for path in [*then, *(path for path in now if path not in then)]:
-        before, two = _written(then.get(path, _ABSENT)), _written(now.get(path, _ABSENT))
-        if before == two:
-            continue
-        sides = (then.get(path), now.get(path))
-        numbers = [float(side) for side in sides if isinstance(side, int | float) and not isinstance(side, bool)]
-        change = numbers[1] / numbers[0] - 1 if len(numbers) == 2 and numbers[0] else None
-        yield Difference(path, before, two, change if change is not None and isfinite(change) else None)
-
-
-def reproduce(saved: _Saved, file: str, examine: Callable[[str], Assessment]) -> Reproduction:
-    """Return a saved report against the same one made today.
-
-    Args:
-        examine: assesses a design, given its file.
-
-    Raises:
-        InputError: if a design can no longer be assessed.
-    """
-    files = [design["design"]["file"] for design in saved.designs]
-    reports = {file: examine(file) for file in dict.fromkeys(files)}
-    assessed = tuple(reports[file] for file in files)
-    again = tuple(plain(assessment) for assessment in assessed)
-    left_out: tuple[str, ...] = ()
-    now = again[0]
-    if saved.kind == "comparison":
-        left_out = _LEFT_OUT if saved.value.get("training") else ()
-        labels = tuple(saved.value["labels"])
-        now = plain(compare(assessed, labels, labels.index(saved.value["baseline"])))
-    then = _values(saved.value, left_out)
-    return Reproduction(
-        schema_version=SCHEMA_VERSION,
-        report=file,
-        kind=saved.kind,
-        values=len(then),
-        causes=tuple(_causes(saved, again)),
-        differences=tuple(_differences(then, _values(now, left_out))),
-        left_out=left_out,
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ffplan.base.record import record
@@ -55,10 +56,13 @@ class Software:
     def as_benchmarked(self, plan: PlanFields, *, experts: bool) -> PlanFields:
         """Return the plan of a measured run: `settled`, with the routing of the stack's benchmarks.
 
+        A run that names no stack has the settings of the one that it is taken to have run under, so that the run, and
+        constants fitted on it, are those of `train` with that stack.
+
         Args:
             plan: the plan of the run. One that names its stack writes its routing, too.
         """
-        plan = self.settled(plan)
+        plan = replace(self, named=True).settled(plan)
         if not (experts and self.named and self.stack) or plan.model_fields_set & {"routing", "stack"}:
             return plan
         return plan.model_copy(update={"routing": self.stack.benchmark_routing})

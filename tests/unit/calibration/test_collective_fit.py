@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 import pytest
@@ -98,7 +99,7 @@ def test_one_row_does_not_tell_two_constants(tmp_path: Path) -> None:
     file = tmp_path / "one.yaml"
     file.write_text(text + "metric: time_us, values: [[230]]}\n")
     runs = _collective_runs(Catalog(), (str(file),), H100)
-    with pytest.raises(FitError, match="1 rows cannot tell ring, launch apart"):
+    with pytest.raises(FitError, match="1 different row cannot tell ring, launch apart"):
         _fit_collectives(h100(), runs, None)
     made = _fit_collectives(h100(), runs, ("launch",))
     assert abs(made.after).max() < 0.01
@@ -107,6 +108,61 @@ def test_one_row_does_not_tell_two_constants(tmp_path: Path) -> None:
     ended = _fit_collectives(h100(), _collective_runs(Catalog(), (str(file),), H100), ("ring",))
     assert ended.values["ring"] == pytest.approx(370 / 4, rel=0.01)
     assert ended.notes == {"ring": "at the end of its range"}
+
+
+def near(path: Path, *sizes: str) -> str:
+    """Write all-gathers of these sizes over eight GPUs, of 230 us each."""
+    text = HEAD
+    for number, size in enumerate(sizes):
+        text += f"  - {{id: a{number}, system: {{server: hgx-h100-8nic}}, operation: all-gather, gpus: [8], "
+        text += f"sizes: [{size}], metric: time_us, values: [[230]]}}\n"
+    path.write_text(text)
+    return str(path)
+
+
+@pytest.mark.parametrize("sizes", [("64 MiB",) * 6, ("64 MiB", "64.5 MiB", "63.5 MiB")])
+def test_rows_of_one_size_tell_one_constant(sizes: tuple[str, ...], tmp_path: Path) -> None:
+    """Copies, and sizes that are nearly the same: rate and time from call to start are one number."""
+    runs = _collective_runs(Catalog(), (near(tmp_path / "near.yaml", *sizes),), H100)
+    with pytest.raises(FitError, match="cannot tell ring, launch apart"):
+        _fit_collectives(h100(), runs, ("ring", "launch"))
+    if len(set(sizes)) == 1:
+        with pytest.raises(FitError, match="1 different row cannot tell ring, launch apart"):
+            _fit_collectives(h100(), runs, None)
+        return
+    found = _fit_collectives(h100(), runs, None)
+    assert (set(found.values), found.kept) == ({"ring"}, ("launch",))
+
+
+def test_what_rows_do_not_tell_stays_and_is_said(tmp_path: Path) -> None:
+    """Messages that take 200 us and more: the few microseconds from call to start are nothing of it."""
+    text = HEAD + "  - {id: a, system: {server: hgx-h100-8nic}, operation: all-gather, gpus: [8], "
+    file = tmp_path / "large.yaml"
+    file.write_text(text + "sizes: [64 MiB, 128 MiB, 8 GiB], metric: busbw_gbyte_s, values: [[255, 290, 330]]}\n")
+    run = ffplan("model calibrate", H100, "--cases", str(file), "-f", "json")
+    assert run.code == 0, run.err
+    report = json.loads(run.out)
+    assert [item["name"] for item in report["constants"]] == ["ring"]
+    assert report["assumptions"] == ["These rows do not determine `launch`: it stays at 8 us."]
+
+
+def test_a_constant_beyond_the_catalogues_range_is_written_on_request_only(tmp_path: Path) -> None:
+    """20 us from call to start, where the catalogue has 0 to 15 us."""
+    file, own = made_up(tmp_path / "ours.yaml", ("all-gather",)), tmp_path / "own"
+    command = ("model calibrate", H100, "--cases", str(file), "--write", str(own))
+    run = ffplan(*command)
+    assert run.code == 1
+    assert "launch is outside of the catalogue's range, 0 us to 15 us" in " ".join(run.err.split())
+    assert not own.exists()
+    assert ffplan(*command, "--force").code == 0
+    assert (own / f"{H100}.yaml").exists()
+
+
+def test_a_file_counts_once(tmp_path: Path) -> None:
+    file = str(made_up(tmp_path / "ours.yaml", ("all-gather",)))
+    run = ffplan("model calibrate", H100, "--cases", file, "--cases", file)
+    assert (run.code, run.out) == (2, "")
+    assert "two files of cases have the id `ours`" in run.err
 
 
 def test_the_file_keeps_what_was_not_fitted(tmp_path: Path) -> None:

@@ -12,8 +12,8 @@ from ffplan.calibration.calibrate import CalibrationRequest, _report
 from ffplan.calibration.fit import (
     BOUNDS,
     Fit,
+    _determined,
     _fitted_rates,
-    _undetermined,
     _waits_for_host,
     errors,
     fit,
@@ -22,7 +22,8 @@ from ffplan.calibration.fit import (
 from ffplan.calibration.joint import _joint_errors, _joint_fit, _JointFit
 from ffplan.calibration.leave_one_out import leave_one_out
 from ffplan.catalog.rates import NAMES
-from ffplan.validation.training_rows import modelled_measure, replayed_times
+from ffplan.validation.training_replay import modelled_measure
+from ffplan.validation.training_rows import replayed_times
 from tests.unit.validation.test_training import RUNS, prepared
 
 if TYPE_CHECKING:
@@ -84,8 +85,21 @@ def test_a_row_counts_by_its_first_measure() -> None:
 def test_what_no_row_depends_on_is_undetermined() -> None:
     """Runs at bf16 tell nothing of FP8."""
     table = made()
-    values = {"matrix": 0.5, "matrix_fp8": 0.6}
-    assert _undetermined([table], values, table.accelerator.training, 132) == ["matrix_fp8"]
+    found = Fit(values={"matrix": 0.5, "matrix_fp8": 0.6}, notes={}, rows=2, before=None, after=0.0)
+    assert _determined([table], found, table.accelerator.training, 132) == (2, ["matrix_fp8"])
+
+
+@pytest.mark.parametrize("copies", [1, 5])
+def test_copies_of_one_plan_determine_no_three_constants(copies: int) -> None:
+    row = "      - [8, 64, 2, 2, 2, 2, 2.5]\n"
+    assert row in H100
+    table = made({}, text=H100[: H100.index(row)] + row * copies)
+    assert len(table.columns["seconds"]) == copies
+    values = {"matrix": 0.7, "memory": 0.34, "kernel": 1.2e-5}
+    found = Fit(values=values, notes={}, rows=copies, before=None, after=0.0)
+    rows, blind = _determined([table], found, table.accelerator.training, 132)
+    assert (rows, sorted(blind)) == (1, ["kernel", "matrix", "memory"])
+    assert _determined([table], found, table.accelerator.training, 132, without=("memory", "kernel")) == (1, [])
 
 
 def test_what_is_not_fitted_stays() -> None:

@@ -448,7 +448,7 @@ class Rates(SimpleNamespace):
 
 
 def rates(units: float = 100.0) -> Any:
-    return Rates(units=Rates(value=units), matrix=Rates(value=0.5))
+    return Rates(units=Rates(value=units), matrix=Rates(value=0.5, low=None, high=None))
 
 
 @pytest.mark.parametrize(
@@ -547,7 +547,8 @@ def test_doubts_of_a_calibration(after: float, doubts: tuple[str, ...]) -> None:
         ({"names": ("launch", "matrix", "memory", "kernel"), "base": None}, ""),
         ({"after": 0.5}, ""),
         ({"after": 0.51}, "the best constants miss these rows by 51% on average"),
-        ({"blind": ["matrix"]}, "these rows cannot tell matrix: fit the others alone, with --only"),
+        ({"blind": ["matrix"]}, "4 different rows cannot tell matrix: fit fewer with --only"),
+        ({"different": 0}, "0 different rows cannot tell matrix: fit fewer with --only"),
     ],
 )
 def test_when_a_calibration_is_none(monkeypatch: pytest.MonkeyPatch, changed: dict[str, Any], words: str) -> None:
@@ -560,7 +561,7 @@ def test_when_a_calibration_is_none(monkeypatch: pytest.MonkeyPatch, changed: di
         "_needed_constants": lambda *_, **__: ("matrix",),
         "_waits_for_host": lambda _: changed.get("waits", False),
         "fit": lambda *_, **__: made,
-        "_undetermined": lambda *_: changed.get("blind", []),
+        "_determined": lambda *_, **__: (changed.get("different", 4), changed.get("blind", [])),
         "_report": lambda *_: SimpleNamespace(constants=(), after=0.1),
         "_overlay": lambda *_: "text",
     }

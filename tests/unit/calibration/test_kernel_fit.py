@@ -79,6 +79,29 @@ def test_what_the_rows_do_not_tell_is_kept() -> None:
     assert found.kernel is None
 
 
+@pytest.mark.parametrize("copies", [1, 6, 60])
+def test_copies_of_one_gemm_tell_nothing_apart(copies: int) -> None:
+    row = max((row for row in EXACT.gemms if row.dtype == "bf16"), key=lambda row: row.m * row.n * row.k)
+    only = EXACT.model_copy(update={"gemms": (row,) * copies, "memory": ()})
+    found = _fit_kernels(only, accelerator())
+    assert found.errors == {}
+    assert set(found.kept) == {"matrix", "stream", "gemm"}
+
+
+def test_a_row_again_and_again_tells_no_more() -> None:
+    """The whole plan three times over: the same constants with the same errors."""
+    rows = {name: getattr(NOISY, name) * 3 for name in ("gemms", "memory")}
+    once, thrice = (_fit_kernels(of, accelerator()) for of in (NOISY, NOISY.model_copy(update=rows)))
+    assert thrice.values == pytest.approx(once.values, rel=1e-3)
+    assert thrice.errors == pytest.approx(once.errors, rel=1e-2)
+
+
+def test_exact_rows_have_the_noise_of_a_measurement() -> None:
+    found = _fit_kernels(EXACT, accelerator())
+    low, high = found.ends("matrix")
+    assert low < 0.999 * KNOWN["matrix"] < 1.001 * KNOWN["matrix"] < high
+
+
 def test_a_constant_on_a_bound_is_refused() -> None:
     """Copies faster than the memory: the most that a fraction can be, which is no measurement."""
     fast = tuple(row.model_copy(update={"median_us": row.median_us / 2}) for row in EXACT.memory)
@@ -157,6 +180,14 @@ def test_the_link_is_told_from_the_time_before_a_copy() -> None:
         assert found.largest_error < 1e-3
     with pytest.raises(FitError, match="one size"):
         _fit_link(copies(EXACT, "both")[:1])
+
+
+def test_sizes_that_are_nearly_one_do_not_tell_a_link() -> None:
+    """Some bytes more are no other size: start and rate are one number."""
+    first = copies(EXACT, "both")[-1]
+    near = [first, first.model_copy(update={"bytes": first.bytes + 4096, "median_us": first.median_us * 1.0001})]
+    with pytest.raises(FitError, match="do not tell the rate"):
+        _fit_link(near)
 
 
 def test_published_gemms_give_the_published_rule() -> None:

@@ -122,6 +122,30 @@ def test_one_run_leaves_the_constants_near_the_prior(release: Engine) -> None:
     assert any("tpot is missed" in doubt for doubt in result.doubts)
 
 
+@pytest.mark.parametrize("copies", [3, 12])
+def test_one_run_over_and_over_tells_what_one_tells(copies: int, release: Engine) -> None:
+    """Its error is the setting's, not an average's: copies neither move further nor determine more."""
+    run = made(release, ((4, 16.0, 1024.0, 512.0),))[0]
+    slow = replace(run, tpot_ms=1.25 * (run.tpot_ms or 0.0))
+    once, often = (
+        calibrate_serving(Catalog(), [replace(slow, line=line) for line in range(1, count + 1)], REQUEST, TODAY).report
+        for count in (1, copies)
+    )
+    assert often.rows == copies
+    assert {row.name: row.after for row in often.constants} == pytest.approx(
+        {row.name: row.after for row in once.constants}
+    )
+
+
+def test_one_setting_counts_by_the_mean_of_its_runs(release: Engine) -> None:
+    run = made(release, ((4, 16.0, 1024.0, 512.0),))[0]
+    one, *two = (replace(run, tpot_ms=factor * (run.tpot_ms or 0.0)) for factor in (1.2, 1.44, 1.0))
+    mean, pair = (calibrate_serving(Catalog(), runs, REQUEST, TODAY).report for runs in ([one], two))
+    assert {row.name: row.after for row in pair.constants} == pytest.approx(
+        {row.name: row.after for row in mean.constants}
+    )
+
+
 def test_the_overlay_is_read_again_and_a_second_fit_starts_from_the_release(release: Engine, tmp_path: Path) -> None:
     runs = made(truth(release, FACTORS), LOADS[:12])
     first = calibrate_serving(Catalog(), runs, REQUEST, TODAY)

@@ -123,6 +123,12 @@ def test_options_that_cannot_be(results: Path, options: tuple[str, ...], words: 
     assert words in run.err
 
 
+def test_a_file_counts_once(results: Path) -> None:
+    run = ffplan("model calibrate serving", str(results), str(results), *OPTIONS)
+    assert (run.code, run.out) == (2, "")
+    assert f"{results}: named twice" in run.err
+
+
 def test_calibrate_without_a_word_is_of_an_accelerator() -> None:
     short, long = (ffplan(f"model calibrate{word} h1000 --cases x.yaml") for word in ("", " accelerator"))
     assert (short.code, short.err) == (long.code, long.err)

@@ -54,7 +54,18 @@ def test_a_changed_design_is_named_with_what_it_changed(tmp_path: Path) -> None:
     assert found["accelerators"]["change"] == pytest.approx(-1 / 127)
     text = ffplan("model reproduce", str(file)).out
     assert "design " in text
-    assert "-0.79%" in text
+    assert "-0.787 %" in text
+
+
+@pytest.mark.parametrize(
+    ("share", "said"), [(0.0119065025, "84x"), (0.95251, "+4.99 %"), (2.0, "-50 %"), (0.101, "+890 %"), (-0.05, "-20x")]
+)
+def test_a_change_is_said_in_one_style(share: float, said: str, tmp_path: Path) -> None:
+    """As percentages; of ten times and more, as the value over the one before."""
+    file, value = saved(tmp_path, "design superpod-h100-4su")
+    value["power"]["facility_kw"] *= share
+    file.write_text(json.dumps(value))
+    assert f" {said}\n" in ffplan("model reproduce", str(file)).out
 
 
 def test_a_changed_part_and_another_version_are_causes(tmp_path: Path) -> None:
@@ -74,12 +85,130 @@ def test_a_changed_part_and_another_version_are_causes(tmp_path: Path) -> None:
     assert any(item["path"].startswith("fabric.") for item in report["differences"])
 
 
-def test_a_job_of_a_comparison_is_left_out(tmp_path: Path) -> None:
-    command = "compare fire-flyer-2 dgx-a100-10k --model megatron-1.7b --batch 512 --gpus 64"
-    file, _ = saved(tmp_path, command)
+OWN_JOB = "workload: {model: llama3-8b, tokens: 100e9, batch: 128, gpus: 64, plan: {tensor: 2, pipeline: 2}}\n"
+
+
+def with_job(tmp_path: Path, name: str, count: int) -> str:
+    """Return the file of a small design of servers with a job of its own."""
+    file = tmp_path / f"{name}.yaml"
+    file.write_text(
+        f"name: {name}\n"
+        f"nodes: [{{role: compute, server: hgx-h100-8nic, count: {count}}}]\n"
+        "fabric:\n"
+        "  {family: fat-tree, switch: qm9700, link: {endpoint: 400g-dac, inter_switch: 400g-dr4}, tiers: 2}\n"
+        "communication: {libraries: [nccl], message_size: 1 GiB}\n"
+        "site: {pue: 1.3, electricity_price: $0.08/kWh}\n"
+        "cost: {price_book: usd-2026}\n" + OWN_JOB
+    )
+    return str(file)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        "superpod-h100-4su {own}",
+        "{own} {other}",
+        "{own} {other} -b {other} --tokens 2T --effort first-run --years 3",
+        "{own} {other} --model gpt3-6.7b --batch 512 --gpus 64 --stack nemo-2025",
+        "superpod-h100-4su fire-flyer-2 --profile llama3 --draws 40 --seed 5",
+    ],
+)
+def test_a_comparison_just_saved_is_the_same(options: str, tmp_path: Path) -> None:
+    """With a job, with money, and with other draws or another profile than usual."""
+    own, other = with_job(tmp_path, "own", 16), with_job(tmp_path, "other", 12)
+    file, value = saved(tmp_path, "compare", *options.format(own=own, other=other).split())
     report = again(file, code=0)
-    assert report["left_out"] == ["training", "verdicts"]
+    assert (report["causes"], report["differences"], report["left_out"]) == ([], [], [])
+    assert bool(value["training"] or value["workload"]) == ("{own}" in options)
+
+
+def test_a_job_and_its_money_are_compared_too(tmp_path: Path) -> None:
+    own, other = with_job(tmp_path, "own", 16), with_job(tmp_path, "other", 12)
+    file, value = saved(tmp_path, "compare", own, other)
+    value["training"]["sizes"][0]["sides"][0]["step_s"] *= 2
+    value["money"]["sides"][1]["run"]["cost"]["likely"] *= 4
+    file.write_text(json.dumps(value))
+    found = {item["path"]: item["change"] for item in again(file, code=1)["differences"]}
+    assert found == {
+        "training.sizes[0].sides[0].step_s": pytest.approx(-0.5),
+        "money.sides[1].run.cost.likely": pytest.approx(-0.75),
+    }
+
+
+def test_a_changed_part_of_the_job_is_a_cause(tmp_path: Path) -> None:
+    own, other = with_job(tmp_path, "own", 16), with_job(tmp_path, "other", 12)
+    file, _ = saved(tmp_path, "compare", own, other)
+    parts = tmp_path / "parts"
+    parts.mkdir()
+    overlay_part(parts, "llama3-8b", ("layers: 32", "layers: 16"))
+    report = again(file, "--catalog", str(parts), code=1)
+    assert {item["what"] for item in report["causes"]} == {
+        "catalogs/models/meta/llama3-8b.yaml",
+        f"{parts}/llama3-8b.yaml",
+    }
+    assert {item["path"].split(".")[0].split("[")[0] for item in report["differences"]} >= {"training", "money"}
+
+
+@pytest.mark.parametrize("options", ["--rooflines", "--profile llama3", "--profile llama3 --rooflines"])
+def test_a_design_just_saved_with_options_is_the_same(options: str, tmp_path: Path) -> None:
+    file, _ = saved(tmp_path, "design superpod-h100-4su", *options.split())
+    report = again(file, code=0)
+    assert (report["causes"], report["differences"]) == ([], [])
+
+
+def test_a_plan_that_the_report_does_not_hold_leaves_its_job_out(tmp_path: Path) -> None:
+    plan = tmp_path / "plan.yaml"
+    plan.write_text("kind: training-plan\ntensor: 2\npipeline: 2\n")
+    command = f"compare fire-flyer-2 dgx-a100-10k --model megatron-1.7b --batch 512 --gpus 64 --plan {plan}"
+    file, _ = saved(tmp_path, command)
+    assert again(file, code=0)["left_out"] == ["training", "money", "workload", "verdicts"]
     assert "not repeated" in ffplan("model reproduce", str(file)).out
+
+
+def test_a_report_without_options_leaves_its_job_out(tmp_path: Path) -> None:
+    """Reports had none before."""
+    own, other = with_job(tmp_path, "own", 16), with_job(tmp_path, "other", 12)
+    file, value = saved(tmp_path, "compare", own, other)
+    del value["options"]
+    file.write_text(json.dumps(value))
+    assert again(file, code=0)["left_out"] == ["training", "money", "workload", "verdicts"]
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("draws", 10**9),
+        ("draws", None),
+        ("seed", True),
+        ("batch", 0),
+        ("gpus", 1.5),
+        ("tokens", "1T"),
+        ("years", 0),
+        ("effort", "none"),
+        ("search", 1),
+        ("model", []),
+        ("other", 1),
+    ],
+)
+def test_options_are_those_of_the_command(name: str, value: object, tmp_path: Path) -> None:
+    file, report = saved(tmp_path, "compare fire-flyer-2 dgx-a100-10k")
+    report["options"][name] = value
+    file.write_text(json.dumps(report))
+    run = ffplan("model reproduce", str(file))
+    assert (run.code, run.out) == (2, "")
+    assert "`options" in run.err
+
+
+def test_a_model_of_a_report_opens_no_pipe_and_no_device(tmp_path: Path) -> None:
+    file, report = saved(tmp_path, "compare fire-flyer-2 dgx-a100-10k --model megatron-1.7b --batch 512 --gpus 64")
+    os.mkfifo(tmp_path / "pipe.json")
+    for name in (str(tmp_path / "pipe.json"), "/dev/zero", "a\nb", "x\0y"):
+        report["options"]["model"] = name
+        file.write_text(json.dumps(report))
+        run = ffplan("model reproduce", str(file))
+        assert run.code == 2, name
+        assert run.err.count("\n") <= 2, "a remedy is on a line of its own"
+        assert "Traceback" not in run.err
 
 
 def test_values_that_come_and_go_are_differences(tmp_path: Path) -> None:

@@ -15,8 +15,8 @@ from ffplan.studies.trust.measurement import accuracy_report
 from ffplan.validation.cases import TIMES, TrainingFile
 from ffplan.validation.measured_system import CaseParts
 from ffplan.validation.replay import replay_files
-from ffplan.validation.training_replay import prepare_replay
-from ffplan.validation.training_rows import _replay_training, modelled_measure
+from ffplan.validation.training_replay import modelled_measure, prepare_replay
+from ffplan.validation.training_rows import _replay_training
 from tests.support import document
 
 if TYPE_CHECKING:
@@ -136,7 +136,8 @@ def test_a_run_may_hold_copies_of_keys_and_values() -> None:
         (", seconds]", "]", "no column was measured"),
         ("gpus, batch", "sequence, batch", "the column `gpus` is missing"),
         ("gpus, batch", "gpus, gpus", "`batch` is missing"),
-        ("pipeline, seconds", "seconds, seconds", "a column is listed twice"),
+        ("pipeline, seconds", "seconds, seconds", "the column `seconds` is listed twice"),
+        ("pipeline, seconds", "pipeline, pipeline", "no column was measured; the column `pipeline` is listed twice"),
         ("model: megatron-1.7b", "model: vgg16", "is not a transformer"),
         ("    model: megatron-1.7b\n", "", "neither `model` nor `shape`"),
         ("server: dgx-a100-320gb", "server: dgx-1-v100", "`v100-sxm2-32gb` has no peak for bf16"),

@@ -12,8 +12,8 @@ from ffplan.base.errors import InputError
 from ffplan.training.memory import stage_bytes
 from ffplan.training.memory_margins import peak_bytes
 from ffplan.validation.cases import MEASURES, SIZES, TIMES, Table
-from ffplan.validation.training_replay import _cell_fault
-from ffplan.validation.training_rows import _error, _kind, _replay_rows, _size, _words, modelled_measure
+from ffplan.validation.training_replay import _cell_fault, modelled_measure
+from ffplan.validation.training_rows import _error, _kind, _replay_rows, _size, _words
 from tests.unit.validation.test_training import RUNS, prepared, rows_of
 
 if TYPE_CHECKING:
