@@ -56,22 +56,22 @@ class Part(Frozen):
 
     def figures(self) -> Iterator[tuple[tuple[str | int, ...], Figure]]:
         """Yield every figure of the part with its path in the file."""
-        yield from walk_figures(self, ())
+        yield from _walk_figures(self, ())
 
 
-def walk_figures(value: Any, path: tuple[str | int, ...]) -> Iterator[tuple[tuple[str | int, ...], Figure]]:
+def _walk_figures(value: Any, path: tuple[str | int, ...]) -> Iterator[tuple[tuple[str | int, ...], Figure]]:
     """Yield (path, figure) for every figure inside `value`."""
     if isinstance(value, Figure):
         yield path, value
     elif isinstance(value, Frozen):
         for field in type(value).model_fields:
-            yield from walk_figures(getattr(value, field), (*path, field))
+            yield from _walk_figures(getattr(value, field), (*path, field))
     elif isinstance(value, dict):
         for key, child in value.items():
-            yield from walk_figures(child, (*path, key))
+            yield from _walk_figures(child, (*path, key))
     elif isinstance(value, tuple | list):
         for position, child in enumerate(value):
-            yield from walk_figures(child, (*path, position))
+            yield from _walk_figures(child, (*path, position))
 
 
 PciId = Annotated[str, Field(pattern=r"^[0-9a-f]{4}:[0-9a-f]{4}$")]

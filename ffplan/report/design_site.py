@@ -15,7 +15,7 @@ from ffplan.base.formatting import (
     span,
 )
 from ffplan.report.document import Lines
-from ffplan.report.first.design import largest_job
+from ffplan.report.first.design import _largest_job
 from ffplan.results.design import purchase_words
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def _failures(a: Assessment) -> Lines | None:
         by += f", every {span(reliability.beside_mtbf_hours * _HOUR)} by `{reliability.beside}`"
     lines = (
         (
-            largest_job(a),
+            _largest_job(a),
             f"stops every {span(reliability.mtbf_hours * _HOUR)}{ends} {by}, mostly by {listed(reliability.largest)}; "
             "`ffplan operate goodput` shows what that costs",
         ),

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from ffplan.base.array_math import Number, choose, maximum, minimum
 from ffplan.base.record import record
+from ffplan.serving.least import _least_at
 from ffplan.serving.step import Served, _StepTime, launch_seconds, prompt_seconds, step_time
 
 if TYPE_CHECKING:
@@ -367,42 +368,6 @@ def prompt_share(served: Served, requests: Requests, steady: Steady) -> Number:
     return minimum(steady.rate / served.deployment.data * loop.added(begun, steady.step.total) / begun, 1.0)
 
 
-def _least_at(excess: Callable[[float], float], low: float, high: float) -> float:
-    """Return where a rising figure reaches 0, from above; an end if it is 0 or more, or less, on the whole way.
-
-    Args:
-        excess: the figure, of a number of requests.
-        low: fewest requests [1].
-        high: most requests [1].
-
-    Returns:
-        Requests [1].
-
-    Equation:
-        the chord between the ends, an end that stays twice counting half; every third time the middle
-
-    Source:
-        Dowell and Jarratt, "A modified regula falsi method for computing the root of an equation", BIT 11 (1971).
-    """
-    near = (high - low) / 2**_HALVINGS
-    below, above = excess(low), excess(high)
-    if below >= 0 or above < 0:
-        return low if below >= 0 else high
-    stays = 0
-    for turn in range(2 * _HALVINGS):
-        if high - low <= near:
-            break
-        point = (low * above - high * below) / (above - below) if turn % 3 < 2 else (low + high) / 2
-        # a point next to an end closes the interval from the other side
-        point = min(max(point, low + near / 2), high - near / 2)
-        value = excess(point)
-        if value >= 0:
-            high, above, below, stays = point, value, below / 2 if stays > 0 else below, 1
-        else:
-            low, below, above, stays = point, value, above / 2 if stays < 0 else above, -1
-    return high
-
-
 def _at_rate(loop: Callable[[Number], Steady], rate: Number, low: Number, high: Number) -> Steady:
     """Return a closed loop with as many requests under way as it takes to run at a rate, by bisection.
 
@@ -413,7 +378,7 @@ def _at_rate(loop: Callable[[Number], Steady], rate: Number, low: Number, high: 
         high: most requests [1].
     """
     if isinstance(rate, float):
-        return loop(_least_at(lambda requests: float(loop(requests).rate) - rate, float(low), float(high)))
+        return loop(_least_at(lambda requests: float(loop(requests).rate) - rate, float(low), float(high), _HALVINGS))
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
         reached = loop(middle).rate >= rate

@@ -87,7 +87,7 @@ def _storage(a: Assessment) -> tuple[str, ...]:
     return ("storage", rates, planned)
 
 
-def largest_job(a: Assessment) -> str:
+def _largest_job(a: Assessment) -> str:
     """Return what the failures of a design stop: a job on all its accelerators, or on as many as one can span."""
     if a.reliability is None or a.reliability.gpus == a.accelerators:
         return "a job on all"
@@ -100,7 +100,7 @@ def _failures(a: Assessment) -> tuple[str, ...]:
         return ()
     stops = f"stops every {span(known.mtbf_hours * _HOUR)}"
     ends = f"{span(known.mtbf_hours_low * _HOUR)} to {span(known.mtbf_hours_high * _HOUR)} by fleet"
-    return (largest_job(a), stops, ends if known.mtbf_hours_low < known.mtbf_hours_high else "")
+    return (_largest_job(a), stops, ends if known.mtbf_hours_low < known.mtbf_hours_high else "")
 
 
 def _binding(a: Assessment) -> str:

@@ -41,7 +41,8 @@ def per_rack(units: int, watts: Any, wanted: int | None = None, **changed: Any) 
         server=SimpleNamespace(power=power, id="box"),
         position=0,
     )
-    design: Any = SimpleNamespace(document=document("nodes:\n  - role: compute\n"))
+    limits = SimpleNamespace(limits=SimpleNamespace(power_per_rack=None))
+    design: Any = SimpleNamespace(document=document("nodes:\n  - role: compute\n"), spec=limits)
     try:
         return nodes_per_rack(design, group, floor(**changed))
     except InputError as error:

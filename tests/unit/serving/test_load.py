@@ -20,6 +20,7 @@ from ffplan.serving.hardware import (
     group_link,
     machine_of,
 )
+from ffplan.serving.least import _least_at
 from ffplan.serving.load import _Loop, _queue_wait, _tokens_a_step, closed_loop, open_loop, prompt_share
 from ffplan.serving.requests import Requests
 from ffplan.serving.room import memory_use, requests_with_room
@@ -307,3 +308,23 @@ def test_runs_of_prompts_agree_with_the_mean(
     run = _simulate(pace, Arrivals(*lengths, None, count), Room(1e9, count), chunk=8192.0, first=20e-3)
     assert 12 * count / run.end == pytest.approx(steady.rate, rel=0.12)
     assert run.e2e[4 * count : -2 * count].mean() == pytest.approx(steady.latency(output), rel=0.2)
+
+
+@pytest.mark.parametrize("curve", [1.0, 0.2, 6.0])
+@pytest.mark.parametrize("at", [1e-6, 0.3, 1.0, 7.7, 99.999])
+def test_where_a_figure_reaches_another(curve: float, at: float) -> None:
+    """x^curve reaches its value at x there, from above, to 40 halvings; chords take a fraction of as many steps, but of
+    curves that are nearly steps."""
+    steps = []
+
+    def excess(point: float) -> float:
+        steps.append(point)
+        return float(point**curve - at**curve)
+
+    found = _least_at(excess, 0.0, 100.0, 40)
+    assert at <= found <= at + 100 / 2**39
+    assert len(steps) < (6 if curve == 1 else 123)
+    assert _least_at(lambda point: point - 200, 0.0, 100.0, 40) == 100.0
+    assert _least_at(lambda point: point + 1, 0.0, 100.0, 40) == 0.0
+    stairs = _least_at(lambda point: -1.0 if point < at else 1.0, 0.0, 100.0, 40)
+    assert at <= stairs <= at + 100 / 2**39
