@@ -73,7 +73,8 @@ def told(
     Args:
         residuals: returns ln(model / measured) of every row, given logarithms of the constants.
         at: logarithms of the fitted constants.
-        what: what each row measured, in numbers: rows that agree in it are the same.
+        what: what each row measured, in numbers, or what is modelled of it: rows that agree in it and rest on the
+            constants alike are the same.
         soft: residual from which a row counts less than its square, as in the fit.
         spare: different rows beyond the constants that it takes.
         step: step of a logarithm either way over which a row shows how far it rests on a constant [1].
@@ -84,7 +85,7 @@ def told(
     """
     seen = residuals(at)
     slopes = np.array([_slope(residuals, at, place, step) for place in range(len(at))]).reshape(len(at), len(seen)).T
-    rows, kinds = _distinct(what)
+    rows, kinds = _distinct(np.column_stack([what, slopes]))
     free = rows - len(at)
     if free < spare:
         return _Told(np.full(len(at), np.inf), rows)

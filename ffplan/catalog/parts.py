@@ -325,6 +325,8 @@ class ScaleUp(Frozen):
     """Name of the network, such as NVLink, xGMI or ICI."""
     nodes: Count = 1
     """Servers behind one switch, such as the 18 trays of an NVL72 rack; only with `switched`."""
+    per_rack: Count | None = None
+    """Servers of a rack where those behind one switch stand in several; only with `switched`."""
     ports: CountFigure | None = None
     """Links of an accelerator to the switches [1]; only with `switched`."""
     switches: CountFigure | None = None
@@ -394,9 +396,11 @@ class Server(Part):
     """Power."""
 
     @property
-    def joined_nodes(self) -> int:
-        """Servers that one scale-up switch joins, which share a rack [1]."""
-        return self.nvlink.nodes if self.nvlink is not None and self.nvlink.switched else 1
+    def rack_nodes(self) -> int:
+        """Servers that share a rack since one scale-up switch joins them [1]; 1 without one."""
+        if self.nvlink is None or not self.nvlink.switched:
+            return 1
+        return self.nvlink.per_rack or self.nvlink.nodes
 
 
 class StorageServer(Part):

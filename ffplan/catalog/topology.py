@@ -97,6 +97,13 @@ def _scale_up_faults(server: Server, document: Document) -> Iterator[Finding]:
             "only a switch joins the accelerators of several servers",
             "write `switched: true`, or remove `nodes`",
         )
+    if server.nvlink.per_rack and (server.nvlink.per_rack > server.nvlink.nodes or not server.nvlink.switched):
+        yield document.finding(
+            RULE,
+            ("nvlink", "per_rack"),
+            "only servers behind one switch stand in racks together, and no more of them than there are",
+            f"write at most {server.nvlink.nodes:,}, or remove `per_rack`",
+        )
     known = {slot.id for slot in server.accelerators}
     taken: set[str] = set()
     for position, pair in enumerate(server.nvlink.pairs):

@@ -216,6 +216,7 @@ def _finding(file: str, row: FigureChange, limit: float, against: str) -> Findin
         why = "currencies are not compared"
         if row.unlike == "scopes":
             why = "`cost.exclude` leaves out other parts now, and sums of two scopes are not compared"
+            remedy = "compare designs with the same `cost.exclude`, or accept the change by a waiver"
         message = f"{row.label} went from {before} {old} in {against} to {after} {new}: {why}"
     return _regression(file, message, remedy, row.figure)
 

@@ -111,8 +111,8 @@ def _per_rack(group: ResolvedGroup, node: NodePower, limit: float) -> int:
     if group.group.per_rack:
         return group.group.per_rack
     server = group.server
-    if isinstance(server, Server) and server.joined_nodes > 1:
-        return server.joined_nodes
+    if isinstance(server, Server) and server.rack_nodes > 1:
+        return server.rack_nodes
     # a node above the limit still gets a rack
     return max(1, math.floor(limit / node.maximum_w)) if node.maximum_w > 0 else 1
 

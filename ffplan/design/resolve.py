@@ -67,7 +67,7 @@ class _Resolver:
         stated = "rack_units" in self.document.data["nodes"][position]
         if self.floor is None or group.rack_units is None or stated or not isinstance(server, Server):
             return group
-        most = max(1, self.floor.rack_units // server.joined_nodes)
+        most = max(1, self.floor.rack_units // server.rack_nodes)
         return group.model_copy(update={"rack_units": min(group.rack_units, most)})
 
     def group(self, position: int, group: NodeGroup, path: tuple[str | int, ...] | None = None) -> ResolvedGroup | None:

@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ffplan.base.array_math import Number, ceil_div, choose, maximum, minimum, real
+from ffplan.base.formatting import plural
 from ffplan.base.record import record
 from ffplan.catalog.library import FileSystem, Library
 from ffplan.catalog.parts import Accelerator, Cpu, Link, Nic, Part, Server, StorageServer, Switch
@@ -181,7 +182,7 @@ class ResolvedDesign:
     def assumed_heights(self) -> list[str]:
         """Heights that a floor plan assumes, for people."""
         groups = [group for group in self.groups if not self.states_height(group)] if self.spec.floor else []
-        return [f"{group.height} rack units for `{group.server.id}`" for group in groups]
+        return [f"{plural(group.height, 'rack unit')} for `{group.server.id}`" for group in groups]
 
     @property
     def radix(self) -> int:

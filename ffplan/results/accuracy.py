@@ -102,7 +102,7 @@ class Constant:
     text: str
     """Fitted value as written into the catalogue."""
     note: str | None
-    """Caveat: the value is at the end of the range that the fit allows."""
+    """Caveat: the value is at an end of the range that the fit allows, or outside of the catalogue's."""
     unit: str = "1"
     """Its unit: 1, s or GB/s."""
 

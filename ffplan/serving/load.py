@@ -369,7 +369,7 @@ def prompt_share(served: Served, requests: Requests, steady: Steady) -> Number:
 
 
 def _at_rate(loop: Callable[[Number], Steady], rate: Number, low: Number, high: Number) -> Steady:
-    """Return a closed loop with as many requests under way as it takes to run at a rate, by bisection.
+    """Return a closed loop with as many requests under way as it takes to run at a rate.
 
     Args:
         loop: the loop with some requests under way.
@@ -398,7 +398,7 @@ def open_loop(served: Served, requests: Requests, rate: Number, room: Number) ->
         Means over the requests; beyond saturation, means at the largest rate.
 
     Equation:
-        the concurrency at which the closed loop runs at the rate, by bisection
+        the concurrency at which the closed loop runs at the rate
 
     Source:
         [1]: requests under way are the rate times the time of each.

@@ -264,7 +264,7 @@ def pools_open_loop(pools: Pools, requests: Requests, rate: Number, room: Number
         room: most requests that an attention group decodes at a time [1].
 
     Equation:
-        the requests under way at which the closed loop runs at the rate, by bisection
+        the requests under way at which the closed loop runs at the rate
 
     Source:
         Little, Operations Research 9 (1961).

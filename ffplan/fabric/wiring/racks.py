@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 
 def nodes_per_rack(design: ResolvedDesign, group: ResolvedGroup, floor: Floor) -> int:
-    """Return the number of nodes of a group in a rack: as stated, those that a scale-up switch joins, else as many as
-    units and power allow.
+    """Return the number of nodes of a group in a rack: as stated, those that a scale-up switch joins in it, else as
+    many as units and power allow.
 
     Raises:
         InputError: if no node fits, or fewer than the design names.
@@ -28,7 +28,7 @@ def nodes_per_rack(design: ResolvedDesign, group: ResolvedGroup, floor: Floor) -
     most = min(by_units, by_power)
     wished = None if floor.power_per_rack else design.spec.limits.power_per_rack
     usual = max(1, min(most, int(wished // watts))) if wished and watts else most  # a rule tells of one node above it
-    joined = group.server.joined_nodes if isinstance(group.server, Server) else 1
+    joined = group.server.rack_nodes if isinstance(group.server, Server) else 1
     count = group.group.per_rack or (joined if joined > 1 else usual)
     if most < 1 or count > most:
         bound = f"{floor.rack_units} rack units" if by_units <= by_power else f"{floor.power_per_rack:,.0f} W a rack"

@@ -102,3 +102,11 @@ def test_a_constant_beyond_the_range_of_the_catalogue_is_told(
     figure = DurationFigure.model_construct(value=8e-6, low=low, high=high, source="calls")
     assert _beyond(figure, value, lambda seconds: f"{seconds * 1e6:.4g} us") == said
     assert _beyond(None, value, str) is None
+
+
+def test_two_operations_that_take_the_same_time_are_two_rows() -> None:
+    """A ring and an exchange at 350 GB/s each: equal figures of unlike constants."""
+    slopes = np.array([[1.0, 0.0], [0.0, 1.0]])
+    found = told(lambda logs: slopes @ logs, np.zeros(2), np.array([350.0, 350.0]))
+    assert found.rows == 2
+    assert not found.unsure(("ring", "alltoall"))

@@ -421,6 +421,7 @@ def test_a_reduction_inside_scale_up_networks_spares_the_fabric(tmp_path: Path) 
         ("hgx-b200-8nic, count: 81", "{}", "limits: {power_per_rack: 30 kW}\n", 41),
         ("hgx-b200-8nic, per_rack: 4, count: 81", "{}", "", 21),
         ("gb200-nvl72-tray, count: 36", "{}", "", 2),  # those that one NVLink switch joins, of 42 units
+        ("cloudmatrix-384-node, count: 96", "{}", "", 24),  # four to a rack, though 48 are joined
     ],
 )
 def test_the_floor_and_the_bill_have_the_same_racks(
