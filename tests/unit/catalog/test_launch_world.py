@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from time import perf_counter
 from typing import TYPE_CHECKING
 
 import pytest
 
 from ffplan.base.errors import InputError
-from ffplan.catalog.launch.read import LaunchSize, read_launch
+from ffplan.catalog.launch.read import _ARGUMENT, LaunchSize, read_launch
+from ffplan.catalog.launch.steps import _without_other_steps
 from ffplan.catalog.launch.world import NAMES
 from tests.support import ffplan
 from tests.unit.catalog.test_launch import SIZES, launch, refused
@@ -276,3 +278,10 @@ def test_the_command_says_so(tmp_path: Path) -> None:
     assert (done.code, "give `--gpus 64`" in done.err) == (0, True)
     run = ffplan("train superpod-h100-4su -m llama3.2-1b --gpus 128 --plan", str(file))
     assert "DeepSpeed takes this file on 64 GPUs alone" in run.err
+
+
+@pytest.mark.parametrize("row", ["srun -n 1 'a\n", "A=$A\nsrun $A\n", 'A="srun -n 1\n'])
+def test_very_many_steps_are_read_in_time(row: str) -> None:
+    start = perf_counter()
+    _without_other_steps(row * 20_000, _ARGUMENT)
+    assert perf_counter() - start < 5
