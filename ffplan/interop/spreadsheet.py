@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import re
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from ffplan.base.files import text_lines
@@ -17,6 +18,8 @@ _TITLE_LINES = 20
 """Lines that a table may have above its heading [1]."""
 _TITLE_LETTERS = 20_000
 """Letters among which its heading is sought [1]."""
+_MARK = "\ufeff"
+"""What Windows writes before a text."""
 _DELIMITERS = ",;\t|"
 _GROUPED = re.compile(r"[0-9]{1,3}(?:,[0-9]{3})+")
 """A number that may have a decimal comma or groups of three digits."""
@@ -37,16 +40,27 @@ class _Heading:
         return cell if plain else cell.replace(",", ".")
 
 
-def _cells(line: str, sign: str) -> list[str]:
-    return [cell.strip().strip('"').strip() for cell in line.split(sign)]
+class _Form(csv.excel):
+    """Lines as spreadsheets and hands write them: a blank may stand before the quotation marks of a cell."""
+
+    skipinitialspace = True
+
+
+def _names(heading: list[str]) -> list[str]:
+    """Return the names of columns, which may keep quotation marks behind an odd blank."""
+    return [cell.strip().strip('"').strip() for cell in heading]
 
 
 def _heading(text: str, columns: tuple[str, ...], letters: int = _TITLE_LETTERS) -> _Heading | None:
     """Return the heading that names some columns; None of a text without one among its first letters."""
-    for number, line in enumerate(text_lines(text[:letters])[:_TITLE_LINES], 1):
+    lines = text_lines(text.removeprefix(_MARK)[:letters])
+    for above, line in enumerate(lines[:_TITLE_LINES]):
+        if not all(name in line for name in columns):
+            continue
         for sign in _DELIMITERS:
-            if set(columns) <= set(_cells(line, sign)):
-                return _Heading(number, sign)
+            with suppress(csv.Error):
+                if set(columns) <= set(_names(next(csv.reader(lines[above:], _Form, delimiter=sign), []))):
+                    return _Heading(above + 1, sign)
     return None
 
 
@@ -57,9 +71,9 @@ def _rows(text: str, file: str, heading: _Heading) -> Iterator[tuple[int, dict[s
         InputError: where two columns have one name, or a row is no CSV or has more cells than the heading.
     """
     above = heading.line - 1
-    lines = csv.reader(text_lines(text)[above:], delimiter=heading.sign)
+    lines = csv.reader(text_lines(text.removeprefix(_MARK))[above:], _Form, delimiter=heading.sign)
     try:
-        names = [cell.strip() for cell in next(lines, [])]
+        names = _names(next(lines, []))
         twice = next((name for name in names if name and names.count(name) > 1), None)
         if twice is not None:
             _refuse(file, heading.line, f"the column `{twice}` is listed twice", "leave one of them out")

@@ -15,6 +15,7 @@ from ffplan.base.files import text_lines, text_of, unix_lines
 from ffplan.base.record import record
 from ffplan.catalog.launch import deepspeed, megatron, megatron_plan, torchtitan
 from ffplan.catalog.launch.arguments import (
+    _Argument,
     _Branches,
     _plain_lines,
     _printed_arguments,
@@ -24,7 +25,8 @@ from ffplan.catalog.launch.arguments import (
     arguments,
 )
 from ffplan.catalog.launch.settings import RENAMED, Setting, Settings, _name_of, _table_settings
-from ffplan.catalog.launch.world import _launcher_arguments, _without_asides, sized
+from ffplan.catalog.launch.steps import _of_step, _without_other_steps
+from ffplan.catalog.launch.world import _OF_SLURM, _launcher_arguments, _without_asides, sized
 from ffplan.inputs.composer import Node
 from ffplan.inputs.document import Document, comment, flow, parse_document
 
@@ -266,15 +268,13 @@ def _names_nemo(raw: bytes) -> bool:
 
 def _arguments(text: str, raw: bytes, file: str, *, printed: bool) -> tuple[Launch, Settings]:
     script = _Branches(text, frozenset()) if printed else _without_branches(_plain_lines(text))
-    plain = _without_asides(script.text)
-    rows = _printed_arguments(text) if printed else [*arguments(plain), *_launcher_arguments(plain)]
+    rows, notes = (_printed_arguments(text), list[str]()) if printed else _of_script(script.text)
     values: dict[str, Setting] = {}
     for name, setting in _settings_of(rows, _Variables("" if printed else script.text)).items():
         steps = tuple(name.split("."))
         values.setdefault(_name_of(steps) if len(steps) > 1 else RENAMED.get(name, name), setting)
     nemo = any("." in row.name for row in rows)
     settings = Settings("NeMo" if nemo else "Megatron-LM", file, values, "" if printed or nemo else "--")
-    notes = []
     maybe = [f"--{row.name}" for row in rows if row.line in script.open and megatron_plan._matters(row.name)]
     if maybe:
         notes.append(f"taken, though in a branch of the script: {', '.join(dict.fromkeys(maybe))}"[:1000])
@@ -283,6 +283,12 @@ def _arguments(text: str, raw: bytes, file: str, *, printed: bool) -> tuple[Laun
     if '"zero_optimization"' in text:
         notes.append("the configuration of DeepSpeed inside is not read: give it as a separate file")
     return _megatron(settings, raw, notes)
+
+
+def _of_script(text: str) -> tuple[list[_Argument], list[str]]:
+    """Return the arguments of a script, and remarks on those that count before others."""
+    plain, steps = _without_other_steps(_without_asides(text), _ARGUMENT)
+    return _of_step([*arguments(plain), *_launcher_arguments(plain)], plain, steps, _OF_SLURM)
 
 
 def _nothing(settings: Settings, what: str) -> InputError:

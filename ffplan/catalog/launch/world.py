@@ -29,6 +29,8 @@ _OF_SLURM = frozenset({"nodes", "gpus", "ntasks", *_HELD, *_OTHERS})
 """Settings that one script may state for several commands."""
 _KIND = re.compile(r"(?:gres/)?(?:gpu:)?(?:[A-Za-z][\w.-]*:)?(\d{1,7})(?:\(\S*\))?")
 """Accelerators as Slurm takes them: 8, gpu:8, h100:8, gpu:h100:8."""
+_FOUND_OUT = re.compile(r"gpu|cpu|auto|-1|true|\d+:\d+", re.IGNORECASE)
+"""Values of launchers that stand for what the machine has, or for as many nodes as come."""
 _COMMAND = re.compile(
     r"(?m)(?:^[ \t]*#SBATCH\b|(?<![\w./$(-])(?:srun|sbatch|salloc|mpirun|mpiexec|horovodrun)(?=\s))"
     r"(?P<options>(?:(?:[^\n]|(?<=\f)\n)(?!\.py\b|\bpython|\btorchrun))*)"
@@ -56,6 +58,13 @@ def _launcher_arguments(plain: str) -> list[_Argument]:
     ]
 
 
+def _gpu_entry(value: str) -> str:
+    """Return the accelerators of a list of Slurm's resources, such as gpu:8,nvme:1; of several kinds, the list."""
+    entries = [entry for entry in value.split(",") if re.match(r"(?:gres/)?gpu\b", entry.strip())]
+    entry = entries[0].strip() if len(entries) == 1 else value
+    return "gpu:1" if entry in ("gpu", "gres/gpu") else entry
+
+
 def _count(settings: Settings, name: str) -> int | None:
     """Return a number of nodes, processes or accelerators; of another value, such as auto, a remark."""
     setting = settings.values[name]
@@ -68,13 +77,16 @@ def _count(settings: Settings, name: str) -> int | None:
     value = settings.stated(name)
     if value is None:
         return None
-    kind = _KIND.fullmatch(str(value)) if name in ("gres", "gpus", "gpus_per_node") else None
-    number = int(kind[1]) if kind else _whole(value)
+    kind = _KIND.fullmatch(_gpu_entry(str(value))) if name in ("gres", "gpus", "gpus_per_node") else None
+    other = name == "gres" and ":" in str(value) and "gpu" not in str(value)
+    number = None if other else int(kind[1]) if kind else _whole(value)
     if number is not None and number >= 1:
         return number
     if number is not None and not (number == -1 and name == "nproc_per_node"):  # all that there are
         return settings.whole(name)  # notes the fault
-    settings.remark(f"`{settings.label(name)}` is `{shown(value)}`, which the program finds out: left out")
+    why = "which the program finds out" if _FOUND_OUT.fullmatch(str(value)) else "which is no single number"
+    why = "which names no GPU" if other else why
+    settings.remark(f"`{settings.label(name)}` is `{shown(value)}`, {why}: left out")
     return None
 
 
@@ -95,7 +107,7 @@ def world(settings: Settings) -> int | None:
     product = each[1] * nodes[1] if each and nodes else each[1] if each and one else None
     whole = found[1] if found else product
     if whole is None:
-        held = first("gpus", *(() if counts.keys() & set(_STARTED) else ("ntasks",)))
+        held = first("gpus", *(("ntasks",) if _tells_tasks(counts) else ()))
         whole = held[1] if held else None
     elif one and not found and each:
         settings.world_by = f" ({settings.label(each[0])} {each[1]} on one node, as by default)"
@@ -105,6 +117,16 @@ def world(settings: Settings) -> int | None:
         settings.world_by = f"{those} alone: the file does not tell its GPUs: give `--gpus`"
     _compare(settings, known, whole, product if found else None)
     return whole
+
+
+def _tells_tasks(counts: dict[str, int | None]) -> bool:
+    """Return whether the tasks of a job are its accelerators: no other count is unknown, or says otherwise."""
+    tasks = counts.get("ntasks")
+    if tasks is None or counts.keys() & set(_STARTED) or None in counts.values():
+        return False
+    nodes = [number for name in (*_HELD, "ntasks_per_node") if (number := counts.get(name))]
+    shared = any(counts.get(name) not in (None, 1) for name in ("gpus_per_task", "ntasks_per_gpu"))
+    return not shared and all(tasks % number == 0 for number in nodes)
 
 
 def _compare(settings: Settings, known: dict[str, int], whole: int | None, product: int | None) -> None:
@@ -189,6 +211,8 @@ def _runs_on(whole: int, rest: int, sizes: dict[str, Any], settings: Settings) -
     by = settings.world_by if settings.ranks is None else f", {_ranks(settings.ranks)} ({settings.ranks_by})"
     micro, batch = sizes.get("micro_batch", 1), sizes.get("batch")
     if batch is not None and batch % (whole // rest * micro):
-        short = f"batch {batch:,} is no multiple of {micro:,} on each of {_ranks(whole // rest)}"
-        return f"{text}{by}; {short}: give `--gpus N`"
+        ranks = whole // rest
+        parts = f"{plural(ranks, 'rank')} of {plural(micro, 'sequence')} each"
+        remedy = "give `--gpus N`" if settings.ranks is None else f"give `--batch`, a multiple of {ranks * micro:,}"
+        return f"{text}{by}; batch {batch:,} is no multiple of {ranks * micro:,}, {parts}: {remedy}"
     return f"{text}{by}: give `--gpus {whole}`"

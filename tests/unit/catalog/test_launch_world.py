@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from time import perf_counter
 from typing import TYPE_CHECKING
 
 import pytest
 
 from ffplan.base.errors import InputError
-from ffplan.catalog.launch.read import LaunchSize, read_launch
+from ffplan.catalog.launch.read import _ARGUMENT, LaunchSize, read_launch
+from ffplan.catalog.launch.steps import _without_other_steps
 from ffplan.catalog.launch.world import NAMES
 from tests.support import ffplan
 from tests.unit.catalog.test_launch import SIZES, launch, refused
@@ -84,18 +86,98 @@ def test_no_setting_of_the_accelerators_vanishes(name: str) -> None:
         ("torchrun --nnodes 8", "`--nnodes` 8 alone: the file does not tell its GPUs: give `--gpus`"),
         ("torchrun --nproc_per_node=gpu --nnodes 2", "`--nproc_per_node` is `gpu`, which the program finds out"),
         ("torchrun --nproc_per_node=8 --nnodes=1:4", "`--nnodes` is `1:4`, which the program finds out"),
-        ("torchrun --nproc_per_node 8 --nnodes 3", "batch 64 is no multiple of 2 on each of 24 data-parallel ranks"),
+        ("torchrun --nproc_per_node 8 --nnodes 3", "batch 64 is no multiple of 48, 24 ranks of 2 sequences each: "),
         ("#SBATCH --nodes=1\ntorchrun --nproc_per_node 8 --nnodes 2", "`--nnodes` is 2, and `--nodes` 1: the former"),
         ("#SBATCH --gpus=8\ntorchrun --nproc_per_node 8 --nnodes 2", "the file starts 16 processes on 8 GPUs"),
         ("torchrun --world-size 8 --nproc_per_node 8 --nnodes 2", "the file states 8 GPUs, and nodes with 16"),
         (
-            "srun --nodes=1 true\n#SBATCH --nodes=2\nsrun",
+            "#SBATCH --nodes=1\n#SBATCH --nodes=2\nsrun",
             "`--nodes` is set to 1, and to 2 at line 2: left out",
         ),
     ],
 )
 def test_what_tells_no_accelerators_or_two_numbers_is_named(head: str, remark: str) -> None:
     assert any(remark in text for text in launch(f"{head} {TRAIN}\n").of_plan)
+
+
+JOB = "#SBATCH --nodes=8\n#SBATCH --ntasks-per-node=8\n#SBATCH --gpus-per-node=8\n"
+HELPERS = (
+    "srun --ntasks=1 --nodes=1 bash stage_data.sh",
+    "srun -N 1 -n 1 hostname",
+    "srun -N1 -n1 --gpus=1 python preprocess.py --workers 4",
+    "IP=$(srun --nodes=1 --ntasks=1 -w $head ip addr)",
+    "srun --nodes=1 --ntasks=1 --gpus-per-node=1 \\\n  bash -c 'tar xf data.tar; echo done' > log 2>&1 &",
+)
+PROGRAMS = (
+    f"srun python pretrain_gpt.py {TRAIN}",
+    f"srun -N 8 --ntasks-per-node=8 python pretrain_gpt.py {TRAIN}",
+    f"srun -N $SLURM_NNODES -n 64 python pretrain_gpt.py {TRAIN}",
+    f'ARGS="\n {TRAIN}\n"\nCMD="python pretrain_gpt.py $ARGS"\nsrun -l sh -c "${{CMD}}"',
+    f"ARGS=(\n {TRAIN}\n)\nsrun -n 64 python pretrain_gpt.py ${{ARGS[@]}}",
+    f'LAUNCH="srun --nodes=8"\n$LAUNCH python pretrain_gpt.py {TRAIN}',
+    f"cat > run.sh <<EOF\npython pretrain_gpt.py {TRAIN}\nEOF\nsrun -n 64 bash run.sh",
+)
+
+
+@pytest.mark.parametrize("helper", HELPERS)
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_steps_of_helpers_do_not_count(program: str, helper: str) -> None:
+    for steps in (f"{helper}\n{program}\n", f"{program}\n{helper}\n"):
+        remarks = launch(f"{JOB}{steps}").of_plan
+        assert any(text.startswith("it runs on 64 GPUs") for text in remarks), (steps, remarks)
+        assert not any("set to" in text or "counts" in text for text in remarks)
+
+
+def test_the_step_of_the_program_goes_before_its_job() -> None:
+    remarks = launch(f"{JOB}srun -N 1 -n 1 hostname\nsrun --nodes 2 python pretrain_gpt.py {TRAIN}\n").of_plan
+    assert "`--nodes` is 2 at line 5, 8 in `#SBATCH`: the former counts" in remarks
+    assert any(text.startswith("it runs on 16 GPUs") for text in remarks)
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        "#SBATCH --nodes=8\n#SBATCH --nodes=1\n#SBATCH --gpus-per-node=8\nsrun -n 1",
+        "#SBATCH --nodes=2-4\n#SBATCH --ntasks=1\nsrun",
+        "#SBATCH --gpus-per-node=8\n#SBATCH --ntasks=1\nsrun",
+        "#SBATCH --ntasks-per-node=8\nsrun -n 1",
+        "#SBATCH --gpus-per-task=8\nsrun -n 2",
+    ],
+)
+def test_tasks_are_no_accelerators_beside_other_counts(head: str) -> None:
+    remarks = launch(f"{head} {TRAIN}\n").of_plan
+    assert not any("it runs on" in text for text in remarks)
+    assert any("alone: the file does not tell its GPUs: give `--gpus`" in text for text in remarks)
+
+
+@pytest.mark.parametrize(
+    ("value", "gpus"),
+    [("gpu:8,nvme:1", 16), ("nvme:1,gpu:h100:8", 16), ("gpu:8(S:0-1),craynetwork:4", 16), ("gpu,nvme:1", 2)],
+)
+def test_a_list_of_resources_holds_its_accelerators(value: str, gpus: int) -> None:
+    remarks = launch(f"#SBATCH --nodes=2\n#SBATCH --gres={value}\nsrun {TRAIN}\n").of_plan
+    assert any(text.startswith(f"it runs on {gpus} GPUs") for text in remarks)
+    assert not any("left out" in text for text in remarks)
+
+
+@pytest.mark.parametrize(
+    ("option", "why"),
+    [
+        ("nodes=2-4", "is no single number"),
+        ("gres=gpu:a100:4,gpu:h100:4", "is no single number"),
+        ("gres=nvme:1", "names no GPU"),
+    ],
+)
+def test_what_is_no_single_number_is_named_so(option: str, why: str) -> None:
+    name, _, value = option.partition("=")
+    remarks = launch(f"#SBATCH --{option}\nsrun {TRAIN}\n").of_plan
+    assert f"`--{name}` is `{value}`, which {why}: left out" in remarks
+
+
+def test_a_batch_that_fixed_ranks_do_not_divide_points_to_the_batch() -> None:
+    text = '[model]\nname = "llama3"\nflavor = "8B"\n[training]\nlocal_batch_size = 1\n[parallelism]\n'
+    remark = said(f"{text}{SHARD} = 8\n", batch=33)[1]
+    assert "batch 33 is no multiple of 8, 8 ranks of 1 sequence each: give `--batch`, a multiple of 8" in str(remark)
 
 
 def test_accelerators_that_hold_no_whole_copies_are_named() -> None:
@@ -196,3 +278,10 @@ def test_the_command_says_so(tmp_path: Path) -> None:
     assert (done.code, "give `--gpus 64`" in done.err) == (0, True)
     run = ffplan("train superpod-h100-4su -m llama3.2-1b --gpus 128 --plan", str(file))
     assert "DeepSpeed takes this file on 64 GPUs alone" in run.err
+
+
+@pytest.mark.parametrize("row", ["srun -n 1 'a\n", "A=$A\nsrun $A\n", 'A="srun -n 1\n'])
+def test_very_many_steps_are_read_in_time(row: str) -> None:
+    start = perf_counter()
+    _without_other_steps(row * 20_000, _ARGUMENT)
+    assert perf_counter() - start < 5

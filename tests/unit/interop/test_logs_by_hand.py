@@ -381,6 +381,31 @@ def test_a_column_that_is_listed_twice_is_refused() -> None:
         read_log("check;measured;measured\nstream;200;300\n", "sheet.csv")
 
 
+CELLS = ("{}", " {} ", '"{}"', ' "{}"', '"{}" ', '" {} "', "\u00a0{}", '\u00a0"{}"')
+"""A name of a column as spreadsheets and hands write it."""
+
+
+@pytest.mark.parametrize("sign", [",", ";", "\t", "|"])
+@pytest.mark.parametrize("mark", ["", "\ufeff"])
+@pytest.mark.parametrize("cell", CELLS)
+def test_a_heading_reads_the_same_however_its_names_are_written(cell: str, mark: str, sign: str) -> None:
+    for place in range(3):
+        jobs, sheet = ["arrival_s", "gpus", "run_s"], ["check", "measured", "host"]
+        jobs[place], sheet[place] = cell.format(jobs[place]), cell.format(sheet[place])
+        arrivals, runs, sizes = read_jobs(f"{mark}{sign.join(jobs)}\n{sign.join('025')}\n", "jobs.csv", 8)
+        assert (arrivals.tolist(), runs.tolist(), sizes.tolist()) == ([0.0], [5.0], [2])
+        (row,) = read_log(f'{mark}{sign.join(sheet)}\nstream{sign} "200"{sign}n1\n', "sheet.csv")
+        assert (row.check, row.value, row.host) == ("stream", 200.0, "n1")
+
+
+@pytest.mark.parametrize("heading", ['"{0},{1},{2}"', '{0},"{1}\nx",{2}', '{0},"{1},{2}', "{0},{1}x,{2}"])
+def test_a_heading_without_its_names_is_refused_in_words(heading: str) -> None:
+    with pytest.raises(InputError, match=r"^jobs.csv:1:1: error: no (column|line names)"):
+        read_jobs(heading.format("arrival_s", "gpus", "run_s") + "\n0,2,5\n", "jobs.csv", 8)
+    with pytest.raises(InputError, match="not output of a supported program"):
+        read_log(heading.format("check", "measured", "host") + "\nstream,200,n1\n", "sheet.csv")
+
+
 def test_copies_of_a_node_by_gpu() -> None:
     """Between GPUs the least of a row counts; a row without a number gives none."""
     cases = [
