@@ -178,7 +178,7 @@ def test_a_report_without_options_leaves_its_job_out(tmp_path: Path) -> None:
 def test_a_report_from_before_an_option_is_made_again(tmp_path: Path) -> None:
     """Its job and its money too: an option that nobody could give was not given."""
     own, other = with_job(tmp_path, "own", 16), with_job(tmp_path, "other", 12)
-    file, value = saved(tmp_path, "compare", own, other, *"--tokens 1T --seed 7".split())
+    file, value = saved(tmp_path, "compare", own, other, *["--tokens", "1T", "--seed", "7"])
     assert value["options"]["draws"] == DRAWS
     for name in ("draws", "search", "profile", "effort"):
         del value["options"][name]
