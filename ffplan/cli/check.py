@@ -147,9 +147,8 @@ def check(
     if isolated and policy is not None:
         raise UsageError("ffplan check: --isolated leaves no policy; drop it, or --policy")
     names, files = files, _yaml_files(files)
-    day = date.fromisoformat(_day_of(today, "ffplan check", "--today"))
-    task = _Task(catalogs=tuple(catalog or ()), policy=policy, isolated=isolated, today=day, profile=profile)
-    task = replace(task, files=tuple(files))
+    day, folders = date.fromisoformat(_day_of(today, "ffplan check", "--today")), tuple(catalog or ())
+    task = _Task(catalogs=folders, policy=policy, isolated=isolated, today=day, profile=profile, files=tuple(files))
     results = _results(files, task, jobs)
     whole = all(result.whole for result in results)
     if against is not None:
