@@ -11,6 +11,7 @@ from ffplan.api.keywords import _ran
 from ffplan.api.studies import assess
 from ffplan.base.errors import UsageError
 from ffplan.base.formatting import listed
+from ffplan.base.outcomes import DRAWS
 from ffplan.catalog.named import part_of
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ def compare(
     search: bool = False,
     years: float | str | None = None,
     effort: Effort | None = None,
-    draws: int = 10_000,
+    draws: int = DRAWS,
     seed: int = 0,
 ) -> Comparison:
     """Return designs side by side, with ratios to one of them; with a job, that of their `workload` without a model.
@@ -164,7 +165,7 @@ def costs(
     search: bool = False,
     years: float | str | None = None,
     effort: Effort | None = None,
-    draws: int = 10_000,
+    draws: int = DRAWS,
     seed: int = 0,
 ) -> CostStudy:
     """Return the costs of a cluster to buy, own or rent, and of a training run on it.

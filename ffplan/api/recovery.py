@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from ffplan.api.arguments import FOLDERS, number, reads, whole
 from ffplan.api.designs import Design, load
 from ffplan.base.errors import UsageError
-from ffplan.base.outcomes import IN_TIME
+from ffplan.base.outcomes import DRAWS, IN_TIME
 from ffplan.catalog.named import part_of
 from ffplan.inputs.quantities import parse_share
 
@@ -117,7 +117,7 @@ def fleet(
     file: str | Path,
     *,
     chance: float | str = IN_TIME,
-    draws: int = 10_000,
+    draws: int = DRAWS,
     seed: int = 0,
     catalog: str | Path | Iterable[str | Path] = (),
 ) -> FleetPlan:

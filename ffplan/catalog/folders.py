@@ -194,7 +194,8 @@ def _placed_index(root: Root, content: Callable[[Path, str], bytes] = read_bytes
     for _, path in files:
         file = root.named(path)
         try:
-            stated = _stated(content(Path(path), file), file)
+            raw = content(Path(path), file)
+            stated = None if not strict and _is_no_part(raw) else _stated(raw, file)
         except InputError as error:
             faults += error.findings
             continue
@@ -213,13 +214,21 @@ def _listed_index(paths: Iterable[str], content: Callable[[Path, str], bytes]) -
     for path in paths:
         try:
             raw = content(Path(path), path)
-            stated = _stated(raw, path) if b"kind" in raw else None
+            stated = None if _is_no_part(raw) else _stated(raw, path)
         except InputError:  # whoever checks the file is told
             continue
         if stated is not None and stated[1] not in index.files:
             index.files[stated[1]] = (path,)
             index.kinds[path] = stated[0]
     return index
+
+
+def _is_no_part(raw: bytes) -> bool:
+    """Return whether a file is none of a part without doubt: it has the word nowhere, or states another kind."""
+    if b"kind" not in raw:
+        return True
+    kinds = _KIND.findall(raw)
+    return len(kinds) == 1 and kinds[0].decode("utf-8", "replace") in OTHER_FILES
 
 
 def _refuse_others(root: Root) -> None:

@@ -64,6 +64,7 @@ class Catalog:
         self._read: dict[tuple[str, int], Entry] = {}
         self._raw: dict[str, bytes] = {}
         self._parsed: dict[str, Entry] = {}
+        self._merged: dict[str, Entry] = {}
         self._alone: dict[tuple[str, int], Entry] = {}
         self._kinds: dict[str, str] = {}
         single = _listed_index(files, self._content)
@@ -95,6 +96,22 @@ class Catalog:
         """Return a copy without read parts; both share parsed files."""
         copied = copy(self)
         copied._read = {}
+        return copied
+
+    def with_files(self, files: Iterable[str]) -> Catalog:
+        """Return a copy that searches some files before those that it was given; both share parsed files.
+
+        Args:
+            files: files of any kind; the first of an id counts.
+        """
+        own = _listed_index(files, self._content)
+        copied, listed = self.fresh(), self._roots[0] is FILES
+        copied._indexes = [{**(self._indexes[0] if listed else {}), **own.files}, *self._indexes[listed:]]
+        copied._roots = [FILES, *self._roots[listed:]]
+        copied._placed = {**self._placed, **own.kinds}
+        copied._merged, copied._alone, copied._places, copied._kinds = {}, {}, {}, {}  # by what is searched first
+        for key in (key for key in self._alone if key[1] == _ADMITTED):
+            copied._alone[key], copied._places[key] = self._alone[key], self._places[key]
         return copied
 
     def with_entry(self, entry: Entry) -> Catalog:
@@ -230,8 +247,8 @@ class Catalog:
     def _profile(self, key: tuple[str, int], chain: tuple[tuple[str, int], ...]) -> Entry | None:
         """Return a reliability profile merged with its base; None for any other part."""
         path, label = self._place(*key)
-        known = self._parsed.get(str(path))
-        if (known is None and self.kind_of(key[0]) != "reliability") or (known is not None and not known.base):
+        known = self._merged.get(str(path))
+        if known is None and (str(path) in self._parsed or self.kind_of(key[0]) != "reliability"):
             return None
         from ffplan.catalog.reliability import ReliabilityProfile
 
@@ -245,7 +262,7 @@ class Catalog:
             shipped = self._ships(key[1]) and self._all_ship(base)
             if self._ships(key[1]) and not shipped:
                 document = _of_user(document, base.data, self._shipped_data(name))
-            known = self._parsed[str(path)] = read_part(document, base, shipped=shipped)
+            known = self._merged[str(path)] = read_part(document, base, shipped=shipped)
         return replace(known, key=key)
 
     def _all_ship(self, entry: Entry) -> bool:

@@ -151,7 +151,7 @@ def audit_parts(
     from ffplan.studies.explain.catalog import audit
 
     day = date.fromisoformat(_day_of(today, "ffplan catalog audit", "--today"))
-    report = audit(Catalog(catalog or ()), _kind(kind, "audit"), months, day)
+    report = audit(Catalog(catalog or ()), day, _kind(kind, "audit"), months)
     emit(audit_document(report), form, output)
     for broken in report.broken:
         typer.echo(broken.fault, err=True)

@@ -54,15 +54,6 @@ class _FailOn(StrEnum):
     NEVER = "never"
 
 
-def _day(text: str | None) -> date:
-    if text is None:
-        return date.today()
-    try:
-        return date.fromisoformat(text)
-    except ValueError:
-        raise UsageError(f"ffplan check: --today: `{text}` is no day; write it as 2027-03-31") from None
-
-
 def _results(files: list[str], task: _Task, jobs: int) -> list[_CheckedFile]:
     from ffplan.cli.checked_files import _checked
 
@@ -149,14 +140,15 @@ def check(
     """
     from ffplan.check.formats import render
     from ffplan.cli.checked_files import _Task, _yaml_files
+    from ffplan.cli.loading import _day_of
 
     if update_baseline and baseline is None:
         raise UsageError("ffplan check: --update-baseline needs --baseline FILE")
     if isolated and policy is not None:
         raise UsageError("ffplan check: --isolated leaves no policy; drop it, or --policy")
     names, files = files, _yaml_files(files)
-    task = _Task(catalogs=tuple(catalog or ()), policy=policy, isolated=isolated, today=_day(today), profile=profile)
-    task = replace(task, files=tuple(files))
+    day, folders = date.fromisoformat(_day_of(today, "ffplan check", "--today")), tuple(catalog or ())
+    task = _Task(catalogs=folders, policy=policy, isolated=isolated, today=day, profile=profile, files=tuple(files))
     results = _results(files, task, jobs)
     whole = all(result.whole for result in results)
     if against is not None:

@@ -166,25 +166,39 @@ def _check(document: Document, path: Path, kind: str, task: _Task) -> tuple[Find
         validate(getattr(import_module(module), model), document)
     else:
         from ffplan.catalog.read import base_name, read_part
-        from ffplan.catalog.store import Catalog
 
         if base_name(document.data) is not None:  # a profile is whole with the one that it extends alone
-            entry = Catalog(task.catalogs, beside=str(path.parent)).entry(document.data["id"])
+            entry = _beside(task.catalogs, str(path.parent)).fresh().entry(document.data["id"])
             return _of_part(document, entry.part, path, task)
         part = read_part(document).part
         if getattr(part, "extends", None) is not None:  # what it extends must be there, and close no circle
-            Catalog(task.catalogs, beside=str(path.parent)).entry(part.id)
+            _beside(task.catalogs, str(path.parent)).fresh().entry(part.id)
         return _of_part(document, part, path, task)
     return ()
 
 
 @cache
-def _around(catalogs: tuple[str, ...], folder: str, files: tuple[str, ...]) -> Catalog:
-    """Return the parts that a checked part may name: beside it, among the checked files, in catalogues."""
+def _beside(catalogs: tuple[str, ...], folder: str) -> Catalog:
+    """Return the parts that a part may extend: in its folder or below, and in catalogues."""
     from ffplan.catalog.store import Catalog
 
+    return Catalog(catalogs, beside=folder)
+
+
+@cache
+def _among(catalogs: tuple[str, ...], files: tuple[str, ...]) -> Catalog:
+    """Return the parts among the checked files and in catalogues, indexed once for all folders."""
+    from ffplan.catalog.store import Catalog
+
+    return Catalog(catalogs, files=[file for file in files if is_regular(Path(file))])
+
+
+@cache
+def _around(catalogs: tuple[str, ...], folder: str, files: tuple[str, ...]) -> Catalog:
+    """Return the parts that a checked part may name: beside it, among the checked files, in catalogues."""
     beside = [str(path) for path in sorted(Path(folder).iterdir()) if path.suffix in (".yaml", ".yml")]
-    return Catalog(catalogs, files=[file for file in (*beside, *files) if is_regular(Path(file))])
+    checked = _among(catalogs, files)
+    return checked.with_files(file for file in beside if is_regular(Path(file)))
 
 
 def _of_part(document: Document, part: Part, path: Path, task: _Task) -> tuple[Finding, ...]:

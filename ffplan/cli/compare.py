@@ -182,11 +182,11 @@ def compare(
     if len(files) < 2:
         raise UsageError("ffplan compare: name at least two designs")
     _refuse_others(context, serve=serve)
+    from ffplan.base.outcomes import DRAWS
     from ffplan.report.compare import compare_document
     from ffplan.results.comparison import ComparisonOptions
     from ffplan.studies.basis.provenance import design_info
     from ffplan.studies.compare import compare as study
-    from ffplan.studies.cost.ledger import DRAWS
 
     if serve:
         served = _ServedModel((isl, osl), (ttft, tpot, at), (engine, precision, kv), disaggregate)

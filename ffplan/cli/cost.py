@@ -161,9 +161,10 @@ def cost(
         raise UsageError("ffplan cost: --model needs --tokens, the tokens to train on")
     if model is None and (batch or gpus or plan or search):
         raise UsageError("ffplan cost: --batch, --gpus, --plan and --search have an effect with --model only")
+    from ffplan.base.outcomes import DRAWS
     from ffplan.report.cost import cost_document
     from ffplan.studies.cost.cost import study_cost
-    from ffplan.studies.cost.ledger import DRAWS, CostRequest
+    from ffplan.studies.cost.ledger import CostRequest
 
     design, parts = _resolved_design(file, catalog, profile, effort)
     if rent is not None:

@@ -34,9 +34,10 @@ def fleet(
 
     Exit code 1 if demand is met, or a site's power held, with less than the chance, or that power is not known in full.
     """
+    from ffplan.base.outcomes import DRAWS
     from ffplan.catalog.store import Catalog
     from ffplan.report.fleet_plan import fleet_plan_document
-    from ffplan.studies.cost.ledger import DRAWS, CostRequest
+    from ffplan.studies.cost.ledger import CostRequest
     from ffplan.studies.fleet.plan import plan_fleet
 
     progress = Progress("planning")

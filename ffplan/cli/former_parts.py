@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from ffplan.base.errors import UsageError
 from ffplan.base.files import MAX_BYTES
+from ffplan.base.record import record
 from ffplan.catalog.folders import MAX_FILES
 from ffplan.check.policy import find_policy, read_defaults
 from ffplan.cli.revisions import _commit, _git, _RefusedError
@@ -58,30 +59,57 @@ def _named_then(top: Path, commit: str, scratch: Path) -> Iterator[Path]:
         yield settings.resolve().parent / folder
 
 
-def _former_folders(design: Path, revision: str, catalogs: tuple[str, ...], scratch: Path) -> list[str] | None:
+@record
+class _OwnParts:
+    """The repository's own parts, as revisions have them."""
+
+    catalogs: tuple[str, ...]
+    """Folders of the current parts."""
+    scratch: Path
+    """Folder for the parts of revisions."""
+    written: dict[tuple[str, str], bool]
+    """Folders of commits that were written there, and whether they had parts."""
+
+
+def _former_folders(design: Path, revision: str, own: _OwnParts) -> list[str] | None:
     """Return the folders of parts as they were at a revision; None if no folder lies in the design's repository.
 
-    Args:
-        catalogs: the folders of today; those outside the repository stay.
-        scratch: an empty folder, or one that an earlier call filled, for the parts of then.
+    Folders of today outside the repository stay.
     """
     folder = design.resolve().parent
     commit = _commit(folder, revision)
     top = Path(_git(folder, "rev-parse", "--show-toplevel").decode().rstrip("\n")).resolve()
-    place = scratch / commit
-    today = [Path(name).resolve() for name in catalogs]
+    place = own.scratch / commit
+    today = [Path(name).resolve() for name in own.catalogs]
     then = [*today, *(path.resolve() for path in _named_then(top, commit, place))]
     former: list[str] = []
     inside = False
     for path in dict.fromkeys(then):
         if not path.is_relative_to(top):
-            former += [name for name in catalogs if Path(name).resolve() == path][:1]
+            former += [name for name in own.catalogs if Path(name).resolve() == path][:1]
             continue
         inside = True
         name = path.relative_to(top).as_posix()
-        files = list(_listed(top, commit, name)) if not (place / name).is_dir() else []
-        if len(files) > MAX_FILES:
-            raise UsageError(f"ffplan check: --against {revision}: {name}: more than {MAX_FILES:,} files of parts")
-        _write(top, files, place)
-        former += [str(place / name)] if (place / name).is_dir() else []
+        if (commit, name) not in own.written:
+            files = list(_listed(top, commit, name))
+            if len(files) > MAX_FILES:
+                raise UsageError(f"ffplan check: --against {revision}: {name}: more than {MAX_FILES:,} files of parts")
+            _write(top, files, place)
+            own.written[commit, name] = bool(files)
+        former += [str(place / name)] if own.written[commit, name] else []
     return former if inside else None
+
+
+_FAULT = "ffplan: --catalog "
+"""Start of what a catalogue says of a folder that cannot be used."""
+
+
+def _named_as_then(error: UsageError, own: _OwnParts, revision: str) -> str | None:
+    """Return a fault of a folder of then, by its name in the repository; None of anything else."""
+    text = str(error)
+    for commit, name in own.written:
+        place = own.scratch / commit
+        if text.startswith(f"{_FAULT}{place / name}: "):
+            then = text.removeprefix(f"{_FAULT}{place / name}: ").replace(f"{place}/", "")
+            return f"{name}@{revision}: {then}"
+    return None

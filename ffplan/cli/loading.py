@@ -157,7 +157,7 @@ def _parsed(parse: Callable[[], T], option: str, command: str = "") -> T:
 
 
 def _day_of(text: str | None, command: str, option: str = "--date") -> str:
-    """Return a day as YYYY-MM-DD; today if None."""
+    """Return a day as YYYY-MM-DD; today in UTC if None, which is the same wherever a pipeline runs."""
     from datetime import UTC, date, datetime
 
     if text is None:

@@ -15,6 +15,7 @@ from ffplan.base.formatting import listed, number
 from ffplan.base.record import record
 from ffplan.catalog.store import Catalog
 from ffplan.check.formats import path_of
+from ffplan.cli.former_parts import _former_folders, _named_as_then, _OwnParts
 from ffplan.cli.loading import _read_text
 from ffplan.cli.revisions import _at_revision, _known_revision, _NoFileError
 from ffplan.inputs.design_files import find_design
@@ -50,14 +51,8 @@ _BUILT = re.compile(r"^(vendid=|(Switch|Ca|Hca)\s+\d+\s+\"|# Topology file)", re
 """Lines of ibnetdiscover output."""
 
 
-@record
-class _OwnParts:
-    """The repository's own parts, as revisions have them."""
-
-    catalogs: tuple[str, ...]
-    """Folders of the current parts."""
-    scratch: Path
-    """Folder for the parts of revisions."""
+class _FormerPartsError(UsageError):
+    """A folder of parts, as a revision has it, cannot be used."""
 
 
 @record
@@ -104,18 +99,22 @@ class _Assessor:
 
         Raises:
             InputError: if it can be assessed neither with the parts of today nor with those of then.
+            _FormerPartsError: if the folders of then cannot be used.
         """
-        from ffplan.cli.former_parts import _former_folders
-
         document = _revision_document(file, revision)
         try:
             return self.version(document), False
         except InputError:
             own = self.own
-            folders = None if own is None else _former_folders(Path(file), revision, own.catalogs, own.scratch)
-            if folders is None:
+            folders = None if own is None else _former_folders(Path(file), revision, own)
+            if own is None or folders is None:
                 raise
-            return replace(self, catalog=Catalog(folders)).version(document), True
+            try:
+                return replace(self, catalog=Catalog(folders)).version(document), True
+            except UsageError as error:
+                if (why := _named_as_then(error, own, revision)) is None:
+                    raise
+                raise _FormerPartsError(why) from None
 
 
 def _saved_version(file: str, command: str) -> Version:
@@ -183,6 +182,8 @@ def _before(file: str, reference: Version | str, assessor: _Assessor) -> tuple[V
         version, own = assessor.former_version(file, reference)
     except InputError as error:
         return None, f"the version of `{reference}` cannot be assessed: {_stopped(error, assessor, reference)}"
+    except _FormerPartsError as error:
+        return None, f"the version of `{reference}` cannot be assessed: {error}"
     except _NoFileError:
         return None, ""
     former = version.info.file.removesuffix(f"@{reference}")
@@ -288,7 +289,7 @@ def _with_regressions(files: list[str], results: list[_CheckedFile], against: st
         raise UsageError(f"ffplan check: --against {against}: no design among the files is one that git could have")
     annotated = []
     with TemporaryDirectory(prefix="ffplan-") as scratch:
-        assessor = _Assessor(Catalog(task.catalogs), own=_OwnParts(task.catalogs, Path(scratch)))
+        assessor = _Assessor(Catalog(task.catalogs), own=_OwnParts(task.catalogs, Path(scratch), {}))
         for file, result in zip(files, results, strict=True):
             if file not in held or not whole[file]:  # a design that is broken says so itself
                 annotated.append(result)

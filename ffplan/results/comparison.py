@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import log
 from typing import TYPE_CHECKING
 
-from ffplan.base.outcomes import InputRow
+from ffplan.base.outcomes import DRAWS, InputRow
 from ffplan.base.record import record
 from ffplan.results.cost import CashRow, FlipRow, RentRow, SwingRow, Waiting
 from ffplan.results.design import Assessment
@@ -267,7 +267,7 @@ class ComparisonOptions:
     """Life of the hardware [year]."""
     effort: str | None = None
     """How well the run is tuned: tuned, typical or first-run."""
-    draws: int = 10_000
+    draws: int = DRAWS
     """Draws of the uncertain inputs; 0 for none."""
     seed: int = 0
     """Seed of the draws."""

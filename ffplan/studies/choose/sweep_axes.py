@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ffplan.base.errors import UsageError
+from ffplan.base.outcomes import DRAWS
 from ffplan.base.plain import numbers, plain, steps
 from ffplan.base.record import record
 from ffplan.figures.address import path_of
@@ -61,7 +62,7 @@ def _money(
 ) -> dict[str, float]:
     """Return the numbers of a cost study; `drawn`: quantiles too, which are the draws of `ffplan cost`."""
     from ffplan.studies.cost.cost import study_cost
-    from ffplan.studies.cost.ledger import DRAWS, CostRequest
+    from ffplan.studies.cost.ledger import CostRequest
     from ffplan.studies.train.default_job import timed_workload
 
     timed = None

@@ -7,7 +7,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING
 
 from ffplan.base.errors import InputError
-from ffplan.base.outcomes import MissingFigure, MissingPrice, NodePower, gap_words
+from ffplan.base.outcomes import DRAWS, MissingFigure, MissingPrice, NodePower, gap_words
 from ffplan.base.record import record
 from ffplan.catalog.parts import Server
 from ffplan.catalog.prices import TERM_YEARS
@@ -29,10 +29,6 @@ if TYPE_CHECKING:
     from ffplan.base.array_math import Number
     from ffplan.catalog.prices import PriceBook
     from ffplan.catalog.store import Catalog
-
-
-DRAWS = 10_000
-"""Default draws [1]."""
 
 
 @record

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import date
 from typing import TYPE_CHECKING
 
 from ffplan.base.errors import InputError, UsageError
@@ -54,6 +53,7 @@ from ffplan.studies.explain.remarks import CONTRADICTED, NO_PART, OUT_OF_RANGE, 
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from datetime import date
 
     from ffplan.catalog.evidence import Figure
     from ffplan.catalog.parts import Part
@@ -312,14 +312,15 @@ def _remarks(entry: Entry, catalog: Catalog, today: date) -> Iterator[AuditFindi
             yield _finding(remark.kind, entry.part, ".".join(map(str, remark.path)), remark.what + hint)
 
 
-def audit(catalog: Catalog, kind: str | None = None, months: int = _MONTHS, today: date | None = None) -> AuditReport:
+def audit(catalog: Catalog, today: date, kind: str | None = None, months: int = _MONTHS) -> AuditReport:
     """Return figures of the catalogue that need a second look.
 
-    Ages are counted from the newest source of the catalogue, so that the same files give the same report.
+    Ages are counted from the newest source of the catalogue, so that the same files and day give the same report.
 
     Args:
+        today: the day after which no source can be.
+        kind: kind of the parts; all if omitted.
         months: age of a price from which it is stale [month].
-        today: the day after which no source can be; the current day if omitted.
     """
     entries, broken = [], []
     for name in catalog.ids():
@@ -338,7 +339,7 @@ def audit(catalog: Catalog, kind: str | None = None, months: int = _MONTHS, toda
         for path, figure in part.figures():
             figures += 1
             findings += _figure_findings(part, ".".join(map(str, path)), figure, newest, months)
-        findings += _remarks(entry, catalog, today or date.today())
+        findings += _remarks(entry, catalog, today)
     books = [part for part in parts if isinstance(part, PriceBook)]
     audited = [part for part in parts if kind in (None, part.kind) and not _not_sold(part)]
     findings += [

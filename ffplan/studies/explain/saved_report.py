@@ -58,6 +58,8 @@ def _suits(name: str, value: object) -> bool:
 def _options(value: dict[str, Any]) -> ComparisonOptions | None:
     """Return the options that a saved comparison holds; None of a report without them, from before they were kept.
 
+    One that the command did not have yet is as it is where nobody gives it.
+
     Raises:
         NoReportError: if no comparison can have been asked for like that.
     """
@@ -65,9 +67,9 @@ def _options(value: dict[str, Any]) -> ComparisonOptions | None:
     if held is None:
         return None
     names = [field.name for field in fields(ComparisonOptions)]
-    if not isinstance(held, dict) or set(held) != set(names):
+    if not isinstance(held, dict) or not set(held) <= set(names):
         raise NoReportError(f"`options` of a comparison are {', '.join(names)}")
-    wrong = next((name for name in names if not _suits(name, held[name])), None)
+    wrong = next((name for name in held if not _suits(name, held[name])), None)
     if wrong is not None:
         raise NoReportError(f"`options.{wrong}` is not what `ffplan compare` takes")
     return ComparisonOptions(**held)
@@ -179,6 +181,7 @@ def reproduce(
         files = tuple(design["design"]["file"] for design in saved.designs)
         baseline = labels.index(saved.value["baseline"])
         now = plain(compared(files, labels, baseline, options or NO_OPTIONS, not left_out and options is not None))
+        now["options"] = {name: now["options"][name] for name in saved.value.get("options") or ()}
         unknown = () if options else ("options",)
     else:
         now, unknown = _design_again(saved.value, examine), ()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import json
+import re
 import subprocess
 import sys
 from typing import TYPE_CHECKING, Any
@@ -11,8 +13,10 @@ import numpy as np
 import pytest
 
 import ffplan as api
+from ffplan.base.outcomes import DRAWS
 from ffplan.base.plain import plain
-from tests.support import ROOT, ffplan_once, vary_design
+from ffplan.results.comparison import NO_OPTIONS
+from tests.support import ROOT, ffplan, ffplan_once, vary_design
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -268,3 +272,14 @@ def test_the_notebook_runs() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=ROOT)
     assert done.returncode == 0, done.stderr[-2000:]
+
+
+def test_the_number_of_draws_is_stated_once() -> None:
+    """A default of its own would drift from that of `ffplan cost`."""
+    stated = re.compile(r"\bdraws\b[^\n=]*= 10_000\b", re.IGNORECASE)
+    files = [path for path in (ROOT / "ffplan").rglob("*.py") if stated.search(path.read_text())]
+    assert files == [ROOT / "ffplan" / "base" / "outcomes.py"]
+    defaults = [inspect.signature(call).parameters["draws"].default for call in (api.compare, api.costs, api.fleet)]
+    assert [*defaults, NO_OPTIONS.draws] == [DRAWS] * 4
+    for command in ("cost", "compare", "fleet"):
+        assert f"{DRAWS:,} if" in " ".join(ffplan(command, "--help-all").out.split())

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from copy import deepcopy
-from datetime import date
+from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -280,7 +281,9 @@ def test_lanes_by_hand() -> None:
 
 def test_the_audit_says_the_same(tmp_path: Path) -> None:
     (tmp_path / "zeus.yaml").write_text(f"{ZEUS}chip: blackwel\n".replace("6000 TFLOP/s", "600 TFLOP/s"))
-    found = [(item.kind, item.path, item.what) for item in audit(Catalog(tmp_path)).findings if item.part == "zeus"]
+    found = [
+        (item.kind, item.path, item.what) for item in audit(Catalog(tmp_path), TODAY).findings if item.part == "zeus"
+    ]
     assert found == [
         (
             "out-of-range",
@@ -300,3 +303,23 @@ def test_a_day_may_be_named_for_the_audit() -> None:
     assert "2026-12-01" not in ffplan("catalog audit", book, "--today", "2099-01-01", "-f", "csv").out
     assert "after today, 2020-01-01" in ffplan("catalog audit", book, "--today", "2020-01-01", "-f", "csv").out
     assert "--today: `soon` is no day" in ffplan("catalog audit", "--today", "soon").err
+
+
+@pytest.mark.parametrize("zone", ["Etc/GMT+12", "Etc/GMT-14"])
+def test_today_is_that_of_utc_wherever_a_command_runs(
+    tmp_path: Path, zone: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At any time one of the zones has another day than UTC; in both, a source of UTC's tomorrow is of the future."""
+    day = datetime.now(tz=UTC).date()
+    monkeypatch.setenv("TZ", zone)
+    time.tzset()
+    try:
+        for later, said in ((0, False), (1, True)):
+            dated = (day + timedelta(days=later)).isoformat()
+            (tmp_path / "zeus.yaml").write_text(ZEUS.replace('date: "2026-10"', f'date: "{dated}"'))
+            checked = ffplan("check", str(tmp_path / "zeus.yaml")).out
+            audited = ffplan("catalog audit accelerator", "--catalog", str(tmp_path), "-f", "csv").out
+            assert [f"after today, {day}" in text for text in (checked, audited)] == [said, said], dated
+    finally:
+        monkeypatch.undo()
+        time.tzset()

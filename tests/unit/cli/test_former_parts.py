@@ -126,3 +126,38 @@ def test_a_renamed_file_is_named(repository: Path) -> None:
     git(repository, "add", "-A")
     done = against("better.yaml")
     assert "allowed against main:pod.yaml (which git takes for it) [regression]" in done.out
+
+
+@pytest.mark.parametrize("folders", ['["parts/sub", "parts"]', '["parts", "parts/sub"]', '["."]'])
+def test_folders_of_then_may_lie_in_each_other(repository: Path, folders: str) -> None:
+    """And the settings may lie in one of them: what was written for one is not all of another."""
+    git(repository, "stash", "-q")
+    settings = repository / "ffplan.toml"
+    settings.write_text(settings.read_text().replace('["parts"]', folders))
+    sub = repository / "parts" / "sub"
+    sub.mkdir()
+    book = repository / "parts" / "ours.yaml"
+    book.rename(sub / "ours.yaml")
+    commit(repository, "nested")
+    for file in (repository / "parts" / "leaf.yaml", sub / "ours.yaml", repository / "pod.yaml"):
+        file.write_text(file.read_text().replace("our-leaf", "new-leaf"))
+    pod = repository / "pod.yaml"
+    pod.write_text(pod.read_text().replace("pue: 1.25", "pue: 1.5"))
+    done = against("pod.yaml")
+    assert done.code == 1
+    assert "% allowed against main with the parts of then [regression]" in done.out
+
+
+def test_a_folder_of_then_that_cannot_be_used_is_named(repository: Path) -> None:
+    """Two files of then had one id; the other designs are held against theirs all the same."""
+    git(repository, "stash", "-q")
+    leaf = repository / "parts" / "leaf.yaml"
+    (repository / "parts" / "twin.yaml").write_text(leaf.read_text())
+    commit(repository, "twins")
+    git(repository, "rm", "-q", "parts/twin.yaml")
+    git(repository, "stash", "pop", "-q")
+    done = against("pod.yaml")
+    assert done.code == 0
+    words = "the version of `main` cannot be assessed: parts@main: two files have the id `our-leaf`: parts/leaf.yaml"
+    assert f"{words} and parts/twin.yaml; keep one" in " ".join(done.out.split())
+    assert "ffplan-" not in done.out + done.err

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import pytest
 import typer
 
 from ffplan.cli.catalog import _complete_kind, _complete_listed, _complete_part
+from ffplan.inputs import document
+from ffplan.inputs.composer import compose
 from tests.support import ffplan, overlay_part, vary_design
 
 if TYPE_CHECKING:
@@ -59,6 +62,11 @@ name: Hermes
 vendor: Olympus
 {SOURCES}transformer: {{layers: 2, hidden: 64, heads: 4, ffn: 128, vocabulary: 1000, sequence: 128}}
 """
+PROFILE = f"""kind: reliability
+extends: reliability-2026
+name: Ours
+vendor: Olympus
+{SOURCES}"""
 FILES = {"bolt": NIC, "zeus": ZEUS, "zeus-1": SERVER, "olymp": BOOK, "hermes": MODEL}
 
 
@@ -107,6 +115,62 @@ def test_parts_are_known_beside_and_among_the_checked_files(parts: Path, tmp_pat
     assert ffplan("check", str(moved), "--catalog", str(parts)).code == 0
     assert "5 parts checked: nothing found" in ffplan("check", str(servers), str(parts)).out
     assert ffplan("check", str(moved), str(parts), "-j", "2").code == 0
+
+
+CASES = """kind: communication-cases
+id: lab
+name: Lab
+source: {title: log, date: "2026", grade: measured, status: V}
+collectives:
+  - {id: a, system: {server: zeus-1}, operation: allreduce, library: nccl, gpus: [2], sizes: [1 GiB], metric: time_us,
+     values: [[1000.0]]}
+"""
+
+
+def test_a_file_is_parsed_as_often_however_many_folders_are_checked(
+    parts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each folder has a part that names one of another folder, a profile with a base, and cases."""
+    parsed: Counter[str] = Counter()
+
+    def counted(text: str, file: str) -> Any:
+        parsed[file] += 1
+        return compose(text, file)
+
+    monkeypatch.setattr(document, "compose", counted)
+    most = []
+    for folders in (3, 6):
+        parsed.clear()
+        whole = tmp_path / f"of-{folders}"
+        for number in range(folders):
+            folder = whole / f"f{number}"
+            folder.mkdir(parents=True)
+            (folder / "gpu.yaml").write_text(ZEUS.replace("id: zeus", f"id: zeus{number}"))
+            text = SERVER.replace("zeus-1", f"zeus-1{number}").replace("accelerator: zeus", "accelerator: zeus0")
+            (folder / "server.yaml").write_text(text)
+            (folder / "ours.yaml").write_text(f"{PROFILE}id: ours{number}\n")
+            (folder / "cases.yaml").write_text(CASES)
+        done = ffplan("check", str(whole), "--catalog", str(parts))
+        assert (done.code, f"{folders} case files, {3 * folders} parts checked" in done.out) == (0, True), done.out
+        own = [count for file, count in parsed.items() if file.startswith(str(whole))]
+        assert len(own) == 4 * folders
+        most.append(max(own))
+        assert [count for file, count in parsed.items() if file.endswith("cases.yaml")] == [1] * folders
+    assert most[0] == most[1] <= 2
+
+
+def test_what_lies_beside_a_part_counts_before_the_other_files(parts: Path, tmp_path: Path) -> None:
+    """The `zeus` of one folder is an accelerator, that of the next a model: each server takes the one beside it."""
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "zeus.yaml").write_text(MODEL.replace("id: hermes", "id: zeus"))
+    (other / "server.yaml").write_text(SERVER.replace("zeus-1", "zeus-2"))
+    done = ffplan("check", str(parts), str(other))
+    assert done.code == 2
+    assert done.out.count("`zeus` is a model; an accelerator is wanted here") == 1
+    assert f"{other}/server.yaml" in done.out
+    (other / "zeus.yaml").unlink()
+    assert ffplan("check", str(other), str(parts)).code == 0
 
 
 def test_a_price_of_no_part_is_found_with_the_nearest(parts: Path, tmp_path: Path) -> None:

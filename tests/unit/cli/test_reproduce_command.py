@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from ffplan import __version__
+from ffplan.base.outcomes import DRAWS
 from ffplan.studies.explain.reproduce import NoReportError, read_report
 from tests.support import ROOT, ffplan, overlay_part, valid, vary_design
 
@@ -172,6 +173,18 @@ def test_a_report_without_options_leaves_its_job_out(tmp_path: Path) -> None:
     del value["options"]
     file.write_text(json.dumps(value))
     assert again(file, code=0)["left_out"] == ["training", "money", "workload", "verdicts"]
+
+
+def test_a_report_from_before_an_option_is_made_again(tmp_path: Path) -> None:
+    """Its job and its money too: an option that nobody could give was not given."""
+    own, other = with_job(tmp_path, "own", 16), with_job(tmp_path, "other", 12)
+    file, value = saved(tmp_path, "compare", own, other, *["--tokens", "1T", "--seed", "7"])
+    assert value["options"]["draws"] == DRAWS
+    for name in ("draws", "search", "profile", "effort"):
+        del value["options"][name]
+    file.write_text(json.dumps(value))
+    report = again(file, code=0)
+    assert (report["causes"], report["differences"], report["left_out"]) == ([], [], [])
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import re
+from datetime import date
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 POD = "superpod-h100-4su"
 COST = "cost:\n"
+TODAY = date(2026, 11, 28)
 JOB = "--model llama3-70b --tokens 2T"
 
 
@@ -492,7 +494,7 @@ def test_the_size_of_the_side_networks_by_hand() -> None:
 
 def test_the_audit_finds_what_is_planted(tmp_path: Path) -> None:
     overlay_part(tmp_path, "hgx-b200-8nic", ("maximum: {value: 14300 W", "maximum: {value: 7900 W"))
-    report = audit(Catalog([str(tmp_path)]))
+    report = audit(Catalog([str(tmp_path)]), TODAY)
     kinds = {(item.kind, item.part, item.path) for item in report.findings}
     assert ("out-of-range", "hgx-b200-8nic", "power.maximum") in kinds
     assert ("out-of-range", "b300", "peak.fp4") in kinds
@@ -500,7 +502,7 @@ def test_the_audit_finds_what_is_planted(tmp_path: Path) -> None:
     assert any(item.kind == "stale" for item in report.findings)
     assert report.counts["recalled"] > 100
     assert report.figures > 1000
-    only = audit(Catalog(), "switch")
+    only = audit(Catalog(), TODAY, "switch")
     parts = {Catalog().entry(item.part).part.kind for item in only.findings}
     assert parts == {"switch"}
 
@@ -508,7 +510,7 @@ def test_the_audit_finds_what_is_planted(tmp_path: Path) -> None:
 def test_every_sold_part_has_a_price_in_2026() -> None:
     """`usd-2026` prices every part that is sold, or says why not; all else is announced, rented or inside another."""
     catalog = Catalog()
-    unpriced = {item.part: item.what for item in audit(catalog).findings if item.kind == "unpriced"}
+    unpriced = {item.part: item.what for item in audit(catalog, TODAY).findings if item.kind == "unpriced"}
     book = catalog.entry("usd-2026").part
     assert isinstance(book, PriceBook)
     assert not set(book.unpriced) & set(book.items)
