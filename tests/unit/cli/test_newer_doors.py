@@ -329,12 +329,16 @@ def test_days_of_cases(tmp_path: Path, day: str) -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("a" * 140_000 + ",arrival_s,gpus,run_s\n", "not valid CSV"),
+        ("arrival_s,gpus,run_s\n" + "a" * 140_000 + ",8,5\n", "not valid CSV"),
+        (
+            "a" * 140_000 + ",arrival_s,gpus,run_s\n",
+            "no column `arrival_s`",
+        ),  # a heading is sought among 20,000 letters
         ("arrival_s,gpus,run_s\n0,١,5\n", "not a job"),
         ("arrival_s,gpus,run_s\n0,1_0,5\n", "not a job"),
         ("arrival_s,gpus,run_s\n0,1,nan\n", "not a job"),
     ],
-    ids=range(4),
+    ids=range(5),
 )
 def test_jobs_of_a_file(tmp_path: Path, text: str, words: str) -> None:
     file = tmp_path / "jobs.csv"
