@@ -144,7 +144,7 @@ def _told_fit(
     *,
     asked: bool,
 ) -> tuple[Fit, tuple[str, ...]]:
-    """Return a fit of the constants that runs determine, and those that keep the catalogue's values.
+    """Return a fit of the constants that runs determine, and the names that keep the catalogue's values.
 
     Of what runs do not determine, what moves them least is kept, and the others are fitted again.
 

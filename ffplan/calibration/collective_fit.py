@@ -254,7 +254,7 @@ def _solved(
 
 
 def _unsaid(rows: int, names: Sequence[str], fitted: _CollectiveFit) -> str:
-    """Return why rows tell none of the constants, or not those that were asked for."""
+    """Return why rows determine no constant, or not the requested ones."""
     error = float(np.abs(fitted.after).mean())
     if error > LARGE:
         return f"the best {', '.join(names)} miss these rows by {error:.0%} on average: check their metric and units"

@@ -195,9 +195,9 @@ def _determined(
 
 
 def _least_moving(replays: Sequence[TrainingReplay], names: Sequence[str], base: TrainingRates | None) -> str | None:
-    """Return which of some constants moves the times of runs least, with the catalogue's; None where it has none.
+    """Return the constant that moves the times of runs least, by the catalogue's values; None without any.
 
-    What rows leave open between several constants is put down to those that they rest on most.
+    Rows that leave several constants open are put down to the ones that move them most.
     """
     known = {name: figure.value for name in names if (figure := getattr(base, name, None)) is not None}
     if base is None or not known:

@@ -141,7 +141,7 @@ def _release_prior(engine: Engine, accelerator: str) -> Prior:
 
 
 def _each_once(observations: Sequence[_Observation]) -> list[_Observation]:
-    """Return observations with those of one setting as one, at the geometric mean of their times."""
+    """Return one observation for each setting, at the geometric mean of its times."""
     count, kinds = _distinct(np.array([list(seen.terms.values()) for seen in observations]))
     logs = np.log([seen.seconds for seen in observations])
     means = np.bincount(kinds, weights=logs, minlength=count) / np.bincount(kinds, minlength=count)

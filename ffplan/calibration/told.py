@@ -68,7 +68,7 @@ def told(
     spare: int = 0,
     step: float = _STEP,
 ) -> _Told:
-    """Return what rows tell of constants around a fit.
+    """Return how far rows determine constants, around a fit.
 
     Args:
         residuals: returns ln(model / measured) of every row, given logarithms of the constants.
@@ -81,7 +81,7 @@ def told(
 
     Equation:
         (J' J)^-1 s^2 by the singular values of J, the slopes of different rows; s^2 the largest of FLOOR^2, the scatter
-        of their mean residuals over their number beyond that of the constants, and that of repeated rows
+        of their mean residuals over their number less the constants', and the variance of repeated rows
     """
     seen = residuals(at)
     slopes = np.array([_slope(residuals, at, place, step) for place in range(len(at))]).reshape(len(at), len(seen)).T
@@ -126,7 +126,7 @@ def _slope(residuals: Callable[[Floats], Floats], at: Floats, place: int, step: 
 
 
 def _errors(slopes: Floats) -> Floats:
-    """Return standard errors of constants for unit noise; infinite for those in a direction that no row sees."""
+    """Return standard errors of constants for unit noise; infinite along a direction that no row sees."""
     _, lengths, directions = np.linalg.svd(slopes, full_matrices=True)
     lengths = np.concatenate([lengths, np.zeros(len(directions) - len(lengths))])
     blind = lengths < _BLIND

@@ -46,7 +46,7 @@ MODULE = (GIB / 2, 2 * 1024 * GIB)
 
 
 def lane_gbyte_s(generation: int) -> float:
-    """Return what a PCIe lane carries one way at the most [GB/s].
+    """Return the rate of a PCIe lane, one way [GB/s].
 
     Args:
         generation: 1 to 8.

@@ -1,4 +1,4 @@
-"""The ids of other parts that a part names, and those that no folder has."""
+"""The ids of other parts that a part names, and the dangling ones."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     """Where a part names another, its id, and the kind that is wanted there."""
 
 SOLD = ("server", "storage-server", "switch", "nic", "link")
-"""Kinds of parts with a price of their own."""
+"""Kinds of parts that have prices."""
 
 
 def _of_accelerator(part: Accelerator) -> Iterator[Reference]:
@@ -75,7 +75,7 @@ def _of_stack(part: SoftwareStack) -> Iterator[Reference]:
 
 
 def _references(part: Part) -> Iterator[Reference]:
-    """Yield what a part cannot be used without; what it extends is read with it."""
+    """Yield the parts that a part needs; the one that it extends is read with it."""
     if isinstance(part, Accelerator):
         yield from _of_accelerator(part)
     elif isinstance(part, Server | StorageServer):

@@ -99,7 +99,7 @@ class Catalog:
         return copied
 
     def with_files(self, files: Iterable[str]) -> Catalog:
-        """Return a copy that searches some files before those that it was given; both share parsed files.
+        """Return a copy that searches some files first; both share parsed files.
 
         Args:
             files: files of any kind; the first of an id counts.

@@ -202,7 +202,7 @@ def _around(catalogs: tuple[str, ...], folder: str, files: tuple[str, ...]) -> C
 
 
 def _of_part(document: Document, part: Part, path: Path, task: _Task) -> tuple[Finding, ...]:
-    """Return what is unfinished or suspicious in a part.
+    """Return the remarks on a part that is unfinished or suspicious.
 
     Raises:
         InputError: if it names a part that is nowhere.

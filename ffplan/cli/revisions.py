@@ -26,7 +26,7 @@ class _RefusedError(UsageError):
 
 
 def _git(folder: Path, *arguments: str, given: bytes | None = None) -> bytes:
-    """Return what git prints.
+    """Return the output of git.
 
     Args:
         given: its standard input; empty if omitted.

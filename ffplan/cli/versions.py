@@ -98,7 +98,7 @@ class _Assessor:
         """Return a design of a revision, and whether it is assessed with the repository's own parts of then.
 
         Raises:
-            InputError: if it can be assessed neither with the parts of today nor with those of then.
+            InputError: if neither today's parts nor the former ones can assess it.
             _FormerPartsError: if the folders of then cannot be used.
         """
         document = _revision_document(file, revision)

@@ -140,7 +140,7 @@ def again(first: Purchase, price: float, every: float, life: float) -> tuple[Pur
         life: months from the first job to the end [month].
 
     Returns:
-        Purchases of a price [currency] without accelerators or running costs of their own.
+        Purchases of a price [currency], without accelerators or running costs.
 
     Equation:
         at each start of a term after the first, price x min(term, months left) / term

@@ -156,7 +156,7 @@ def _number(text: str) -> float:
 
 
 def _job_fault(arrival: float, run: float, gpus: float) -> str | None:
-    """Return what is wrong with the numbers of a job; None if nothing is."""
+    """Return the fault in the numbers of a job; None without one."""
     if not 0 <= arrival < _LAST_S:
         return f"`arrival_s` is {arrival:g}; it is 0 or more, and below {_LAST_S:g}"
     if not 0 < run < _LAST_S:

@@ -182,7 +182,7 @@ def _domain_shortages(
 
 
 def _beside_domains(shorts: list[_Shortage], mean: Floats, whole: int, *, waits: bool) -> _Shortage:
-    """Return a shortage of nodes and domains, from that of nodes beside 0, 1, ... domains in repair."""
+    """Return a shortage of nodes and domains, from the shortages of nodes beside 0, 1, ... domains in repair."""
     first, last = shorts[0], shorts[-1]
     chance, missing, free, replaced = (np.zeros_like(mean) for _ in range(4))
     runs, running_free, running_replaced, falls = (np.zeros_like(mean) for _ in range(4))

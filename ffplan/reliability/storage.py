@@ -139,7 +139,7 @@ class ServiceRates:
     checkpoint: Number | None
     """Rate of one checkpoint [GB/s]; None if only clients bind."""
     efficiencies: Mapping[str, Number] = field(default_factory=dict)
-    """Efficiency of groups of servers that have one of their own [1]."""
+    """Efficiency of groups of servers that state one [1]."""
     wholes: Mapping[str, Number] = field(default_factory=dict)
     """Largest rate of all clients of each file system, where several run [GB/s]."""
 
@@ -149,7 +149,7 @@ def service_rates(values: Mapping[str, Number], way: Way) -> ServiceRates:
 
     Args:
         values: `storage_efficiency` [1], and `client`, `whole` and `checkpoint`, each with `.read` or `.write` [GB/s];
-            `storage_efficiency.GROUP` of groups with one of their own, and `whole.read.SYSTEM` where several run.
+            `storage_efficiency.GROUP` of groups that state one, and `whole.read.SYSTEM` where several run.
     """
     return ServiceRates(
         efficiency=values["storage_efficiency"],

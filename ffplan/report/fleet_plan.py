@@ -149,13 +149,13 @@ def _unused_text(cluster: PlannedCluster, plan: FleetPlan) -> str:
 
 
 def _late(plan: FleetPlan) -> list[str]:
-    """Return what is said of orders that are too late, the likeliest first."""
+    """Return a line for each order that is too late, the likeliest first."""
     ranked = sorted(plan.clusters, key=lambda one: -max(one.late or 0.0, one.unused))
     return [text for one in ranked for say in (_unused_text, _late_text) if (text := say(one, plan))]
 
 
 def _columns(plan: FleetPlan) -> str:
-    """Return what the columns of the quarters are."""
+    """Return the meaning of the columns of the quarters."""
     bare = any(row.purchase.mean and not row.facility_peak_kw.p50 for row in _shown_quarters(plan))
     early = " (0 kW beside a purchase: nothing stands in most draws)" if bare else ""
     money = f"{_shown_part(plan)}GPUs and {plan.currency} on average"

@@ -35,7 +35,7 @@ def _kinds(r: StorageReport) -> str:
 
 
 def _each_kind(r: StorageReport) -> list[Block]:
-    """Return what servers carry that are unlike; nothing where all are alike."""
+    """Return the rates of unlike servers; empty if all are alike."""
     if len(r.groups) < 2:
         return []
     wear = {row.server: row for row in r.burst.wear} if r.burst is not None else {}

@@ -1,7 +1,7 @@
 """Runs and means that are made once for equal inputs.
 
-A derivation varies hundreds of figures of a design, of which a dozen reach the time of a step; a curve, its saturation
-and its cost ask for the same loads.
+A derivation varies hundreds of figures, and a dozen of them reach the time of a step; a curve, its saturation and its
+cost ask for the same loads.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _kept: OrderedDict[bytes, Any] = OrderedDict()
 
 
 def once(make: Callable[_Inputs, _Result], *inputs: _Inputs.args, **more: _Inputs.kwargs) -> _Result:
-    """Return what a function makes of plain data, or what it made of equal data before; nobody may change it."""
+    """Return the result of a function of plain data, made once for equal data; callers do not change it."""
     key = sha256(pickle.dumps((make.__name__, inputs, sorted(more.items())))).digest()
     if key not in _kept:
         _kept[key] = make(*inputs, **more)

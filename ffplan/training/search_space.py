@@ -103,7 +103,7 @@ def search_space(shape: Transformer, gpus: int, domain: int, fixed: dict[str, in
 def _data(batch: int, gpus: int, mesh: Mapping[str, Floats], ways: Floats) -> Floats:
     """Return the data-parallel ranks of every structure: the largest divisor of the batch that fits.
 
-    Of the divisors, those count that make whole groups of expert parallelism, where there are any.
+    Divisors that make whole groups of expert parallelism go first, if there are any.
     """
     allowed = np.array(divisors(batch, gpus), dtype=float)
     fitting = np.maximum(gpus // ways, 1)

@@ -309,7 +309,7 @@ class TrainingFile(Frozen):
 
 
 TWICE = "two files of cases have the id `{}`; the second is {}"
-"""Fault of files of which one counts as measured twice: their ids, and the name of the second."""
+"""Fault of a file that counts twice: the ids, and the name of the second."""
 SCHEMAS = {
     "communication-cases": (CaseFile, "A file of measured communication cases"),
     "training-cases": (TrainingFile, "A file of measured training runs"),

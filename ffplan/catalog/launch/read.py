@@ -286,7 +286,7 @@ def _arguments(text: str, raw: bytes, file: str, *, printed: bool) -> tuple[Laun
 
 
 def _of_script(text: str) -> tuple[list[_Argument], list[str]]:
-    """Return the arguments of a script, and remarks on those that count before others."""
+    """Return the arguments of a script, and remarks on precedence."""
     plain, steps = _without_other_steps(_without_asides(text), _ARGUMENT)
     return _of_step([*arguments(plain), *_launcher_arguments(plain)], plain, steps, _OF_SLURM)
 

@@ -37,7 +37,7 @@ _WRITTEN = re.compile(r">[ \t]*(?:[^\s>]{0,200}/)?(?P<name>[\w.-]{1,200}\.sh)\b"
 _OF_JOB = re.compile(r"\$\{?SLURM_\w+\}?")
 """A number that Slurm takes from the job."""
 _MOST_STEPS, _MOST_LETTERS = 100, 100_000
-"""Steps that are told apart, and letters of one that are read, with its variables [1]."""
+"""Most steps that are compared, and letters read of each with its variables [1]."""
 
 
 @record
@@ -62,7 +62,7 @@ class _Script:
             self.held.setdefault(row["name"], []).append(row["text"])
 
     def steps(self) -> list[_Step]:
-        """Return the steps in order; of very many, none is told from another."""
+        """Return the steps in order; very many are not compared."""
         found = [row.span() for row in _STEP.finditer(self.plain)]
         return [self._step(*span) if len(found) <= _MOST_STEPS else _Step(*span, 0) for span in found]
 
@@ -84,7 +84,7 @@ class _Script:
         return next((rank for pattern, rank in ranks if pattern.search(whole)), 0)
 
     def _reached(self, text: str) -> str:
-        """Return a text with those of its variables, and of theirs, behind it."""
+        """Return a text followed by the values of its variables, and of variables inside them."""
         parts, known, next_up = [text[:_MOST_LETTERS]], set[str](), [text[:_MOST_LETTERS]]
         while next_up:
             for name in _USED.findall(next_up.pop()):
@@ -96,7 +96,7 @@ class _Script:
 
 
 def _without_other_steps(plain: str, settings: re.Pattern[str]) -> tuple[str, set[int]]:
-    """Return a script without the steps that do not start the training program, and the lines of those that may.
+    """Return a script without helper steps, and the lines of the steps that may start the training program.
 
     Args:
         settings: pattern of a setting of the training program.
@@ -116,11 +116,11 @@ def _without_other_steps(plain: str, settings: re.Pattern[str]) -> tuple[str, se
 def _of_step(
     rows: list[_Argument], plain: str, steps: set[int], names: frozenset[str]
 ) -> tuple[list[_Argument], list[str]]:
-    """Return arguments without those of `#SBATCH` that the training program's step states too, and remarks on them.
+    """Return arguments less the `#SBATCH` ones that the training program's step repeats, and remarks on them.
 
     Args:
         steps: lines of the steps that may start it.
-        names: settings of which a step's number goes before the job's.
+        names: settings whose number in a step goes before the job's.
     """
     starts = [0, *(match.end() for match in re.finditer("\n", plain))]
     lines = {bisect_right(starts, row.start()) for row in _BATCH.finditer(plain)}

@@ -103,7 +103,7 @@ def _flavour(settings: Settings) -> str:
 
 
 def _plan_of(settings: Settings, layers: int | None) -> dict[str, Any]:
-    """Return the fields of a plan; `layers` are those of the model, if the catalogue has it."""
+    """Return the fields of a plan; `layers` of the model, if the catalogue has it."""
     plan: dict[str, Any] = {field: settings.whole(*names) for field, names in _SIZES.items()}
     plan = {field: size for field, size in plan.items() if size is not None} | _experts(settings, plan["expert"] or 1)
     local = settings.whole("training.local_batch_size", "training.batch_size")

@@ -89,7 +89,7 @@ class JobNodes:
     zone: Ints
     """Zone of each rank by its first port."""
     domain: Ints | None = None
-    """Number of the scale-up network that joins each rank to others; None where none joins several."""
+    """Number of the scale-up network of each rank; None if no two ranks share one."""
 
     def parts(self) -> list[JobNodes]:
         """Return the jobs of ranks that exchange parts of a reduction over the fabric."""
@@ -113,7 +113,7 @@ class JobNodes:
 
 
 def domain_sizes(design: ResolvedDesign) -> dict[int, int]:
-    """Return the nodes that one scale-up network joins by group of compute nodes, where it joins several."""
+    """Return the nodes in one scale-up network by group of compute nodes, for groups that have several."""
     sizes = {}
     for number, group in enumerate(design.groups):
         scale_up = group.server.nvlink if isinstance(group.server, Server) else None
@@ -123,7 +123,7 @@ def domain_sizes(design: ResolvedDesign) -> dict[int, int]:
 
 
 def _domains(design: ResolvedDesign, endpoints: _EndpointTable, ports: Ints) -> Ints | None:
-    """Return the scale-up network of some nodes by their first ports; None if each node has one of its own."""
+    """Return the scale-up network of some nodes by their first ports; None if no two nodes share one."""
     group, node = endpoints.group[ports].astype(np.int64), endpoints.node[ports].astype(np.int64)
     sizes = np.ones(len(design.groups), np.int64)
     for number, size in domain_sizes(design).items():

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 
 def nodes_per_rack(design: ResolvedDesign, group: ResolvedGroup, floor: Floor) -> int:
-    """Return the number of nodes of a group in a rack: as stated, those that a scale-up switch joins in it, else as
-    many as units and power allow.
+    """Return the number of nodes of a group in a rack: as stated, a scale-up domain, else as many as units
+    and power allow.
 
     Raises:
         InputError: if no node fits, or fewer than the design names.

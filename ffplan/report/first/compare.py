@@ -145,7 +145,7 @@ def _by_rows(c: Comparison, rows: Sequence[_SideRow]) -> tuple[tuple[str, ...], 
 
 
 def _token_cost(money: MoneyComparison | None, place: int) -> float:
-    """Return the likely cost of a million tokens on a design; infinite if it cannot be set against that of another."""
+    """Return the likely cost of a million tokens on a design; infinite if it cannot be compared."""
     side = money.sides[place] if money is not None else None
     if money is None or side is None or side.run is None or side.label not in money.ranked:
         return math.inf

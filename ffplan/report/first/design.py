@@ -88,7 +88,7 @@ def _storage(a: Assessment) -> tuple[str, ...]:
 
 
 def _largest_job(a: Assessment) -> str:
-    """Return what the failures of a design stop: a job on all its accelerators, or on as many as one can span."""
+    """Return the job that failures stop, in words: on all accelerators, or on the most that one job can span."""
     if a.reliability is None or a.reliability.gpus == a.accelerators:
         return "a job on all"
     return f"a job on {a.reliability.gpus:,}"

@@ -84,7 +84,7 @@ def _money_rows(c: Comparison) -> list[_SideRow]:
 
 
 def _costs(money: MoneyComparison, name: _Name, label: str, bands: Sequence[Band | None]) -> _SideRow:
-    """Return costs; those that leave out what others have are at least so much, and have no ratio."""
+    """Return costs; a cost that leaves out parts which others have is "at least", and has no ratio."""
     row = _banded(name, label, bands, money.currency)
     lacking = [money.unlike and side.partial for side in money.sides]
     ranked = [side.label in money.ranked or not money.unlike for side in money.sides]

@@ -67,7 +67,7 @@ def _ledger_of(query: CollectiveQuery, job: RankLayout, algorithm: str) -> list[
 
 
 def bound_of(query: CollectiveQuery, job: RankLayout, algorithm: str) -> Bound:
-    """Return what bounds the stream of an algorithm on a job, term by term."""
+    """Return the bound of an algorithm's stream on a job, with its terms."""
     share = query.library.link_share.value if query.library.link_share else 1.0
     return solve(
         resources(job.host, job.cuts, share),

@@ -223,7 +223,7 @@ def purchases(ledger: Ledger, v: Values, year: YearAccount, wait: Waiting) -> tu
 
 
 def _rebuilt(ledger: Ledger, v: Values, year: YearAccount, bought: Sequence[Purchase]) -> tuple[Purchase, ...]:
-    """Return what an own building costs again that is over before the hardware is."""
+    """Return the payments for rebuilding an own building that does not outlast the hardware."""
     if ledger.owned.facility != "own":
         return ()
     life = bought[-1].ready - bought[0].ready + float(v["life"]) * MONTHS

@@ -305,7 +305,7 @@ def _price_findings(books: list[PriceBook], parts: list[Part]) -> Iterator[Audit
 
 
 def _remarks(entry: Entry, catalog: Catalog, today: date) -> Iterator[AuditFinding]:
-    """Yield what `ffplan check` says of a part; of a price book, what is wrong in its own file."""
+    """Yield the remarks of `ffplan check` on a part; of a price book, the faults in its file."""
     for remark in remarks(entry.part, catalog, today):
         if remark.path[:1] != ("items",) or holds(entry.document.data, remark.path[:2]):
             hint = f"; {remark.remedy}" if remark.remedy.startswith("did you mean") else ""

@@ -88,7 +88,7 @@ def _odd(path: Path, what: str, remedy: str = "check its unit and its source; co
 
 
 def _entry(catalog: Catalog, name: str | None) -> Entry | None:
-    """Return a part; None if it is missing or wrong, which is said where it is asked for."""
+    """Return a part; None if it is missing or wrong, which another finding says."""
     try:
         return catalog.entry(name) if name is not None else None
     except (KeyError, InputError, UsageError):
@@ -268,7 +268,7 @@ def _prices(part: PriceBook | RentBook, catalog: Catalog) -> Iterator[Remark]:
 
 
 def _price_factors(book: PriceBook, catalog: Catalog) -> Iterator[Remark]:
-    """Yield the prices that are far from those of the extended book."""
+    """Yield the prices far from the extended book's."""
     entry = _entry(catalog, book.id) if book.extends is not None else None
     base = entry.base.part if entry is not None and entry.base is not None else None
     for name, price in book.items.items():
@@ -307,7 +307,7 @@ def _dates(part: Part, today: date) -> Iterator[Remark]:
 
 
 def remarks(part: Part, catalog: Catalog, today: date) -> Iterator[Remark]:
-    """Yield what is possible in a part and yet suspicious.
+    """Yield the figures of a part that are possible and suspicious.
 
     Args:
         catalog: the parts that it names, and others of its kind.

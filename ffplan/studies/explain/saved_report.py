@@ -97,7 +97,7 @@ def _files(holder: object) -> dict[str, str]:
 
 
 def _causes(saved: _Saved, now: dict[str, Any], *, job: bool) -> Iterator[Cause]:
-    """Yield what has changed of the inputs of a report.
+    """Yield the inputs of a report that have changed.
 
     Args:
         now: the report of today.

@@ -412,7 +412,7 @@ def _on_site(design: ResolvedDesign, site: FleetSite | None, cluster: FleetClust
 
 
 def _paid_year(ledger: Ledger, v: Mapping[str, Number]) -> Number:
-    """Return what a cluster pays in a year beside its purchase, without interest [currency per year]."""
+    """Return the payments of a year beside the purchase, without interest [currency per year]."""
     # without a cost of capital, a share of a rent that is paid upfront is that share of every month
     free = account_year(ledger.account, {**v, "capital": 0.0})
     return sum(cost for name, cost in free.yearly.items() if ledger.account.rented or not YEARLY[name].capital)

@@ -142,7 +142,7 @@ def _servers_terms(basis: GoodputBasis, way: Way, part: float = 1.0) -> list[Sto
 
 
 def _kind_terms(basis: GoodputBasis, way: Way) -> dict[str, StorageTerm]:
-    """Return what limits each kind of storage servers alone, by its name."""
+    """Return the limits of each kind of storage servers, by its name."""
     if basis.storage is None:
         return {}
     groups = group_terms(_servers(basis.storage, way), _service_of(basis, way))

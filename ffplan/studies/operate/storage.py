@@ -177,7 +177,7 @@ def study_storage(
 
 
 def _mean_efficiency(basis: GoodputBasis, storage: _StorageBasis) -> float:
-    """Return what the service reaches of what the NICs of all servers carry [1]."""
+    """Return the service's rate over the rate of all servers' NICs [1]."""
     service = _service_of(basis, "read")
     reached = (
         float(service.efficiencies.get(kind.name, service.efficiency)) * kind.servers * kind.nic_gbyte_s

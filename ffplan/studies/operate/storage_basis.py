@@ -66,7 +66,7 @@ class _StorageBasis:
     service: _ServerKind
     """The servers whose file system is taken for a node and a checkpoint: of several, where a client writes least."""
     read: dict[str, Number]
-    """Terms of reading, the service's efficiency left out [GB/s]; of each kind of servers where they are unlike."""
+    """Terms of reading without the service's efficiency [GB/s]; by kind of servers if they are unlike."""
     write: dict[str, Number]
     client_gbyte_s: float
     """What the NICs of a compute node carry to storage, one direction [GB/s]."""

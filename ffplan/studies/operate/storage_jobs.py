@@ -69,7 +69,7 @@ def _checkpoint_burst(basis: GoodputBasis, storage: _StorageBasis, timed_job: Go
 
 
 def _wear(basis: GoodputBasis, storage: _StorageBasis, daily: float) -> tuple[out.WearRow, ...]:
-    """Return what is written to each kind of servers, and how long its drives last it, the shortest life first.
+    """Return the writes of each kind of servers and the life of its drives, the shortest first.
 
     Args:
         daily: data written a day, without copies [byte/day].

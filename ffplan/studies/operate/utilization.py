@@ -67,7 +67,7 @@ class UtilizationRequest:
 
 
 def _zone_nodes(design: ResolvedDesign, *, zoned: bool) -> tuple[int, ...]:
-    """Return the nodes of each zone that gangs keep to: the first ones have one more where they are not even."""
+    """Return the nodes of each zone that gangs keep to; the first zones take the remainder."""
     count = design.compute.group.count
     zones = design.spec.fabric.zones if zoned and not design.side_by_side else 1
     return tuple(count // zones + (index < count % zones) for index in range(zones))
@@ -140,7 +140,7 @@ def _interval(values: list[float], least: float = 0.0, most: float = 1.0) -> out
 
 
 def _mean_wait(runs: list[Shared]) -> out.MeanInterval | None:
-    """Return the mean wait over the runs in which a counted job started; None without any: no wait is known."""
+    """Return the mean wait over the runs with a counted job that started; None without any."""
     waits = [float(run.wait_s.mean()) for run in runs if len(run.wait_s)]
     return _interval(waits, most=float("inf")) if waits else None
 
