@@ -396,6 +396,11 @@ class Server(Part):
     """Power."""
 
     @property
+    def domain_nodes(self) -> int:
+        """Servers that one scale-up network joins [1]; 1 if it stays within a server."""
+        return self.nvlink.nodes if self.nvlink is not None else 1
+
+    @property
     def rack_nodes(self) -> int:
         """Servers that share a rack since one scale-up switch joins them [1]; 1 without one."""
         if self.nvlink is None or not self.nvlink.switched:

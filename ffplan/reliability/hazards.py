@@ -43,7 +43,7 @@ def _bridges_per_node(design: ResolvedDesign) -> int:
 def domain_nodes(design: ResolvedDesign) -> int:
     """Return the nodes of a scale-up domain [1]; 1 if it stays within a node."""
     server = design.compute.server
-    return server.nvlink.nodes if isinstance(server, Server) and server.nvlink is not None else 1
+    return server.domain_nodes if isinstance(server, Server) else 1
 
 
 def job_units(design: ResolvedDesign, plan: FabricPlan, nodes: Number) -> JobUnits:

@@ -114,12 +114,11 @@ class JobNodes:
 
 def domain_sizes(design: ResolvedDesign) -> dict[int, int]:
     """Return the nodes in one scale-up network by group of compute nodes, for groups that have several."""
-    sizes = {}
-    for number, group in enumerate(design.groups):
-        scale_up = group.server.nvlink if isinstance(group.server, Server) else None
-        if group.group.role == "compute" and scale_up and scale_up.nodes > 1:
-            sizes[number] = scale_up.nodes
-    return sizes
+    return {
+        number: group.server.domain_nodes
+        for number, group in enumerate(design.groups)
+        if group.group.role == "compute" and isinstance(group.server, Server) and group.server.domain_nodes > 1
+    }
 
 
 def _domains(design: ResolvedDesign, endpoints: _EndpointTable, ports: Ints) -> Ints | None:

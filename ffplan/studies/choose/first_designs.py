@@ -230,7 +230,7 @@ class Builder:
     @property
     def step(self) -> int:
         """Nodes that stay together [1]."""
-        return self.server.nvlink.nodes if self.server.nvlink else 1
+        return self.server.domain_nodes
 
     def drafts(self, idea: Idea, nodes: int, first: Draft | Built | None = None) -> list[Draft]:
         """Return an idea with some nodes from every switch that holds them, the cheapest first.

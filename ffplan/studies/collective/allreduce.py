@@ -120,7 +120,7 @@ def _collective_row(query: CollectiveQuery, job: RankLayout, gpus: int, pick: _P
     )
 
 
-def _timed_row(query: CollectiveQuery, job: RankLayout, gpus: int, size: float) -> CollectiveRow | None:
+def timed_row(query: CollectiveQuery, job: RankLayout, gpus: int, size: float) -> CollectiveRow | None:
     """Return the row of one message on one job; None if the library cannot run there."""
     times = time_choices(query, job, size)
     if not times:
@@ -295,7 +295,7 @@ def rows_of(
     """
     by_domain = query.library.method != "hfreduce"
     rows = (
-        _timed_row(query, job_layout(design, plan, node, count, by_domain=by_domain), count, size) for count in ranks
+        timed_row(query, job_layout(design, plan, node, count, by_domain=by_domain), count, size) for count in ranks
     )
     return [row for row in rows if row is not None]
 
@@ -354,7 +354,7 @@ def pair_times(design: ResolvedDesign) -> tuple[float, float] | None:
         return None
     query = allreduce_query(design, library, library.id)
     layouts = [RankLayout(host=host, nodes=1, per_node=2) for host in (node, replace(node, pairs=()))]
-    rows = [_timed_row(query, layout, 2, communication.message_size) for layout in layouts]
+    rows = [timed_row(query, layout, 2, communication.message_size) for layout in layouts]
     return (rows[0].time_s, rows[1].time_s) if rows[0] and rows[1] else None
 
 

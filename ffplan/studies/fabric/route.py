@@ -80,7 +80,7 @@ def _allreduce(wired: WiredDesign, nodes: int, size: float, slower: float) -> tu
         busiest endpoint, at least 1: what binds inside the nodes hides as much of the fabric
     """
     from ffplan.studies.basis.job_layout import job_layout, node_of
-    from ffplan.studies.collective.allreduce import allreduce_query, bound_of, rows_of
+    from ffplan.studies.collective.allreduce import allreduce_query, bound_of, timed_row
 
     design = wired.design
     if not design.libraries or design.compute.accelerator is None:
@@ -90,11 +90,10 @@ def _allreduce(wired: WiredDesign, nodes: int, size: float, slower: float) -> tu
     communication = design.spec.communication
     assert communication is not None
     query = allreduce_query(design, library, communication.libraries[0])
-    rows = rows_of(query, design, wired.plan, node, (ranks,), size)
-    if not rows:
-        return None
-    row = rows[0]
     job = job_layout(design, wired.plan, node, ranks, by_domain=query.library.method != "hfreduce")
+    row = timed_row(query, job, ranks, size)
+    if row is None:
+        return None
     terms = bound_of(query, job, row.algorithm).terms
     nics = min((term.gbyte_s for term in terms if term.name == "nic"), default=size / row.stream_s / 1e9)
     return row.time_s, row.time_s + max(0.0, max(1.0, slower) * size / (nics * 1e9) - row.stream_s)
