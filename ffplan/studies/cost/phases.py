@@ -226,5 +226,6 @@ def _rebuilt(ledger: Ledger, v: Values, year: YearAccount, bought: Sequence[Purc
     """Return the payments for rebuilding an own building that does not outlast the hardware."""
     if ledger.owned.facility != "own":
         return ()
-    life = bought[-1].ready - bought[0].ready + float(v["life"]) * MONTHS
+    last = max(part.ready for part in bought)  # as of the cash, whichever phase is the last in production
+    life = last - bought[0].ready + float(v["life"]) * MONTHS
     return again(bought[0], float(year.building), float(v["building_life"]) * MONTHS, life)

@@ -38,8 +38,6 @@ if TYPE_CHECKING:
     from ffplan.serving.placement import Parts
     from ffplan.serving.requests import Requests
 
-DEFAULT_ENGINE = "vllm"
-"""Engine of a request that names none."""
 WIDEST = 64
 """Most tensor ranks of a plan that the study chooses [1]."""
 _LEAST_ROOM = 16
